@@ -1,0 +1,18 @@
+# Warnings are errors; release builds are hardened; sanitizers come from BERTH_SANITIZE.
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection
+                      -fcf-protection)
+  add_link_options(-pie -Wl,-z,relro,-z,now,-z,noexecstack)
+endif()
+if(BERTH_SANITIZE)
+  add_compile_options(-fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${BERTH_SANITIZE})
+endif()
+find_program(BERTH_MOLD mold)
+if(BERTH_MOLD AND NOT BERTH_FUZZ)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,27 @@
+# berth_layer(name DEPENDS public libraries PRIVATE private libraries): library berth_<name> from src/<name>/**.cc.
+# Tests (*_test.cc) are collected by berth_layer_tests(name), programs (*_main.cc) are left to src/apps.
+function(berth_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$|_main\\.cc$")
+  if(NOT sources)
+    add_library(berth_${name} INTERFACE)
+    target_include_directories(berth_${name} INTERFACE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(berth_${name} INTERFACE ${ARG_DEPENDS} ${ARG_PRIVATE})
+    return()
+  endif()
+  add_library(berth_${name} STATIC ${sources})
+  target_include_directories(berth_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(berth_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE} Threads::Threads)
+endfunction()
+
+function(berth_layer_tests name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*_test.cc)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name}_test ${sources})
+  target_link_libraries(${name}_test PRIVATE berth_${name} ${ARGN} GTest::gtest_main GTest::gmock rapidcheck)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 300)
+endfunction()
