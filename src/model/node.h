@@ -1,0 +1,24 @@
+// Node: what the engine needs to know of a Kubernetes node, as a plain value.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/labels.h"
+#include "model/resources.h"
+#include "model/taint.h"
+
+namespace berth::model {
+
+struct Node {
+  std::string name;  // unique; the engine's key
+  std::string uid;
+  Labels labels;
+  std::vector<Taint> taints;
+  bool unschedulable = false;  // spec.unschedulable, "cordoned"
+  ResourceList capacity;
+  ResourceList allocatable;
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+}  // namespace berth::model

@@ -1,0 +1,75 @@
+// Pod: what the engine needs to know of a Kubernetes pod, as a plain value.
+//
+// src/bridge makes it from an api::Pod: requests are already the effective ones (init containers, overhead, resizes).
+// SchedulingSpec is everything that decides where a pod fits and how nodes score for it: pods with equal specs form one
+// pod class in the engine and share all work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "model/labels.h"
+#include "model/node_affinity.h"
+#include "model/resources.h"
+#include "model/taint.h"
+
+namespace berth::model {
+
+enum class Protocol : uint8_t { kTcp, kUdp, kSctp };
+
+struct HostPort {
+  std::string ip = "0.0.0.0";  // 0.0.0.0 clashes with every address
+  Protocol protocol = Protocol::kTcp;
+  int32_t port = 0;
+
+  bool clashes_with(const HostPort& other) const {
+    return port == other.port && protocol == other.protocol && (ip == other.ip || ip == "0.0.0.0" || other.ip == "0.0.0.0");
+  }
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const HostPort& p) {
+    return H::combine(std::move(state), p.ip, p.protocol, p.port);
+  }
+};
+
+// The annotation berth.dev/placement of the pod, else of its namespace, else by kind of pod.
+enum class Placement : uint8_t { kDefault, kPack, kSpread };
+
+struct SchedulingSpec {
+  ResourceList requests;  // effective, including "pods": 1
+  Labels node_selector;
+  NodeAffinity affinity;
+  std::vector<Toleration> tolerations;
+  std::vector<HostPort> host_ports;
+  Placement placement = Placement::kDefault;
+
+  friend bool operator==(const SchedulingSpec&, const SchedulingSpec&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const SchedulingSpec& s) {
+    return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports, s.placement);
+  }
+};
+
+struct Pod {
+  std::string uid;  // unique over time; the engine's key
+  std::string namespace_name;
+  std::string name;
+  int32_t priority = 0;
+  Time created;
+  std::shared_ptr<const SchedulingSpec> spec;  // never null
+  std::string node_name;    // where it is bound; empty while pending
+  bool ours = true;         // its schedulerName is one that we serve; others only take up room
+  bool gated = false;       // spec.schedulingGates is not empty
+  bool terminating = false; // metadata.deletionTimestamp is set: not scheduled; if bound it holds its room until terminal
+  bool terminal = false;    // phase Succeeded or Failed: holds nothing
+  bool rejected_by_kubelet = false;  // terminal because the kubelet refused it (OutOf…, UnexpectedAdmissionError)
+  std::string owner_uid;    // controller's UID; empty for a bare pod
+
+  // "namespace/name".
+  std::string full_name() const { return namespace_name + "/" + name; }
+};
+
+}  // namespace berth::model

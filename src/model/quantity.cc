@@ -1,0 +1,145 @@
+#include "model/quantity.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/int128.h"
+
+namespace berth::model {
+namespace {
+
+struct Suffix {
+  std::string_view text;
+  int base;  // 2 or 10
+  int exponent;
+};
+
+constexpr std::array<Suffix, 15> kSuffixes{{{"n", 10, -9}, {"u", 10, -6}, {"m", 10, -3}, {"", 10, 0}, {"k", 10, 3},
+                                            {"M", 10, 6}, {"G", 10, 9}, {"T", 10, 12}, {"P", 10, 15}, {"E", 10, 18},
+                                            {"Ki", 2, 10}, {"Mi", 2, 20}, {"Gi", 2, 30}, {"Ti", 2, 40}, {"Pi", 2, 50}}};
+constexpr Suffix kExbi{"Ei", 2, 60};
+
+// Decimal exponent "e3"/"E-2" as a Suffix, or nothing. Exponents beyond any int64 are clamped; the value then overflows.
+bool read_exponent(std::string_view text, Suffix& out) {
+  if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E')) return false;
+  size_t at = 1;
+  const bool negative = text[at] == '-';
+  if (text[at] == '-' || text[at] == '+') ++at;
+  if (at == text.size()) return false;
+  int exponent = 0;
+  for (; at < text.size(); ++at) {
+    if (text[at] < '0' || text[at] > '9') return false;
+    if (exponent < 10000) exponent = exponent * 10 + (text[at] - '0');
+  }
+  out = {text, 10, negative ? -exponent : exponent};
+  return true;
+}
+
+bool find_suffix(std::string_view text, Suffix& out) {
+  for (const Suffix& suffix : kSuffixes)
+    if (suffix.text == text) return out = suffix, true;
+  if (text == kExbi.text) return out = kExbi, true;
+  return read_exponent(text, out);
+}
+
+// value · 10^power, rounded up (away from zero); false on overflow of int64.
+bool scale_decimal(Uint128 value, int power, int64_t& out) {
+  constexpr Uint128 kMax = INT64_MAX;
+  bool inexact = false;
+  for (; power < 0 && value != 0; ++power) {
+    inexact |= value % 10 != 0;
+    value /= 10;
+  }
+  value += inexact ? 1 : 0;
+  for (; power > 0 && value != 0; --power) {
+    value *= 10;
+    if (value > kMax) return false;
+  }
+  if (value > kMax) return false;
+  out = static_cast<int64_t>(value);
+  return true;
+}
+
+struct Number {
+  Uint128 digits = 0;
+  int decimals = 0;
+  bool negative = false;
+  std::string_view suffix;
+};
+
+// Sign, digits and decimals; false when there are no digits or more than fit in 128 bits with room for the suffix.
+bool read_number(std::string_view text, Number& out) {
+  size_t at = 0;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) out.negative = text[at++] == '-';
+  bool any = false, point = false;
+  int significant = 0;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '.' && !point) {
+      point = true;
+      continue;
+    }
+    if (c < '0' || c > '9') break;
+    any = true;
+    if (significant > 0 || c != '0') ++significant;
+    if (significant > 28) return false;
+    out.digits = out.digits * 10 + static_cast<unsigned>(c - '0');
+    if (point) ++out.decimals;
+  }
+  out.suffix = text.substr(at);
+  return any;
+}
+
+}  // namespace
+
+Result<int64_t> parse_quantity(std::string_view text, int scale) {
+  Number number;
+  Suffix suffix{};
+  if (!read_number(text, number) || !find_suffix(number.suffix, suffix))
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("'{}' is not a quantity; write a number with an optional suffix, such as 500m, 2, 64Gi or 1e3", text));
+  int power = scale - number.decimals + (suffix.base == 10 ? suffix.exponent : 0);
+  Uint128 value = number.digits;
+  bool overflow = false;
+  if (suffix.base == 2 && value != 0) {
+    // 28 digits need 94 bits; multiply step by step, dividing out decimals first where that is exact.
+    while (power < 0 && value % 10 == 0) value /= 10, ++power;
+    overflow = value >> (127 - suffix.exponent) != 0;
+    value <<= suffix.exponent;
+  }
+  int64_t result = 0;
+  if (overflow || !scale_decimal(value, power, result))
+    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is larger than any machine has (the limit is 2^63-1)", text));
+  return number.negative ? -result : result;
+}
+
+Result<int64_t> parse_resource(std::string_view name, std::string_view text) {
+  BERTH_TRY(value, parse_quantity(text, name == "cpu" ? 3 : 0));
+  if (value < 0) return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is negative; a resource must be 0 or more", text));
+  return value;
+}
+
+std::string format_resource(std::string_view name, int64_t value) {
+  if (name == "cpu") return value % 1000 == 0 ? fmt::format("{}", value / 1000) : fmt::format("{}m", value);
+  const bool bytes = name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-");
+  if (!bytes || value == 0) return fmt::format("{}", value);
+  static constexpr std::array<std::string_view, 7> kUnits{"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+  size_t unit = 0;
+  while (unit + 1 < kUnits.size() && value % 1024 == 0) value /= 1024, ++unit;
+  return fmt::format("{}{}", value, kUnits[unit]);
+}
+
+bool is_extended_resource(std::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string_view domain = name.substr(0, slash);
+  return domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io") && !name.starts_with("requests.");
+}
+
+bool is_gpu_resource(std::string_view name) {
+  return name == "nvidia.com/gpu" || name == "nvidia.com/gpu.shared" || name.starts_with("nvidia.com/mig-") ||
+         name == "amd.com/gpu" || name.starts_with("gpu.intel.com/") || name == "habana.ai/gaudi";
+}
+
+}  // namespace berth::model

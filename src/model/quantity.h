@@ -1,0 +1,35 @@
+// Quantity: a Kubernetes resource.Quantity read into an integer of its canonical unit, or refused.
+//
+// Canonical units: milli-cores for cpu, bytes for memory and ephemeral-storage, a plain count for everything else.
+// Fractions of the unit round up, as Kubernetes's Value() and MilliValue() do. What overflows int64, is malformed
+// ("1e400", "100E", "1GiB") or negative where that makes no sense is an error, never a wrong number: the real server has
+// been seen to read "100E" as 0 (kubernetes/kubernetes#141166).
+// Source: k8s.io/apimachinery/pkg/api/resource.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace berth::model {
+
+// The quantity in units of 1 (scale 0) or 1/1000 (scale 3), rounded up. Negative values are read, not refused.
+Result<int64_t> parse_quantity(std::string_view text, int scale = 0);
+
+// The quantity of resource `name` in its canonical unit; negative values are refused.
+Result<int64_t> parse_resource(std::string_view name, std::string_view text);
+
+// How a user would write it: "500m", "64Gi", "8".
+std::string format_resource(std::string_view name, int64_t value);
+
+// True for everything but cpu, memory, ephemeral-storage, pods and hugepages-*: names with a domain other than
+// kubernetes.io, such as nvidia.com/gpu (IsExtendedResourceName in the API server's helpers).
+bool is_extended_resource(std::string_view name);
+
+// True for resources whose use makes a pod GPU work: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*,
+// amd.com/gpu, gpu.intel.com/*, habana.ai/gaudi.
+bool is_gpu_resource(std::string_view name);
+
+}  // namespace berth::model
