@@ -36,8 +36,8 @@ class Labels {
 
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  std::vector<Entry>::const_iterator begin() const { return entries_.begin(); }
+  std::vector<Entry>::const_iterator end() const { return entries_.end(); }
 
   friend auto operator<=>(const Labels&, const Labels&) = default;
   template <typename H>
