@@ -124,6 +124,8 @@ class Cluster:
     def close(self, *, keep_data: bool = False) -> None:
         """Ends every process and removes the folder, unless its data are to be kept. Does nothing the second time."""
         atexit.unregister(self.close)
+        if self._api is not None:
+            self._api.close()
         for name in reversed(COMPONENTS):
             self._end(name, STOP_GRACE_S if keep_data else 0)
         if not keep_data and (self._temporary or (self.layout.folder / "state.json").exists()):

@@ -30,6 +30,13 @@ class ApiClient:
         self._tls = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         self._tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
         self._local = threading.local()
+        self._open: set[http.client.HTTPSConnection] = set()
+
+    def close(self) -> None:
+        """Closes every thread's connection; a later request opens one again."""
+        self._local = threading.local()
+        while self._open:
+            self._open.pop().close()
 
     def raw(self, method: str, path: str, body: bytes | None = None, headers: dict | None = None) -> tuple[int, str]:
         """One request; (status, text). A connection that the server has closed meanwhile is opened anew, once."""
@@ -39,12 +46,14 @@ class ApiClient:
             if fresh:
                 connection = http.client.HTTPSConnection("127.0.0.1", self._port, context=self._tls, timeout=30)
                 self._local.connection = connection
+                self._open.add(connection)
             try:
                 connection.request(method, path, body=body, headers=headers or {})
                 answer = connection.getresponse()
                 return answer.status, answer.read().decode(errors="replace")
             except (OSError, http.client.HTTPException):
                 connection.close()
+                self._open.discard(connection)
                 self._local.connection = None
                 if fresh or attempt == 1:
                     raise
