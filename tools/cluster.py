@@ -127,7 +127,7 @@ def use(args: argparse.Namespace) -> int:
             print(f"{len(made)} nodes: {made[0]} to {made[-1]}" if made else "no nodes")
         case "down":
             cluster.close(keep_data=args.keep)
-            print("The cluster is down" + (f"; its data stay in {args.dir}." if args.keep else " and its data are gone."))
+            print(f"The cluster is down; its data {f'stay in {args.dir}' if args.keep else 'are gone'}.")
         case action:
             for name in args.names:
                 getattr(cluster, action)(name)

@@ -7,25 +7,28 @@ set -euo pipefail
 fail() { printf 'install_go: %s\n' "$*" >&2; exit 1; }
 
 new_enough() {  # a go >= 1.21 is on the path
-  local release minor
-  release=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || return 1
-  minor=${release#go1.}; minor=${minor%%[!0-9]*}
-  [[ ${minor:-0} -ge 21 ]]
+  local release
+  release=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || return 1
+  [[ $release =~ go1\.([0-9]+) && ${BASH_REMATCH[1]} -ge 21 ]]
 }
 
 as_root() { if [[ $(id -u) -eq 0 ]]; then "$@"; else sudo "$@"; fi; }
 
-# Installs golang-go from a suite of Debian's archive, written down once in a source file of our own.
+bookworm_mirror() {  # the URI of the apt source that has bookworm main; known after an update
+  # shellcheck disable=SC2016  # apt's own format, not the shell's
+  apt-get indextargets --format '$(REPO_URI)' \
+    'Created-By: Packages' 'Codename: bookworm' 'Component: main' 'Label: Debian' | sed -n 1p
+}
+
+# Installs golang-go from bookworm-backports, at the mirror that this machine already uses for bookworm itself.
 install_from_backports() {
-  local list=/etc/apt/sources.list.d/bookworm-backports.sources
+  local list=/etc/apt/sources.list.d/bookworm-backports.sources mirror
   if ! grep -rqs 'bookworm-backports' /etc/apt/sources.list /etc/apt/sources.list.d; then
-    as_root tee "$list" >/dev/null <<'SOURCES'
-Types: deb
-URIs: http://deb.debian.org/debian
-Suites: bookworm-backports
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-SOURCES
+    as_root apt-get update -qq
+    mirror=$(bookworm_mirror)
+    [[ -n $mirror ]] || fail "apt names no mirror of bookworm main; enable bookworm-backports by hand."
+    printf 'Types: deb\nURIs: %s\nSuites: bookworm-backports\nComponents: main\nSigned-By: %s\n' \
+      "$mirror" /usr/share/keyrings/debian-archive-keyring.gpg | as_root tee "$list" >/dev/null
   fi
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
@@ -34,6 +37,7 @@ SOURCES
 
 if new_enough; then exit 0; fi
 command -v apt-get >/dev/null || fail "no apt-get here: install Go 1.21 or newer by hand, then run this again."
+# shellcheck source=/dev/null
 codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 case $codename in
   bookworm) install_from_backports ;;

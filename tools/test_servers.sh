@@ -73,11 +73,17 @@ kubernetes_version() { awk '$1 == "k8s.io/kubernetes" && $2 ~ /^v/ { print $2; e
 check_go() {
   command -v go >/dev/null || fail "the test servers are built with Go, which is not installed.
   './dev setup' installs it (tools/install_go.sh). Or set KUBEBUILDER_ASSETS to a folder that holds: ${binaries[*]}"
-  local release minor
-  release=$(GOTOOLCHAIN=local go env GOVERSION)
-  minor=${release#go1.}; minor=${minor%%[.a-z]*}
-  [[ $minor -ge 21 ]] || fail "$release is too old: 1.21 or newer can fetch the toolchain that go.mod names.
+  local release
+  release=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
+  [[ $release =~ go1\.([0-9]+) && ${BASH_REMATCH[1]} -ge 21 ]] ||
+    fail "$release is too old: 1.21 or newer can fetch the toolchain that go.mod names.
   './dev setup' installs one (tools/install_go.sh)."
+}
+
+existing() {  # existing PATH: the path itself or its nearest parent that is there
+  local path=$1
+  while [[ ! -e $path ]]; do path=$(dirname "$path"); done
+  echo "$path"
 }
 
 check_disk() {  # check_disk DIR: a build that fills the disk fails late and unclearly
@@ -148,7 +154,8 @@ main() {
   fi
   if ! has_all "$final/bin"; then  # the other build may have been the same one
     check_disk "$servers"
-    check_disk "$(dirname "$(go env GOCACHE)")"
+    check_disk "$(existing "$(cd / && go env GOCACHE)")"
+    check_disk "$(existing "$(cd / && go env GOMODCACHE)")"
     build_all "$final" 9>&-
   fi
   echo "$final/bin"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves the test cluster itself: that its servers are real, that they can be killed and restarted, that nothing is left.
+"""Proves the test cluster itself: its servers are real, they can be killed and restarted, and nothing is left behind.
 
 Ends with status 77 (skipped, for ctest) where the test servers are not built.
 """
@@ -21,6 +21,7 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 
 from cluster import BinariesMissing, Cluster, ClusterError, find_binaries  # noqa: E402
+from testcluster.components import scheduler_config  # noqa: E402
 
 ALL = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 CORE = ("etcd", "kube-apiserver")
@@ -40,9 +41,9 @@ def processes_naming(folder: Path) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                if str(folder).encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
+            other = entry.name.isdigit() and int(entry.name) != os.getpid()
+            if other and str(folder).encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
         except OSError:
             pass  # it ended meanwhile
     return found
@@ -103,11 +104,12 @@ class WholeControlPlane(unittest.TestCase):
         self.cluster.kubectl("wait", "--for=condition=Complete", "job/job", "--timeout=60s")
 
     def test_a_pod_succeeds_or_fails_when_its_annotation_says_so(self) -> None:
-        after = "stage.kwok.x-k8s.io/delay"
+        kwok = "stage.kwok.x-k8s.io"
+        failure = {f"pod-fail.{kwok}/delay": "200ms", f"pod-fail.{kwok}/exit-code": "42"}
         self.apply(
-            pod("good", restartPolicy="Never", annotations={f"pod-complete.{after}": "200ms"}),
-            pod("bad", restartPolicy="Never", annotations={f"pod-fail.{after}": "200ms", "pod-fail.stage.kwok.x-k8s.io/exit-code": "42"}),
-        )  # fmt: skip
+            pod("good", restartPolicy="Never", annotations={f"pod-complete.{kwok}/delay": "200ms"}),
+            pod("bad", restartPolicy="Never", annotations=failure),
+        )
         self.wait_for_phase("good", "Succeeded")
         state = self.wait_for_phase("bad", "Failed")["status"]["containerStatuses"][0]["state"]
         self.assertEqual(state["terminated"]["exitCode"], 42)
@@ -181,7 +183,30 @@ class Faults(unittest.TestCase):
         self.assertFalse(cluster.folder.exists())
 
 
+class SchedulerConfiguration(unittest.TestCase):
+    YAML = "profiles:\n- schedulerName: to-compare\npercentageOfNodesToScore: 100\n"
+
+    def test_kube_scheduler_runs_with_a_given_configuration(self) -> None:
+        with Cluster(components=(*CORE, "kube-scheduler"), scheduler_config=self.YAML) as cluster:
+            cluster.nodes(1)
+            cluster.api.call("POST", "/api/v1/namespaces/default/pods", pod("one", schedulerName="to-compare"))
+            path = "/api/v1/namespaces/default/pods/one"
+            wait_until("it is bound", lambda: cluster.api.call("GET", path)["spec"].get("nodeName") == "node-0", 10)
+
+    def test_a_configuration_may_be_json_and_may_not_set_the_connection(self) -> None:
+        made = json.loads(scheduler_config('{"parallelism": 2}', Path("/k")))
+        self.assertEqual((made["parallelism"], made["clientConnection"]["kubeconfig"]), (2, "/k"))
+        with self.assertRaisesRegex(ValueError, "leave clientConnection out"):
+            scheduler_config("clientConnection:\n  qps: 5\n", Path("/k"))
+
+
 class NothingIsLeft(unittest.TestCase):
+    def test_a_folder_of_something_else_is_refused(self) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, "thesis.txt").touch()
+            with self.assertRaisesRegex(ValueError, "something else"):
+                Cluster(scratch)
+
     def test_two_clusters_live_side_by_side_and_end_apart(self) -> None:
         with Cluster(components=CORE) as one:
             with Cluster(components=CORE) as other:
@@ -224,7 +249,8 @@ class NothingIsLeft(unittest.TestCase):
             self.assertEqual(cli("kill", "kube-apiserver").returncode, 0)
             self.assertRegex(cli("status").stdout, "kube-apiserver +not running")
             self.assertEqual(cli("up").returncode, 0)
-            nodes = subprocess.run(["sh", "-c", cli("env").stdout + "kubectl get nodes -o name"], capture_output=True, text=True)
+            script = cli("env").stdout + "kubectl get nodes -o name"
+            nodes = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
             self.assertEqual(nodes.stdout, "node/node-0\nnode/node-1\n", nodes.stderr)
             self.assertEqual(cli("down").returncode, 0)
             self.assertEqual(processes_naming(folder), [])

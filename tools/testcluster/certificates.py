@@ -1,4 +1,4 @@
-"""Certificates and kubeconfigs of one test cluster, made with the openssl program. Nothing here guards a real cluster."""
+"""Certificates and kubeconfigs of one test cluster, made by the openssl program. They guard no real cluster."""
 
 from __future__ import annotations
 

@@ -6,14 +6,15 @@
         cluster.kill("kube-apiserver")   # the same port, certificates and data when it starts again
         cluster.start("kube-apiserver")
 
-Any number of clusters can run at once, each with a folder and ports of its own. One that is not `detached` ends with this
-program, however this program ends; a detached one runs until `close()` from any program that names its folder.
+Any number of clusters can run at once, each with a folder and ports of its own. One that is not `detached` ends with
+this program, however this program ends; a detached one runs until `close()` from any program that names its folder.
 """
 
 from __future__ import annotations
 
 import atexit
 import base64
+import http.client
 import json
 import shutil
 import signal
@@ -22,7 +23,6 @@ import subprocess
 import tempfile
 import threading
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from testcluster.nodes import create_nodes
 from testcluster.processes import ServerProcess
 from testcluster.rest import ApiClient
 
+_DIRECT = urllib.request.ProxyHandler({})  # loopback never goes through a proxy that the environment names
 READY_TIMEOUT_S = 90.0  # about five seconds are needed; slow machines under load need more
 STOP_GRACE_S = 10.0
 
@@ -65,17 +66,23 @@ class Cluster:
     2. only processes written there are ever signalled, and only while pid, start time and boot agree.
     """
 
-    def __init__(self, folder: Path | str | None = None, *, detached: bool = False, binaries: Path | None = None, **options):
-        """A cluster in `folder`, found again where one is there (options are then its own), or in a temporary folder that
-        close() removes. `options` are those of components.Options. Starts nothing yet."""
+    def __init__(
+        self, folder: Path | str | None = None, *, detached: bool = False, binaries: Path | None = None, **options
+    ):
+        """A cluster in `folder`, found again where one is there (options are then its own), or in a temporary one.
+
+        close() removes the folder. `options` are those of components.Options. Starts nothing yet.
+        """
         self._temporary = folder is None
         if detached and self._temporary:
             raise ValueError("a detached cluster needs a folder by which it can be found again")
+        if folder is not None and _is_of_something_else(Path(folder)):
+            raise ValueError(f"{folder} holds something else than a test cluster; close() would remove it")
         folder = Path(folder or tempfile.mkdtemp(prefix="berth-cluster-")).resolve()
         self._detached = detached
         self._binaries = binaries
         self._processes: dict[str, ServerProcess] = {}
-        self._previous_sigterm = None
+        self._handles_sigterm = False
         if (folder / "state.json").exists():
             self._load(folder)
         else:
@@ -88,7 +95,8 @@ class Cluster:
     def __enter__(self) -> Cluster:
         """up(), with SIGTERM turned into SystemExit meanwhile, so that the folder goes away too."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            self._previous_sigterm = signal.signal(signal.SIGTERM, _exit_on_signal)
+            signal.signal(signal.SIGTERM, _exit_on_signal)
+            self._handles_sigterm = True
         try:
             return self.up()
         except BaseException:
@@ -97,9 +105,9 @@ class Cluster:
 
     def __exit__(self, *_exception) -> None:
         self.close()
-        if self._previous_sigterm is not None:
-            signal.signal(signal.SIGTERM, self._previous_sigterm)
-            self._previous_sigterm = None
+        if self._handles_sigterm:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._handles_sigterm = False
 
     def up(self) -> Cluster:
         """Starts what is not running and returns when all of it is ready, or stops what it started and raises."""
@@ -109,6 +117,7 @@ class Cluster:
         try:
             for folder in (self.layout.folder, self.layout.folder / "logs"):
                 folder.mkdir(parents=True, exist_ok=True)
+            self._save()
             self._write_credentials()
             self.start("etcd", "kube-apiserver")
             self.start(*self.options.components, wait=False)
@@ -192,7 +201,7 @@ class Cluster:
 
     @property
     def berth_kubeconfig(self) -> Path:
-        """The token of service account berth-system/berth, which may do what deploy/rbac.yaml says. Good for 24 hours."""
+        """A token, good for 24 hours, of service account berth-system/berth, with the rights in deploy/rbac.yaml."""
         return self.layout.kubeconfig("berth")
 
     @property
@@ -210,7 +219,8 @@ class Cluster:
 
     def kubectl(self, *args: str, input: str | None = None, kubeconfig: Path | None = None) -> str:
         """Runs kubectl as admin, or with another kubeconfig; its standard output, or ClusterError with what it said."""
-        command = [str(self.binaries / "kubectl"), f"--kubeconfig={kubeconfig or self.admin_kubeconfig}", *args]
+        own = [f"--kubeconfig={kubeconfig or self.admin_kubeconfig}", f"--cache-dir={self.folder / 'kubectl-cache'}"]
+        command = [str(self.binaries / "kubectl"), *own, *args]
         done = subprocess.run(command, input=input, capture_output=True, text=True)
         if done.returncode != 0:
             raise ClusterError(f"kubectl {' '.join(args)}: {(done.stderr or done.stdout).strip()}")
@@ -224,7 +234,7 @@ class Cluster:
         """Forgets etcd's history up to now; the revision. A list's continue token from before then gets 410 Gone.
 
         The API server answers a *watch* from its own memory: for 410 there, restart("kube-apiserver") as well. It then
-        knows nothing older than its start, and a watch from an older resourceVersion ends with an ERROR event, code 410.
+        knows nothing older than its start, and a watch from an older version ends with an ERROR event of code 410.
         """
         key = base64.b64encode(b"/").decode()
         revision = int(self._etcd("kv/range", {"key": key, "keys_only": True, "limit": 1})["header"]["revision"])
@@ -268,13 +278,10 @@ class Cluster:
         self._save()
 
     def _healthy(self, name: str) -> bool:
-        context = None
-        if name != "etcd" and name != "kwok":
-            context = ssl.create_default_context(cafile=str(self.layout.pki / "ca.crt"))
+        tls = urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=str(self.layout.pki / "ca.crt")))
         try:
-            with urllib.request.urlopen(components.health_url(name, self.layout), timeout=5, context=context):
-                pass
-        except (OSError, urllib.error.URLError):
+            urllib.request.build_opener(_DIRECT, tls).open(components.health_url(name, self.layout), timeout=5).close()
+        except (OSError, http.client.HTTPException):
             return False
         # The namespace is made just after the API server calls itself ready.
         return name != "kube-apiserver" or self.api.raw("GET", "/api/v1/namespaces/default")[0] == 200
@@ -297,8 +304,12 @@ class Cluster:
     def _etcd(self, call: str, body: dict) -> dict:
         """One call of etcd's v3 API through its HTTP gateway; bytes and 64-bit numbers are strings there."""
         request = urllib.request.Request(f"{self.layout.etcd_url}/v3/{call}", data=json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.build_opener(_DIRECT).open(request, timeout=30) as answer:
             return json.load(answer)
+
+
+def _is_of_something_else(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir()) and not (folder / "state.json").exists()
 
 
 def _exit_on_signal(number: int, _frame) -> None:

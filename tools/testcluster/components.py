@@ -174,8 +174,11 @@ def _kube_scheduler(layout: Layout, options: Options) -> list[str]:
 
 
 def scheduler_config(text: str, kubeconfig: Path) -> str:
-    """`text`, a KubeSchedulerConfiguration or nothing, with the connection to the test server, its client limits lifted,
-    and no leader election. Raises ValueError where `text` sets these itself."""
+    """`text`, a KubeSchedulerConfiguration or nothing, completed by what the test cluster sets.
+
+    That is the connection to its server with the client's limits lifted, and no leader election. Raises ValueError
+    where `text` sets these itself.
+    """
     ours: dict = {
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 100000, "burst": 100000},
         "leaderElection": {"leaderElect": False},

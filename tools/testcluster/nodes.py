@@ -12,12 +12,13 @@ Labels = dict[str, str] | Callable[[int], dict[str, str]]
 
 def node_object(name: str, resources: dict[str, str], labels: dict[str, str], taints: list[dict]) -> dict:
     """A ready Node that kwok takes care of where it runs. `resources` is both its capacity and its allocatable."""
+    standard = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": name,
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **labels},
+            "labels": {**standard, **labels},
             "annotations": {"kwok.x-k8s.io/node": "fake"},
         },
         "spec": {"taints": taints},

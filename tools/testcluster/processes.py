@@ -1,6 +1,6 @@
 """Server processes that are ended exactly, and never outlive their owner by accident.
 
-A process is named by its pid, its start time and the boot it belongs to; a pid alone may have been handed to a stranger.
+A process is named by its pid, its start time and the boot it belongs to; a pid alone may be a stranger's by now.
 Signals go through a pidfd that was opened before the start time was compared, so that a recycled pid is never hit.
 """
 

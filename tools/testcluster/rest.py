@@ -41,9 +41,9 @@ class ApiClient:
     def raw(self, method: str, path: str, body: bytes | None = None, headers: dict | None = None) -> tuple[int, str]:
         """One request; (status, text). A connection that the server has closed meanwhile is opened anew, once."""
         for attempt in (0, 1):
-            connection = getattr(self._local, "connection", None)
-            fresh = connection is None
-            if fresh:
+            kept: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
+            connection = kept
+            if connection is None:
                 connection = http.client.HTTPSConnection("127.0.0.1", self._port, context=self._tls, timeout=30)
                 self._local.connection = connection
                 self._open.add(connection)
@@ -55,7 +55,7 @@ class ApiClient:
                 connection.close()
                 self._open.discard(connection)
                 self._local.connection = None
-                if fresh or attempt == 1:
+                if kept is None or attempt == 1:
                     raise
         raise AssertionError("unreachable")
 
