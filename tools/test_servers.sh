@@ -153,6 +153,7 @@ main() {
     flock 9
   fi
   if ! has_all "$final/bin"; then  # the other build may have been the same one
+    rm -rf "$servers"/*.building.*  # what a killed build left; nobody else builds while we hold the lock
     check_disk "$servers"
     check_disk "$(existing "$(cd / && go env GOCACHE)")"
     check_disk "$(existing "$(cd / && go env GOMODCACHE)")"

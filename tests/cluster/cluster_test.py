@@ -142,6 +142,14 @@ class WholeControlPlane(unittest.TestCase):
                                    kubeconfig=self.cluster.berth_kubeconfig)  # fmt: skip
         self.assertEqual(who, BERTH)
 
+    def test_berth_can_bind_a_pod_with_its_own_token(self) -> None:
+        self.apply(pod("for-berth", schedulerName="berth"))
+        target = {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "for-berth"}, "target": target}
+        self.cluster.kubectl("create", "--raw", "/api/v1/namespaces/default/pods/for-berth/binding", "-f", "-",
+                             input=json.dumps(binding), kubeconfig=self.cluster.berth_kubeconfig)  # fmt: skip
+        self.assertEqual(self.wait_for_phase("for-berth", "Running")["spec"]["nodeName"], "node-1")
+
 
 class Faults(unittest.TestCase):
     def test_a_killed_api_server_comes_back_on_its_port_with_its_data(self) -> None:
