@@ -14,4 +14,7 @@ namespace berth {
 // ends in "...".
 std::string printable(std::string_view text, size_t bytes_max = 400);
 
+// Bytes of the UTF-8 sequence that `text`, which is not empty, begins with; 0 if it begins with none.
+size_t utf8_length(std::string_view text);
+
 }  // namespace berth
