@@ -41,9 +41,9 @@ void Engine::on(const PodUpserted& event) {
   }
   if (slot.valid()) {
     leave_queue(slot);
-    state_.replace_pod(slot, event.pod);
+    state_.replace_pod(slot, resolved(event.pod));
   } else {
-    slot = state_.add_pod(event.pod);
+    slot = state_.add_pod(resolved(event.pod));
   }
   settle(slot);
 }
@@ -65,6 +65,20 @@ void Engine::on(const PodsReplaced& event) {
   for (const std::string& uid : gone) on(PodDeleted{uid});
 }
 
+void Engine::on(const NamespaceUpserted& event) {
+  const auto at = namespace_placement_.find(event.name);
+  const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;
+  if (before == event.placement) return;
+  namespace_placement_[event.name] = event.placement;
+  std::vector<std::string> waiting;
+  for (const auto& [uid, slot] : state_.pods_by_uid()) {
+    const PodState& pod = state_.pod(slot);
+    if (pod.pod.namespace_name == event.name && !holds_room(pod.phase)) waiting.push_back(uid);
+  }
+  std::sort(waiting.begin(), waiting.end());
+  for (const std::string& uid : waiting) on(PodUpserted{state_.pod(state_.find_pod(uid)).pod});
+}
+
 void Engine::on(const BindProgress& event) {
   const PodSlot slot = state_.find_pod(event.uid);
   if (!slot.valid()) return;  // deleted meanwhile
@@ -81,6 +95,18 @@ void Engine::on(const BindProgress& event) {
   pod.backoff_until = now_ + Duration{std::min(options_.backoff_initial.nanos << shift, options_.backoff_max.nanos)};
   state_.unassign(slot, PodPhase::kNotQueued);
   settle(slot);
+}
+
+// The pod with the placement that holds for it: its own, else its namespace's.
+model::Pod Engine::resolved(model::Pod pod) const {
+  model::Placement wanted = pod.placement;
+  const auto at = namespace_placement_.find(pod.namespace_name);
+  if (wanted == model::Placement::kDefault && at != namespace_placement_.end()) wanted = at->second;
+  if (pod.spec->placement == wanted) return pod;
+  auto spec = std::make_shared<model::SchedulingSpec>(*pod.spec);
+  spec->placement = wanted;
+  pod.spec = std::move(spec);
+  return pod;
 }
 
 void Engine::forget_pod(PodSlot slot) {

@@ -69,8 +69,10 @@ class Engine {
   void on(const PodUpserted& event);
   void on(const PodDeleted& event);
   void on(const PodsReplaced& event);
+  void on(const NamespaceUpserted& event);
   void on(const BindProgress& event);
 
+  model::Pod resolved(model::Pod pod) const;
   void forget_pod(PodSlot slot);
   void leave_queue(PodSlot slot);
   void settle(PodSlot slot);
@@ -92,6 +94,7 @@ class Engine {
   PendingQueue queue_{state_};
   absl::btree_set<std::pair<Time, std::string>> backoff_;  // (until, UID)
   Rejections rejections_;
+  absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
   Time now_;
   uint64_t cycle_ = 0;
   uint32_t wake_cursor_ = 0;

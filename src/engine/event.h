@@ -32,6 +32,12 @@ struct PodsReplaced {
   std::vector<model::Pod> pods;
 };
 
+// What a namespace says about its pods; deleting one is an upsert with the default.
+struct NamespaceUpserted {
+  std::string name;
+  model::Placement placement = model::Placement::kDefault;
+};
+
 // What became of a Bind decision. Until one of the last three, or a PodUpserted with a node name, the place is kept.
 enum class BindOutcome : uint8_t {
   kPreBinding,  // preparing
@@ -45,6 +51,7 @@ struct BindProgress {
   BindOutcome outcome = BindOutcome::kSent;
 };
 
-using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced, BindProgress>;
+using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced,
+                           NamespaceUpserted, BindProgress>;
 
 }  // namespace berth::engine

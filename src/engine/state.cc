@@ -160,6 +160,7 @@ PodSlot State::add_pod(model::Pod pod) {
   state = PodState{};
   state.in_use = true;
   state.cls = intern_class(pod.spec);
+  pod.spec = classes_[state.cls.value].spec;  // one copy for the whole class
   state.pod = std::move(pod);
   return slot;
 }
@@ -177,6 +178,7 @@ void State::replace_pod(PodSlot slot, model::Pod pod) {
     }
     release_class(state.cls);
     state.cls = next;
+    pod.spec = classes_[next.value].spec;
   } else {
     pod.spec = state.pod.spec;
   }

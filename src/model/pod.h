@@ -35,7 +35,7 @@ struct HostPort {
   }
 };
 
-// The annotation berth.dev/placement of the pod, else of its namespace, else by kind of pod.
+// The annotation berth.dev/placement: of the pod, else of its namespace; kDefault: pods with GPUs pack, others spread.
 enum class Placement : uint8_t { kDefault, kPack, kSpread };
 
 struct SchedulingSpec {
@@ -44,7 +44,7 @@ struct SchedulingSpec {
   NodeAffinity affinity;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
-  Placement placement = Placement::kDefault;
+  Placement placement = Placement::kDefault;  // resolved by the engine from the pod's and its namespace's wish
 
   friend bool operator==(const SchedulingSpec&, const SchedulingSpec&) = default;
   template <typename H>
@@ -60,6 +60,7 @@ struct Pod {
   int32_t priority = 0;
   Time created;
   std::shared_ptr<const SchedulingSpec> spec;  // never null
+  Placement placement = Placement::kDefault;  // its own annotation
   std::string node_name;    // where it is bound; empty while pending
   bool ours = true;         // its schedulerName is one that we serve; others only take up room
   bool gated = false;       // spec.schedulingGates is not empty
