@@ -18,22 +18,22 @@ namespace berth::io {
 
 // What a request is signed with; immutable, replaced as a whole when it is renewed.
 struct Credential {
-  std::string authorization;    // value of the Authorization header; empty for none
-  std::string client_cert_pem;  // with its key, for TLS client authentication; empty for none
-  std::string client_key_pem;
+  std::string authorization{};    // value of the Authorization header; empty for none
+  std::string client_cert_pem{};  // with its key, for TLS client authentication; empty for none
+  std::string client_key_pem{};
 };
 // Called on the transport's thread for each request; must be quick and thread-safe. An error fails the request unsent.
 using CredentialProvider = std::function<Result<std::shared_ptr<const Credential>>()>;
 
 struct CurlTransportOptions {
-  std::string server;  // "https://10.0.0.1:6443", with a path prefix if there is one
-  std::string ca_pem;  // PEM bundle; empty: the system's
+  std::string server{};  // "https://10.0.0.1:6443", with a path prefix if there is one
+  std::string ca_pem{};  // PEM bundle; empty: the system's
   bool insecure_skip_verify = false;
-  std::string tls_server_name;  // name to verify and to send as SNI, where it is not the server's
-  std::string proxy_url;        // http, https or socks5; empty: from the environment
+  std::string tls_server_name{};  // name to verify and to send as SNI, where it is not the server's
+  std::string proxy_url{};        // http, https or socks5; empty: from the environment
   std::string user_agent = "berth";
-  CredentialProvider credential;              // empty for none
-  std::function<void()> on_unauthorized;      // told of each 401, so that a token may be renewed early
+  CredentialProvider credential{};              // empty for none
+  std::function<void()> on_unauthorized{};      // told of each 401, so that a token may be renewed early
   int max_in_flight = 32;                     // 1 to 1024
   size_t max_queued = 100'000;                // sends beyond this fail at once with kThrottled
   size_t max_response_bytes = 512ULL << 20;   // of one response that is not a stream

@@ -45,8 +45,8 @@ class FakeTransport final : public Transport {
   using Script = std::function<FakeReply(const HttpRequest&)>;
   struct OpenStream {
     StreamId id = 0;
-    HttpRequest request;
-    StreamCallbacks callbacks;
+    HttpRequest request{};
+    StreamCallbacks callbacks{};
   };
 
   // Answers every send() from now on; without a script all fail with kUnavailable.

@@ -18,12 +18,12 @@
 namespace berth::io {
 
 struct ServerRequest {
-  std::string method;
-  std::string path;   // without the query, not decoded
-  std::string query;  // after '?', not decoded
-  std::vector<Header> headers;  // names in lower case
-  std::string body;
-  std::string peer;  // address of the client
+  std::string method{};
+  std::string path{};   // without the query, not decoded
+  std::string query{};  // after '?', not decoded
+  std::vector<Header> headers{};  // names in lower case
+  std::string body{};
+  std::string peer{};  // address of the client
 
   std::string_view header(std::string_view name) const;
 };
@@ -31,8 +31,8 @@ struct ServerRequest {
 struct ServerResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
-  std::string body;
-  std::vector<Header> headers;
+  std::string body{};
+  std::vector<Header> headers{};
 };
 
 using Handler = std::function<ServerResponse(const ServerRequest&)>;
@@ -41,8 +41,8 @@ using Handler = std::function<ServerResponse(const ServerRequest&)>;
 using AuthHook = std::function<void(const ServerRequest&, std::function<void(int status)> decided)>;
 
 struct Route {
-  std::string path;  // exact, or a prefix when it ends in "/"; the longest match wins
-  Handler handler;
+  std::string path{};  // exact, or a prefix when it ends in "/"; the longest match wins
+  Handler handler{};
   AuthHook auth{};   // empty: open to all who reach the port
   std::vector<std::string> methods{"GET", "HEAD"};
 };
@@ -50,8 +50,8 @@ struct Route {
 struct HttpServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;  // 0: any free one
-  std::string tls_cert_file;  // both or neither
-  std::string tls_key_file;
+  std::string tls_cert_file{};  // both or neither
+  std::string tls_key_file{};
   size_t max_connections = 256;
   size_t max_body_bytes = 3ULL << 20;
   Duration client_timeout = Duration::seconds(10);

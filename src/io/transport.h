@@ -22,27 +22,27 @@
 namespace berth::io {
 
 struct Header {
-  std::string name;
-  std::string value;
+  std::string name{};
+  std::string value{};
 };
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string target;  // path and query, already percent-encoded: "/api/v1/pods?limit=500"
-  std::vector<Header> headers;
-  std::string body;
+  std::string target{};  // path and query, already percent-encoded: "/api/v1/pods?limit=500"
+  std::vector<Header> headers{};
+  std::string body{};
   // From send() to the last byte of the answer, time in the queue included. For a stream: from open_stream() to the
   // response's headers; a stream's body has no limit of its own.
   Duration timeout = Duration::seconds(30);
   // Asked on the transport's thread immediately before the request starts; "false" ends it unsent (kUnavailable).
   // Fencing: a bind is not sent once the lease's deadline has passed, however long it stood in the queue.
-  std::function<bool()> may_start;
+  std::function<bool()> may_start{};
 };
 
 struct HttpResponse {
   int status = 0;
-  std::vector<Header> headers;  // all that the server sent, names in lower case
-  std::string body;             // empty for a stream whose body went to on_chunk
+  std::vector<Header> headers{};  // all that the server sent, names in lower case
+  std::string body{};             // empty for a stream whose body went to on_chunk
 
   // Value of the header `name` (lower case); empty when absent.
   std::string_view header(std::string_view name) const;
@@ -53,9 +53,9 @@ using ResponseCallback = std::function<void(Result<HttpResponse>)>;
 
 struct StreamCallbacks {
   // Part of a 2xx body, as it arrives; the view dies with the call.
-  std::function<void(std::string_view chunk)> on_chunk;
+  std::function<void(std::string_view chunk)> on_chunk{};
   // The end: the response when the server closed the stream in order, or an answer other than 2xx with its body.
-  ResponseCallback done;
+  ResponseCallback done{};
 };
 
 using StreamId = uint64_t;
