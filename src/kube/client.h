@@ -20,9 +20,9 @@ namespace berth::kube {
 
 // A kind of object as it stands in a URL.
 struct Resource {
-  std::string_view group;  // empty: core
-  std::string_view version;
-  std::string_view plural;
+  std::string_view group{};  // empty: core
+  std::string_view version{};
+  std::string_view plural{};
 
   // "/api/v1/namespaces/ns/pods"; all namespaces, or a cluster-wide kind, with an empty `name_space`.
   std::string collection(std::string_view name_space = {}) const;
@@ -42,24 +42,24 @@ enum class PatchType { kMerge, kStrategic, kJson, kApply };
 // Options of one call.
 struct CallOptions {
   Duration timeout = Duration::seconds(30);
-  std::function<bool()> may_start;  // see io::HttpRequest
+  std::function<bool()> may_start{};  // see io::HttpRequest
 };
 
 // The Binding subresource of one pod.
 struct PodBinding {
-  std::string name_space;
-  std::string pod;
-  std::string uid;  // the server refuses with 409 if the pod of this name is another by now
-  std::string node;
-  std::vector<std::pair<std::string, std::string>> annotations;  // merged into the pod's in the same write
+  std::string name_space{};
+  std::string pod{};
+  std::string uid{};  // the server refuses with 409 if the pod of this name is another by now
+  std::string node{};
+  std::vector<std::pair<std::string, std::string>> annotations{};  // merged into the pod's in the same write
 };
 
 // A condition for patch_pod_condition().
 struct PodConditionPatch {
   std::string type = "PodScheduled";
   std::string status = "False";
-  std::string reason;   // "Unschedulable"
-  std::string message;
+  std::string reason{};   // "Unschedulable"
+  std::string message{};
   Time last_transition{};  // wall; keep the old one while `status` stays the same
 };
 
@@ -78,7 +78,7 @@ class Client {
 
   // POSTs the Binding. kConflict: another pod of this name, or bound already; kTimeout: unknown; either way ask first.
   void bind(const PodBinding& binding, Done done, CallOptions options = {});
-  // Sets one condition, and nominatedNodeName where given, on the pod's status; strategic merge, so other conditions
+  // Sets one condition on the pod's status; strategic merge, so other conditions
   // stay. The UID is a precondition: kConflict if the pod is another by now.
   void patch_pod_condition(std::string_view name_space, std::string_view pod, std::string_view uid,
                            const PodConditionPatch& condition, Done done, CallOptions options = {});

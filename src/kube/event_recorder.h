@@ -23,23 +23,23 @@ namespace berth::kube {
 struct EventTarget {
   std::string api_version = "v1";
   std::string kind = "Pod";
-  std::string name_space;  // empty for cluster-wide kinds: their events live in "default"
-  std::string name;
-  std::string uid;
-  std::string resource_version;
+  std::string name_space{};  // empty for cluster-wide kinds: their events live in "default"
+  std::string name{};
+  std::string uid{};
+  std::string resource_version{};
 };
 
 struct EventNote {
-  EventTarget regarding;
+  EventTarget regarding{};
   std::string type = "Normal";  // or "Warning"
-  std::string reason;           // "Scheduled"; at most 128 bytes
-  std::string action;           // "Binding"; at most 128 bytes, must not be empty
-  std::string note;             // cut to 1,024 bytes at a character's border
+  std::string reason{};           // "Scheduled"; at most 128 bytes
+  std::string action{};           // "Binding"; at most 128 bytes, must not be empty
+  std::string note{};             // cut to 1,024 bytes at a character's border
 };
 
 struct EventRecorderOptions {
   std::string controller = "berth-scheduler";  // reportingController
-  std::string instance;                        // reportingInstance: "berth-scheduler-<host>"
+  std::string instance{};                        // reportingInstance: "berth-scheduler-<host>"
   size_t max_queued = 10'000;
   int max_in_flight = 4;
   int burst_per_object = 25;

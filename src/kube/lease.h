@@ -29,7 +29,7 @@ namespace berth::kube {
 struct LeaseOptions {
   std::string name_space = "kube-system";
   std::string name = "berth-scheduler";
-  std::string identity;  // unique per process: "<host>_<random>"
+  std::string identity{};  // unique per process: "<host>_<random>"
   Duration lease_duration = Duration::seconds(15);
   Duration renew_deadline = Duration::seconds(10);
   Duration retry_period = Duration::seconds(2);
@@ -38,7 +38,7 @@ struct LeaseOptions {
 
 // The fields of a Lease that election reads and writes.
 struct LeaseRecord {
-  std::string holder;
+  std::string holder{};
   int32_t duration_s = 0;
   Time acquired{}, renewed{};  // wall, for people; no decision depends on them
   int32_t transitions = 0;
@@ -47,9 +47,9 @@ struct LeaseRecord {
 
 // A lease as read: `json` whole, since a write must keep the fields that are not ours.
 struct LeaseObject {
-  LeaseRecord record;
-  std::string resource_version;
-  std::string json;
+  LeaseRecord record{};
+  std::string resource_version{};
+  std::string json{};
 };
 Result<LeaseObject> decode_lease(std::string_view json);
 // The object to PUT (`base` not null) or to POST.
@@ -99,10 +99,10 @@ class LeaseElector {
 };
 
 struct LeaseCallbacks {
-  std::function<void()> on_started;                     // on the transport's thread
-  std::function<void(std::string reason)> on_stopped;   // likewise; binds must already be fenced by may_act()
-  std::function<void(const Error&)> on_error;           // a read or write failed; the election goes on
-  std::function<void(std::string holder)> on_new_leader;  // whenever the holder seen changes; empty: none
+  std::function<void()> on_started{};                     // on the transport's thread
+  std::function<void(std::string reason)> on_stopped{};   // likewise; binds must already be fenced by may_act()
+  std::function<void(const Error&)> on_error{};           // a read or write failed; the election goes on
+  std::function<void(std::string holder)> on_new_leader{};  // whenever the holder seen changes; empty: none
 };
 
 // Runs an election on `client`, whose transport should serve nothing else. Destroy before the client.

@@ -36,8 +36,8 @@ inline constexpr size_t kDecodePadding = 64;
 // writes (etcd restored from a backup): everything built on it is to be doubted.
 template <typename T>
 struct ListReplaced {
-  std::vector<T> objects;
-  std::string resource_version;
+  std::vector<T> objects{};
+  std::string resource_version{};
   bool went_back = false;
 };
 template <typename T>
@@ -51,8 +51,8 @@ struct Deleted {
 };
 // An object that did not decode; those of a list follow its ListReplaced. Empty fields: not even these could be read.
 struct Malformed {
-  std::string name_space, name, uid;
-  Error error;
+  std::string name_space{}, name{}, uid{};
+  Error error{};
   bool deleted = false;
 };
 template <typename T>
@@ -60,9 +60,9 @@ using WatchUpdate = std::variant<ListReplaced<T>, Upserted<T>, Deleted<T>, Malfo
 
 struct ReflectorOptions {
   Resource resource{};
-  std::string name_space;      // empty: all
-  std::string field_selector;  // for example "status.phase!=Succeeded"
-  std::string label_selector;
+  std::string name_space{};      // empty: all
+  std::string field_selector{};  // for example "status.phase!=Succeeded"
+  std::string label_selector{};
   int page_size = 500;
   Duration backoff_min = Duration::millis(800);
   Duration backoff_max = Duration::seconds(30);
@@ -72,19 +72,18 @@ struct ReflectorOptions {
 };
 
 struct ReflectorStats {
-  uint64_t lists = 0, watches = 0, gone = 0, bookmarks = 0, events = 0, malformed = 0, failures = 0;
+  uint64_t lists = 0, watches = 0, gone = 0, bookmarks = 0, events = 0, failures = 0;
 };
 
 // Text in, text out; Reflector<T> gives it types. Callbacks as for Reflector.
 class RawReflector {
  public:
   struct Callbacks {
-    std::function<void()> list_begin;  // forget the objects of a list that was begun and not ended
-    std::function<void(std::string_view json)> list_item;
-    std::function<void(std::string resource_version, bool went_back)> list_end;
-    std::function<void(std::string_view json, bool deleted)> changed;
-    std::function<void(Malformed)> malformed;
-    std::function<void()> batch_end;  // the end of what arrived at once
+    std::function<void()> list_begin{};  // forget the objects of a list that was begun and not ended
+    std::function<void(std::string_view json)> list_item{};
+    std::function<void(std::string resource_version, bool went_back)> list_end{};
+    std::function<void(std::string_view json, bool deleted)> changed{};
+    std::function<void()> batch_end{};  // the end of what arrived at once
   };
 
   RawReflector(Client& client, ReflectorOptions options, Callbacks callbacks);
@@ -128,9 +127,9 @@ class Reflector {
   struct State {
     Decode decode;
     Sink sink;
-    std::vector<T> listed;
-    std::vector<Malformed> listed_malformed;
-    std::vector<WatchUpdate<T>> batch;
+    std::vector<T> listed{};
+    std::vector<Malformed> listed_malformed{};
+    std::vector<WatchUpdate<T>> batch{};
   };
 
   RawReflector::Callbacks callbacks() {
@@ -157,7 +156,6 @@ class Reflector {
         s->batch.push_back(Upserted<T>{std::move(*object)});
       }
     };
-    calls.malformed = [s = state_](Malformed object) { s->batch.push_back(std::move(object)); };
     calls.batch_end = [s = state_] {
       if (!s->batch.empty()) s->sink(std::exchange(s->batch, {}));
     };
