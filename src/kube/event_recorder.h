@@ -45,7 +45,7 @@ struct EventRecorderOptions {
   int burst_per_object = 25;
   Duration refill_per_object = Duration::seconds(300);
   Duration series_window = Duration::seconds(360);   // a series without a repetition for so long is finished
-  Duration series_heartbeat = Duration::seconds(60);  // pending counts of a series are written this often
+  Duration series_heartbeat = Duration::seconds(300); // pending counts of a series are written this often
   size_t max_objects = 20'000;                        // remembered for aggregation and rate limits
   int max_attempts = 5;                               // of one write
 };
@@ -55,7 +55,7 @@ struct EventStats {
   uint64_t created = 0;     // events that the server took
   uint64_t aggregated = 0;  // repetitions counted into a series
   uint64_t dropped = 0;     // queue full, rate limit of the object, or given up after max_attempts
-  uint64_t queued = 0;
+  uint64_t queued = 0;      // writes not yet answered
 };
 
 class EventRecorder {

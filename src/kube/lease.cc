@@ -207,7 +207,7 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
     }
   }
 
-  // A call may take a retry period at most beyond which another try is worth more, and never outlasts the deadline.
+  // Half the deadline, as client-go: one lost answer leaves time for another try.
   CallOptions call_options() const {
     CallOptions options;
     options.timeout = std::max(Duration::seconds(1), Duration{options_.renew_deadline.nanos / 2});
