@@ -143,17 +143,21 @@ class Reflector {
       }
     };
     calls.list_end = [s = state_](std::string version, bool went_back) {
-      s->batch.push_back(ListReplaced<T>{std::exchange(s->listed, {}), std::move(version), went_back});
-      for (Malformed& each : std::exchange(s->listed_malformed, {})) s->batch.push_back(std::move(each));
+      auto& list = std::get<ListReplaced<T>>(s->batch.emplace_back(std::in_place_type<ListReplaced<T>>));
+      list.objects.swap(s->listed);
+      list.resource_version = std::move(version);
+      list.went_back = went_back;
+      for (Malformed& each : std::exchange(s->listed_malformed, {}))
+        s->batch.emplace_back(std::in_place_type<Malformed>, std::move(each));
     };
     calls.changed = [s = state_](std::string_view json, bool deleted) {
       Result<T> object = s->decode(json);
       if (!object) {
-        s->batch.push_back(malformed_object(json, object.error(), deleted));
+        s->batch.emplace_back(std::in_place_type<Malformed>, malformed_object(json, object.error(), deleted));
       } else if (deleted) {
-        s->batch.push_back(Deleted<T>{std::move(*object)});
+        s->batch.emplace_back(std::in_place_type<Deleted<T>>, std::move(*object));
       } else {
-        s->batch.push_back(Upserted<T>{std::move(*object)});
+        s->batch.emplace_back(std::in_place_type<Upserted<T>>, std::move(*object));
       }
     };
     calls.batch_end = [s = state_] {
