@@ -64,8 +64,14 @@ constexpr Field<HttpConfiguration> kHttp[] = {
 };
 
 constexpr Field<LoggingConfiguration> kLogging[] = {
-    {"format", [](const Reader& r, LoggingConfiguration& c) { read_choice(r, c.format, {"text", "json"}); }},
-    {"level", [](const Reader& r, LoggingConfiguration& c) { read_choice(r, c.level, {"debug", "info", "warn", "error"}); }},
+    {"format",
+     [](const Reader& r, LoggingConfiguration& c) {
+       read_choice(r, c.format, {"text", "json"});
+     }},
+    {"level",
+     [](const Reader& r, LoggingConfiguration& c) {
+       read_choice(r, c.level, {"debug", "info", "warn", "error"});
+     }},
 };
 
 constexpr Field<engine::EngineOptions> kBackoff[] = {
@@ -105,7 +111,8 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"verdictInterval", [](const Reader& r, Configuration& c) { read_duration(r, c.engine.report_interval); }},
     {"backoff", [](const Reader& r, Configuration& c) { api::read_object(r, kBackoff, c.engine); }},
     {"clientConnection", [](const Reader& r, Configuration& c) { api::read_object(r, kClient, c.client); }},
-    {"leaderElection", [](const Reader& r, Configuration& c) { api::read_object(r, kLeaderElection, c.leader_election); }},
+    {"leaderElection",
+     [](const Reader& r, Configuration& c) { api::read_object(r, kLeaderElection, c.leader_election); }},
     {"http", [](const Reader& r, Configuration& c) { api::read_object(r, kHttp, c.http); }},
     {"logging", [](const Reader& r, Configuration& c) { api::read_object(r, kLogging, c.logging); }},
 };
@@ -114,18 +121,21 @@ constexpr Field<Configuration> kConfiguration[] = {
 void check_together(const Reader& root, const Configuration& c) {
   const LeaderElectionConfiguration& le = c.leader_election;
   if (le.renew_deadline >= le.lease_duration)
-    root.problem_at("leaderElection", "renewDeadline must be shorter than leaseDuration, or two leaders could act at once");
+    root.problem_at("leaderElection",
+                    "renewDeadline must be shorter than leaseDuration, or two leaders could act at once");
   if (le.retry_period * 2 > le.renew_deadline)
     root.problem_at("leaderElection", "retryPeriod must be at most half of renewDeadline");
   if (c.client.bind_timeout >= le.renew_deadline)
-    root.problem_at("clientConnection", "bindTimeout must be shorter than leaderElection.renewDeadline: a bind has to end "
-                                        "before the lease can");
+    root.problem_at("clientConnection",
+                    "bindTimeout must be shorter than leaderElection.renewDeadline: a bind has to end "
+                    "before the lease can");
   const bool tls = !c.http.tls_cert_file.empty() && !c.http.tls_private_key_file.empty();
   if (c.http.tls_cert_file.empty() != c.http.tls_private_key_file.empty())
     root.problem_at("http", "tlsCertFile and tlsPrivateKeyFile go together");
   if (!is_loopback(c.http.bind_address) && !tls)
     root.problem_at("http", fmt::format("bindAddress {} is reachable from other machines: set tlsCertFile and "
-                                        "tlsPrivateKeyFile, or bind to 127.0.0.1", c.http.bind_address));
+                                        "tlsPrivateKeyFile, or bind to 127.0.0.1",
+                                        c.http.bind_address));
 }
 
 }  // namespace
@@ -141,8 +151,10 @@ Configuration read_configuration(std::string_view text, const std::string& file,
   if (documents.empty()) return out;
   const api::Document& document = documents.front();
   if (document.api_version != "berth.dev/v1alpha1" || document.kind != "BerthConfiguration") {
-    problems.push_back({file, 1, "", fmt::format("expected apiVersion berth.dev/v1alpha1 and kind BerthConfiguration, found '{}' "
-                                     "and '{}'; `berth config` prints a complete example", document.api_version, document.kind)});
+    problems.push_back({file, 1, "",
+                        fmt::format("expected apiVersion berth.dev/v1alpha1 and kind BerthConfiguration, found '{}' "
+                                    "and '{}'; `berth config` prints a complete example",
+                                    document.api_version, document.kind)});
     return out;
   }
   api::ProblemSink sink{.strict = true, .document = &document, .problems = {}};
@@ -192,7 +204,8 @@ backoff:
   initial: {}  # after a bind that failed; doubles with each in a row
   max: {}
   rejectedMax: {}  # after the kubelet refused pods of the same owner
-)", names, scores_yaml(c), c.cycle_max_work, format_duration(c.engine.report_interval),
+)",
+                                names, scores_yaml(c), c.cycle_max_work, format_duration(c.engine.report_interval),
                                 format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
                                 format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:
@@ -202,8 +215,9 @@ backoff:
   maxOutstandingBinds: {}  # binds decided and not yet answered
   bindTimeout: {}  # shorter than renewDeadline
   noteConnections: {}  # events and status patches on the wire at once
-)", quoted(c.client.kubeconfig), quoted(c.client.context), c.client.bind_connections, c.client.max_outstanding_binds,
-                     format_duration(c.client.bind_timeout), c.client.note_connections);
+)",
+                     quoted(c.client.kubeconfig), quoted(c.client.context), c.client.bind_connections,
+                     c.client.max_outstanding_binds, format_duration(c.client.bind_timeout), c.client.note_connections);
   out += fmt::format(R"(leaderElection:
   leaderElect: {}
   resourceNamespace: {}
@@ -219,10 +233,12 @@ http:  # /metrics, /healthz, /readyz
 logging:
   format: {}  # text or json
   level: {}  # debug, info, warn or error
-)", c.leader_election.leader_elect, quoted(c.leader_election.resource_namespace), quoted(c.leader_election.resource_name),
-                     format_duration(c.leader_election.lease_duration), format_duration(c.leader_election.renew_deadline),
-                     format_duration(c.leader_election.retry_period), quoted(c.http.bind_address), c.http.port,
-                     quoted(c.http.tls_cert_file), quoted(c.http.tls_private_key_file), c.logging.format, c.logging.level);
+)",
+                     c.leader_election.leader_elect, quoted(c.leader_election.resource_namespace),
+                     quoted(c.leader_election.resource_name), format_duration(c.leader_election.lease_duration),
+                     format_duration(c.leader_election.renew_deadline), format_duration(c.leader_election.retry_period),
+                     quoted(c.http.bind_address), c.http.port, quoted(c.http.tls_cert_file),
+                     quoted(c.http.tls_private_key_file), c.logging.format, c.logging.level);
   return out;
 }
 

@@ -24,18 +24,18 @@ struct LeaderElectionConfiguration {
 };
 
 struct ClientConfiguration {
-  std::string kubeconfig;        // empty: KUBECONFIG, ~/.kube/config, then in-cluster
-  std::string context;           // empty: the kubeconfig's current context
-  int32_t bind_connections = 32;   // binds on the wire at once
+  std::string kubeconfig;               // empty: KUBECONFIG, ~/.kube/config, then in-cluster
+  std::string context;                  // empty: the kubeconfig's current context
+  int32_t bind_connections = 32;        // binds on the wire at once
   int32_t max_outstanding_binds = 512;  // binds decided and not answered; the engine waits beyond that
   Duration bind_timeout = Duration::seconds(5);
-  int32_t note_connections = 8;   // events and status patches on the wire at once
+  int32_t note_connections = 8;  // events and status patches on the wire at once
 };
 
 struct HttpConfiguration {
   std::string bind_address = "127.0.0.1";
-  int32_t port = 10269;             // 0: any free port
-  std::string tls_cert_file;        // both needed beyond loopback
+  int32_t port = 10269;       // 0: any free port
+  std::string tls_cert_file;  // both needed beyond loopback
   std::string tls_private_key_file;
 };
 

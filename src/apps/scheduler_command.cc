@@ -60,17 +60,22 @@ int run_scheduler(const Flags& flags) {
 void add_scheduler_command(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("scheduler", "Schedule pods on a Kubernetes API server");
-  command->footer("Example:\n  berth scheduler --kubeconfig ~/.kube/config --scheduler-name berth\n\n"
-                  "Without --kubeconfig: KUBECONFIG, ~/.kube/config, then the pod's service account. What it needs to be allowed\n"
-                  "to do is in deploy/rbac.yaml. SIGTERM drains binds and gives the lease back.");
-  command->add_option("--config", flags->config_file, "BerthConfiguration file; `berth config` prints one with all defaults");
+  command->footer(
+      "Example:\n  berth scheduler --kubeconfig ~/.kube/config --scheduler-name berth\n\n"
+      "Without --kubeconfig: KUBECONFIG, ~/.kube/config, then the pod's service account. What it needs to be allowed\n"
+      "to do is in deploy/rbac.yaml. SIGTERM drains binds and gives the lease back.");
+  command->add_option("--config", flags->config_file,
+                      "BerthConfiguration file; `berth config` prints one with all defaults");
   command->add_option("--kubeconfig", flags->kubeconfig, "Kubeconfig file");
   command->add_option("--context", flags->context, "Context of the kubeconfig");
-  command->add_option("--scheduler-name", flags->scheduler_names, "spec.schedulerName of the pods to schedule; may be repeated");
+  command->add_option("--scheduler-name", flags->scheduler_names,
+                      "spec.schedulerName of the pods to schedule; may be repeated");
   command->add_option("--leader-elect", flags->leader_elect, "Take part in leader election (true or false)");
-  command->add_option("--port", flags->port, "Port of /metrics, /healthz and /readyz; 0 for any free one")->check(CLI::Range(0, 65535));
+  command->add_option("--port", flags->port, "Port of /metrics, /healthz and /readyz; 0 for any free one")
+      ->check(CLI::Range(0, 65535));
   command->add_option("--log-format", flags->log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
-  command->add_option("--log-level", flags->log_level, "debug, info, warn or error")->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  command->add_option("--log-level", flags->log_level, "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   command->callback([flags, &exit_code] { exit_code = run_scheduler(*flags); });
 }
 

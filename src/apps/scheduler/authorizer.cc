@@ -26,12 +26,17 @@ class Review : public std::enable_shared_from_this<Review> {
  public:
   Review(kube::Client& client, io::Transport& transport, std::shared_ptr<Decisions> decisions, std::string path,
          std::string token, std::function<void(int)> decided)
-      : client_(client), transport_(transport), decisions_(std::move(decisions)), path_(std::move(path)),
-        token_(std::move(token)), decided_(std::move(decided)) {}
+      : client_(client),
+        transport_(transport),
+        decisions_(std::move(decisions)),
+        path_(std::move(path)),
+        token_(std::move(token)),
+        decided_(std::move(decided)) {}
 
   void start() {
     const json body{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}, {"spec", {{"token", token_}}}};
-    client_.create("/apis/authentication.k8s.io/v1/tokenreviews", body.dump(-1, ' ', true, json::error_handler_t::replace),
+    client_.create("/apis/authentication.k8s.io/v1/tokenreviews",
+                   body.dump(-1, ' ', true, json::error_handler_t::replace),
                    [self = shared_from_this()](const Result<std::string>& answer) { self->reviewed(answer); });
   }
 
@@ -42,8 +47,10 @@ class Review : public std::enable_shared_from_this<Review> {
     if (!answer) return decided_(503);
     if (!status.value("authenticated", false)) return decide(401);
     const json user = status.value("user", json::object());
-    json spec{{"user", user.value("username", "")}, {"groups", user.value("groups", json::array())},
-              {"uid", user.value("uid", "")}, {"nonResourceAttributes", {{"path", path_}, {"verb", "get"}}}};
+    json spec{{"user", user.value("username", "")},
+              {"groups", user.value("groups", json::array())},
+              {"uid", user.value("uid", "")},
+              {"nonResourceAttributes", {{"path", path_}, {"verb", "get"}}}};
     if (user.contains("extra")) spec["extra"] = user["extra"];
     const json body{{"apiVersion", "authorization.k8s.io/v1"}, {"kind", "SubjectAccessReview"}, {"spec", spec}};
     client_.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", body.dump(),
@@ -86,7 +93,8 @@ io::AuthHook token_review_hook(kube::Client& client, io::Transport& transport, s
     {
       const std::lock_guard lock(decisions->mutex);
       const auto at = decisions->by_token.find(token);
-      if (at != decisions->by_token.end() && at->second.until > transport.clock().monotonic()) known = at->second.status;
+      if (at != decisions->by_token.end() && at->second.until > transport.clock().monotonic())
+        known = at->second.status;
     }
     if (known != 0) return decided(known);
     std::make_shared<Review>(client, transport, decisions, path, std::move(token), std::move(decided))->start();

@@ -34,7 +34,8 @@ std::string_view to_string(BindEnd end) {
   return "";
 }
 
-Binder::Binder(kube::Client& client, io::Transport& transport, Duration timeout, std::function<bool()> may_send, Sink sink)
+Binder::Binder(kube::Client& client, io::Transport& transport, Duration timeout, std::function<bool()> may_send,
+               Sink sink)
     : shared_(new Shared{client, transport, timeout, std::move(may_send), std::move(sink), {}}) {}
 
 void Binder::bind(const engine::Decision& decision) {
@@ -51,9 +52,8 @@ void Binder::bind(const engine::Decision& decision) {
 
 void Binder::send(const std::shared_ptr<Attempt>& attempt) {
   Shared& shared = *attempt->shared;
-  shared.client.bind(
-      attempt->binding, [attempt](const Result<std::string>& result) { answered(attempt, result); },
-      {.timeout = shared.timeout, .may_start = shared.may_send});
+  shared.client.bind(attempt->binding, [attempt](const Result<std::string>& result) { answered(attempt, result); },
+                     {.timeout = shared.timeout, .may_start = shared.may_send});
 }
 
 void Binder::answered(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
@@ -92,7 +92,8 @@ void Binder::told(const std::shared_ptr<Attempt>& attempt, const Result<std::str
   send(attempt);
 }
 
-void Binder::end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::string error, std::optional<api::Pod> seen) {
+void Binder::end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::string error,
+                 std::optional<api::Pod> seen) {
   Shared& shared = *attempt->shared;
   --shared.outstanding;
   const Duration took = shared.transport.clock().monotonic() - attempt->started;

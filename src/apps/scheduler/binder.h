@@ -22,10 +22,10 @@
 namespace berth::apps {
 
 enum class BindEnd : uint8_t {
-  kBound,    // stored, by this attempt or an earlier one
-  kUnknown,  // not an end: no answer yet, the server is being asked
-  kFailed,   // certainly not stored
-  kGone,     // the pod no longer exists
+  kBound,      // stored, by this attempt or an earlier one
+  kUnknown,    // not an end: no answer yet, the server is being asked
+  kFailed,     // certainly not stored
+  kGone,       // the pod no longer exists
   kElsewhere,  // bound, but to another node, by someone else
 };
 std::string_view to_string(BindEnd end);

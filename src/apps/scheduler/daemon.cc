@@ -85,13 +85,15 @@ class Daemon {
   explicit Daemon(const Configuration& configuration) : config_(configuration) {}
 
   Status run() {
-    BERTH_TRY(access, kube::load_access({.kubeconfig = config_.client.kubeconfig, .context = config_.client.context,
-                                         .getenv = {}}));
+    BERTH_TRY(access, kube::load_access(
+                          {.kubeconfig = config_.client.kubeconfig, .context = config_.client.context, .getenv = {}}));
     BERTH_TRY(transport, kube::transport_options(access));
     transport_ = std::move(transport);
     SignalWatch signals(inbox_);
     BERTH_TRY_VOID(serve());
-    log_info("starting", {{"version", BERTH_VERSION}, {"server", access.server}, {"context", access.context},
+    log_info("starting", {{"version", BERTH_VERSION},
+                          {"server", access.server},
+                          {"context", access.context},
                           {"scheduler_names", fmt::format("{}", fmt::join(config_.scheduler_names, ","))},
                           {"http", fmt::format("{}:{}", config_.http.bind_address, server_->port())}});
     BERTH_TRY_VOID(elect());
@@ -111,9 +113,13 @@ class Daemon {
     lease_transport_ = std::move(transport);
     lease_client_ = std::make_unique<kube::Client>(*lease_transport_);
     const LeaderElectionConfiguration& le = config_.leader_election;
-    kube::LeaseOptions lease{.name_space = le.resource_namespace, .name = le.resource_name, .identity = unique_identity(),
-                             .lease_duration = le.lease_duration, .renew_deadline = le.renew_deadline,
-                             .retry_period = le.retry_period, .seed = std::random_device{}()};
+    kube::LeaseOptions lease{.name_space = le.resource_namespace,
+                             .name = le.resource_name,
+                             .identity = unique_identity(),
+                             .lease_duration = le.lease_duration,
+                             .renew_deadline = le.renew_deadline,
+                             .retry_period = le.retry_period,
+                             .seed = std::random_device{}()};
     log_info("waiting for the lease", {{"lease", lease.name_space + "/" + lease.name}, {"identity", lease.identity}});
     kube::LeaseCallbacks callbacks;
     callbacks.on_started = [this] { inbox_.push(Happening::kLeading); };
@@ -122,7 +128,9 @@ class Daemon {
       inbox_.push(Happening::kNotLeading);
     };
     callbacks.on_error = [this](const Error& error) { lease_trouble_.say(error.message, clock_.monotonic()); };
-    callbacks.on_new_leader = [](const std::string& holder) { log_info("the lease has a holder", {{"holder", holder}}); };
+    callbacks.on_new_leader = [](const std::string& holder) {
+      log_info("the lease has a holder", {{"holder", holder}});
+    };
     election_ = std::make_unique<kube::LeaderElection>(*lease_client_, lease, std::move(callbacks));
     election_->start();
     return {};
@@ -150,8 +158,11 @@ class Daemon {
 
   void begin_term() {
     metrics_.leader(true);
-    SessionOptions options{.configuration = &config_, .transport = transport_, .may_bind = {},
-                           .instance = config_.scheduler_names.front() + "-" + host_name(), .metrics = &metrics_};
+    SessionOptions options{.configuration = &config_,
+                           .transport = transport_,
+                           .may_bind = {},
+                           .instance = config_.scheduler_names.front() + "-" + host_name(),
+                           .metrics = &metrics_};
     options.may_bind = [election = election_.get(), timeout = config_.client.bind_timeout, this] {
       return election == nullptr || election->may_act(clock_.monotonic(), timeout);
     };
@@ -176,7 +187,8 @@ class Daemon {
   Status wind_up() {
     log_info("stopping: draining binds, then giving the lease back");
     end_term(kDrain);
-    if (election_ && !election_->release(kDrain)) log_warn("the lease could not be given back; it will run out by itself");
+    if (election_ && !election_->release(kDrain))
+      log_warn("the lease could not be given back; it will run out by itself");
     server_->stop();
     if (lease_transport_) lease_transport_->stop();
     if (auth_transport_) auth_transport_->stop();
@@ -193,9 +205,11 @@ class Daemon {
       auth = token_review_hook(*auth_client_, *auth_transport_, "/metrics");
     }
     std::vector<io::Route> routes;
-    routes.push_back({"/metrics", [this](const io::ServerRequest&) {
+    routes.push_back({"/metrics",
+                      [this](const io::ServerRequest&) {
                         return io::ServerResponse{200, "text/plain; version=0.0.4; charset=utf-8", metrics_.text(), {}};
-                      }, auth});
+                      },
+                      auth});
     routes.push_back({"/healthz", [this](const io::ServerRequest&) { return health(false); }, {}});
     routes.push_back({"/livez", [this](const io::ServerRequest&) { return health(false); }, {}});
     routes.push_back({"/readyz", [this](const io::ServerRequest&) { return health(true); }, {}});

@@ -1,8 +1,8 @@
 // Daemon: `berth scheduler` from start to SIGTERM: lease election, one Session per term, /metrics and the health pages.
 //
-// The main thread supervises: it starts a Session when the lease is won, ends it when the lease is lost, and replaces one
-// that has come to doubt the store. Renewal has a transport, and so a connection and a thread, of its own. On SIGTERM or
-// SIGINT binds under way are drained, their events written and the lease given back.
+// The main thread supervises: it starts a Session when the lease is won, ends it when the lease is lost, and replaces
+// one that has come to doubt the store. Renewal has a transport, and so a connection and a thread, of its own. On
+// SIGTERM or SIGINT binds under way are drained, their events written and the lease given back.
 #pragma once
 
 #include <string>

@@ -44,7 +44,8 @@ void write(spdlog::level::level_enum level, std::string_view name, std::string_v
     std::string upper(name);
     for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     line = time + " " + upper + " " + std::string(message);
-    for (const auto& [key, value] : fields) line += " " + std::string(key) + "=" + (is_plain(value) ? value : quoted(value));
+    for (const auto& [key, value] : fields)
+      line += " " + std::string(key) + "=" + (is_plain(value) ? value : quoted(value));
   }
   logger().log(level, line);
 }

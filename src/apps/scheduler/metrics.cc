@@ -17,7 +17,8 @@ using Labels = std::map<std::string, std::string>;
 
 const Histogram::BucketBoundaries kLatency{0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
                                            0.1,    0.2,    0.5,   1,     2,     5,    10,   30};
-const Histogram::BucketBoundaries kLongLatency{0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600};
+const Histogram::BucketBoundaries kLongLatency{0.005, 0.01, 0.05, 0.1, 0.5, 1,   2,    5,
+                                               10,    30,   60,   120, 300, 600, 1800, 3600};
 
 Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -35,27 +36,33 @@ struct Metrics::Families {
   prometheus::Registry registry;
   Family<Counter>& attempts = counter(registry, "scheduler_schedule_attempts_total",
                                       "Attempts to schedule pods, by result: scheduled, unschedulable or error.");
-  Family<Histogram>& attempt_seconds = histogram(registry, "scheduler_scheduling_attempt_duration_seconds",
-                                                 "From the decision of a pod to its end: bound, or found unschedulable.");
-  Histogram& pod_seconds = histogram(registry, "scheduler_pod_scheduling_sli_duration_seconds",
-                                     "From a pod's creation until it was bound.").Add({}, kLongLatency);
-  Family<Gauge>& pending = gauge(registry, "scheduler_pending_pods",
-                                 "Pods that wait, by queue: active, backoff, unschedulable or gated.");
-  Histogram& cycle_seconds = histogram(registry, "berth_cycle_duration_seconds",
-                                       "How long the owner thread was busy with one cycle.").Add({}, kLatency);
+  Family<Histogram>& attempt_seconds =
+      histogram(registry, "scheduler_scheduling_attempt_duration_seconds",
+                "From the decision of a pod to its end: bound, or found unschedulable.");
+  Histogram& pod_seconds =
+      histogram(registry, "scheduler_pod_scheduling_sli_duration_seconds", "From a pod's creation until it was bound.")
+          .Add({}, kLongLatency);
+  Family<Gauge>& pending =
+      gauge(registry, "scheduler_pending_pods", "Pods that wait, by queue: active, backoff, unschedulable or gated.");
+  Histogram& cycle_seconds =
+      histogram(registry, "berth_cycle_duration_seconds", "How long the owner thread was busy with one cycle.")
+          .Add({}, kLatency);
   Counter& cycle_work = counter(registry, "berth_cycle_work_units_total", "Candidates examined.").Add({});
   Family<Counter>& binds = counter(registry, "berth_binds_total", "Bindings sent, by result.");
-  Histogram& bind_seconds = histogram(registry, "berth_bind_duration_seconds",
-                                      "From handing a Binding to the transport until its answer.").Add({}, kLatency);
+  Histogram& bind_seconds =
+      histogram(registry, "berth_bind_duration_seconds", "From handing a Binding to the transport until its answer.")
+          .Add({}, kLatency);
   Gauge& outstanding = gauge(registry, "berth_binds_outstanding", "Bindings decided and not yet answered.").Add({});
-  Family<Counter>& patches = counter(registry, "berth_status_patches_total", "PodScheduled conditions written, by result.");
+  Family<Counter>& patches =
+      counter(registry, "berth_status_patches_total", "PodScheduled conditions written, by result.");
   Family<Counter>& quarantined = counter(registry, "berth_quarantined_objects_total",
                                          "Objects from the API server that could not be understood, by kind.");
   Gauge& leader = gauge(registry, "berth_leader", "1 while this replica holds the lease.").Add({});
   Family<Gauge>& gpus = gauge(registry, "berth_gpus", "GPUs of all nodes, by state: allocatable or used.");
   Gauge& nodes = gauge(registry, "berth_nodes", "Nodes known.").Add({});
   Family<Gauge>& events = gauge(registry, "berth_events", "Events since the start: created, aggregated, dropped.");
-  Family<Gauge>& watch = gauge(registry, "berth_watch", "Lists, watches, 410s and failures, by resource, since the start.");
+  Family<Gauge>& watch =
+      gauge(registry, "berth_watch", "Lists, watches, 410s and failures, by resource, since the start.");
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {}
@@ -78,7 +85,9 @@ void Metrics::bind(std::string_view result, Duration took) {
   families_->bind_seconds.Observe(took.as_seconds());
 }
 void Metrics::status_patch(bool ok) { families_->patches.Add({{"result", ok ? "ok" : "failed"}}).Increment(); }
-void Metrics::quarantined(std::string_view kind) { families_->quarantined.Add({{"kind", std::string(kind)}}).Increment(); }
+void Metrics::quarantined(std::string_view kind) {
+  families_->quarantined.Add({{"kind", std::string(kind)}}).Increment();
+}
 void Metrics::pending(const PendingCounts& counts) {
   families_->pending.Add({{"queue", "active"}}).Set(static_cast<double>(counts.active));
   families_->pending.Add({{"queue", "backoff"}}).Set(static_cast<double>(counts.backoff));

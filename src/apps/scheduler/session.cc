@@ -22,7 +22,8 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
   SeenPod out;
   out.pod = bridge::to_model(pod, served);
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
-  if (scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable") out.told = scheduled->message;
+  if (scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable")
+    out.told = scheduled->message;
   return out;
 }
 
@@ -100,7 +101,8 @@ void Session::stop(Duration drain) {
   if (!owner_.joinable()) return;
   inbox_.push(StopDeciding{});
   const Time limit = clock_.monotonic() + drain;
-  while (binder_->outstanding() > 0 && clock_.monotonic() < limit) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (binder_->outstanding() > 0 && clock_.monotonic() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   pods_->stop();
   nodes_->stop();
   namespaces_->stop();
@@ -158,8 +160,10 @@ void Session::cycle(Time now) {
   const Duration took = clock_.monotonic() - now;
   options_.metrics->cycle(took, result.work_used);
   if (!result.decisions.empty())
-    log_debug("cycle", {{"decisions", std::to_string(result.decisions.size())}, {"work", std::to_string(result.work_used)},
-                        {"max_work", std::to_string(limits.work)}, {"took", format_duration(took)}});
+    log_debug("cycle", {{"decisions", std::to_string(result.decisions.size())},
+                        {"work", std::to_string(result.work_used)},
+                        {"max_work", std::to_string(limits.work)},
+                        {"took", format_duration(took)}});
   if (!ready_.exchange(true))
     log_info("scheduling", {{"nodes", std::to_string(engine_.state().node_count())},
                             {"pods", std::to_string(engine_.state().pod_count())}});
@@ -180,8 +184,12 @@ void Session::tell_unschedulable(const engine::Decision& decision) {
   if (at->second == *decision.message) return;
   at->second = *decision.message;
   statuses_->write({decision.namespace_name, decision.pod_name, decision.pod_uid, decision.message, first});
-  events_->record({.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = decision.pod_uid},
-                   .type = "Warning", .reason = "FailedScheduling", .action = "Scheduling", .note = *decision.message});
+  events_->record(
+      {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = decision.pod_uid},
+       .type = "Warning",
+       .reason = "FailedScheduling",
+       .action = "Scheduling",
+       .note = *decision.message});
 }
 
 void Session::handle(BindReport& report) {
@@ -192,7 +200,8 @@ void Session::handle(BindReport& report) {
     return engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kUnknown});
   }
   if (report.end == BindEnd::kGone) return engine_.apply(engine::PodDeleted{report.uid});
-  if (report.end == BindEnd::kElsewhere) return engine_.apply(engine::PodUpserted{bridge::to_model(*report.seen, served_)});
+  if (report.end == BindEnd::kElsewhere)
+    return engine_.apply(engine::PodUpserted{bridge::to_model(*report.seen, served_)});
   if (report.end == BindEnd::kFailed) {
     options_.metrics->attempt("error", report.took);
     log_warn("a bind failed; the pod backs off", {{"uid", report.uid}, {"error", report.error}});
@@ -205,7 +214,8 @@ void Session::handle(BindReport& report) {
     if (engine::holds_room(pod.phase)) {
       const std::string& node = engine_.state().node(pod.node).node.name;
       events_->record({.regarding = {.name_space = pod.pod.namespace_name, .name = pod.pod.name, .uid = report.uid},
-                       .reason = "Scheduled", .action = "Binding",
+                       .reason = "Scheduled",
+                       .action = "Binding",
                        .note = fmt::format("Successfully assigned {} to {}", pod.pod.full_name(), node)});
     }
   }
@@ -215,10 +225,13 @@ void Session::handle(BindReport& report) {
 void Session::quarantine(const char* kind, const kube::Malformed& object) {
   options_.metrics->quarantined(kind);
   const std::string name = object.name_space.empty() ? object.name : object.name_space + "/" + object.name;
-  log_error("an object was set aside: it cannot be understood", {{"kind", kind}, {"name", name}, {"error", object.error.message}});
+  log_error("an object was set aside: it cannot be understood",
+            {{"kind", kind}, {"name", name}, {"error", object.error.message}});
   if (object.name.empty()) return;
   events_->record({.regarding = {.kind = kind, .name_space = object.name_space, .name = object.name, .uid = object.uid},
-                   .type = "Warning", .reason = "Quarantined", .action = "Scheduling",
+                   .type = "Warning",
+                   .reason = "Quarantined",
+                   .action = "Scheduling",
                    .note = "Berth leaves this object alone: " + object.error.message});
 }
 
@@ -314,10 +327,11 @@ void Session::publish(Time now) {
   metrics.gpus(allocatable, used);
   metrics.nodes(state.node_count());
   const kube::EventStats events = events_->stats();
-  metrics.events(static_cast<double>(events.created), static_cast<double>(events.aggregated), static_cast<double>(events.dropped));
+  metrics.events(static_cast<double>(events.created), static_cast<double>(events.aggregated),
+                 static_cast<double>(events.dropped));
   const auto watch = [&](const char* name, const kube::ReflectorStats& stats) {
-    metrics.watch(name, static_cast<double>(stats.lists), static_cast<double>(stats.watches), static_cast<double>(stats.gone),
-                  static_cast<double>(stats.failures));
+    metrics.watch(name, static_cast<double>(stats.lists), static_cast<double>(stats.watches),
+                  static_cast<double>(stats.gone), static_cast<double>(stats.failures));
   };
   watch("pods", pods_->stats());
   watch("nodes", nodes_->stats());

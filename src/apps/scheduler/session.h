@@ -1,9 +1,9 @@
 // Session: one term as leader: from a fresh list of the cluster to the last bind.
 //
-// Owns one engine and the thread that drives it. Reflectors decode on their own transport's thread and put facts into the
-// inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the status writer and the event
-// recorder, none of which ever makes it wait. A new term is a new Session with a new engine, so what an earlier term
-// believed cannot leak into it.
+// Owns one engine and the thread that drives it. Reflectors decode on their own transport's thread and put facts into
+// the inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the status writer and the
+// event recorder, none of which ever makes it wait. A new term is a new Session with a new engine, so what an earlier
+// term believed cannot leak into it.
 //
 // Invariants: 1. no cycle runs before pods, nodes and namespaces have all been listed in this term; 2. nothing is sent
 // once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer.
@@ -37,7 +37,7 @@ namespace berth::apps {
 // A pod as the owner thread needs it: mapped on the transport's thread already.
 struct SeenPod {
   model::Pod pod;
-  std::string told;        // message of its PodScheduled=False condition, reason Unschedulable; empty without one
+  std::string told;  // message of its PodScheduled=False condition, reason Unschedulable; empty without one
 };
 
 struct SessionOptions {

@@ -11,7 +11,8 @@ namespace {
 constexpr int kAttemptsMax = 5;
 
 bool worth_repeating(const Error& error) {
-  return error.code == ErrorCode::kThrottled || error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kTimeout;
+  return error.code == ErrorCode::kThrottled || error.code == ErrorCode::kUnavailable ||
+         error.code == ErrorCode::kTimeout;
 }
 
 }  // namespace
@@ -27,7 +28,8 @@ struct StatusWriter::Shared {
   int in_flight = 0;
 };
 
-StatusWriter::StatusWriter(kube::Client& client, io::Transport& transport, int in_flight_max, std::function<void(bool)> done)
+StatusWriter::StatusWriter(kube::Client& client, io::Transport& transport, int in_flight_max,
+                           std::function<void(bool)> done)
     : shared_(new Shared{client, transport, in_flight_max, std::move(done), {}, {}, {}}) {}
 
 void StatusWriter::write(UnschedulableStatus status) {
@@ -74,19 +76,20 @@ void StatusWriter::send(const std::shared_ptr<Shared>& shared, UnschedulableStat
   kube::PodConditionPatch patch{.reason = "Unschedulable", .message = *status.message};
   if (status.first) patch.last_transition = shared->transport.clock().wall();
   const auto copy = std::make_shared<UnschedulableStatus>(std::move(status));
-  shared->client.patch_pod_condition(
-      copy->namespace_name, copy->pod_name, copy->uid, patch, [shared, copy, attempt](const Result<std::string>& result) {
-        if (!result && worth_repeating(result.error()) && attempt < kAttemptsMax) {
-          const Duration wait = Duration::millis(200) * (int64_t{1} << attempt);
-          return shared->transport.run_after(wait, [shared, copy, attempt] { send(shared, *copy, attempt + 1); });
-        }
-        {
-          const std::lock_guard lock(shared->mutex);
-          --shared->in_flight;
-        }
-        shared->done(result.has_value());
-        pump(shared);
-      });
+  shared->client.patch_pod_condition(copy->namespace_name, copy->pod_name, copy->uid, patch,
+                                     [shared, copy, attempt](const Result<std::string>& result) {
+                                       if (!result && worth_repeating(result.error()) && attempt < kAttemptsMax) {
+                                         const Duration wait = Duration::millis(200) * (int64_t{1} << attempt);
+                                         return shared->transport.run_after(
+                                             wait, [shared, copy, attempt] { send(shared, *copy, attempt + 1); });
+                                       }
+                                       {
+                                         const std::lock_guard lock(shared->mutex);
+                                         --shared->in_flight;
+                                       }
+                                       shared->done(result.has_value());
+                                       pump(shared);
+                                     });
 }
 
 }  // namespace berth::apps
