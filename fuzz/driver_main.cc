@@ -1,7 +1,7 @@
 // Runs a fuzz target without libFuzzer: over the files of its corpus, then over seeded mutations of them.
 //
 //   TARGET DIRECTORY [MUTATIONS [SEED]]
-// The same seed gives the same inputs; the last input is left in TARGET.crash while it runs only when MUTATIONS > 0.
+// The same seed gives the same inputs; the input that ended the run badly is left in TARGET.crash.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

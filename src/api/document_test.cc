@@ -110,6 +110,14 @@ TEST(Documents, ABrokenDocumentDoesNotHideTheOthers) {
   EXPECT_THAT(to_string(problems[1]), HasSubstr("f.yaml:9: a document must be an object"));
 }
 
+TEST(Documents, TextAfterTheEndOfADocumentIsRefused) {
+  EXPECT_THAT(json_of("{a: 1},\n"), HasSubstr("something follows the end of the document"));
+  EXPECT_THAT(json_of("{a: 1}\n{b: 1}\n"), HasSubstr("f.yaml:2: not valid YAML"));
+  Problems problems;
+  EXPECT_THAT(read_plain_documents("a: 1\n...\nb: 2\n...\n", "f", problems), SizeIs(2));
+  EXPECT_THAT(problems, IsEmpty());
+}
+
 TEST(Documents, ListsBecomeTheirItems) {
   Problems problems;
   const auto documents = read_documents(

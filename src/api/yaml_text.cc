@@ -23,8 +23,15 @@ class TreeHandler : public YAML::EventHandler {
   TreeHandler(std::string_view text, uint32_t first_line, TreeBuilder& builder)
       : text_(text), first_line_(first_line), builder_(builder) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {
+  // yaml-cpp takes whatever follows a document for another one, and never gets past a stray ',' or ']'.
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    const auto at = std::min(text_.size(), static_cast<size_t>(std::max(0, mark.pos)));
+    const bool ended = text_.substr(last_start_, at - std::min(at, last_start_)).find("\n...") != std::string_view::npos;
     builder_.reset();
+    if (started_ && (!ended || at <= last_start_))
+      stop(mark, "not valid YAML: something follows the end of the document; check the brackets, or separate documents by a line '---'");
+    started_ = true;
+    last_start_ = at;
     anchors_.clear();
   }
   void OnDocumentEnd() override {}
@@ -115,6 +122,8 @@ class TreeHandler : public YAML::EventHandler {
   }
 
   std::string_view text_;
+  size_t last_start_ = 0;
+  bool started_ = false;
   uint32_t first_line_;
   TreeBuilder& builder_;
   std::unordered_map<YAML::anchor_t, const TreeNode*> anchors_;
