@@ -17,14 +17,16 @@ using Seconds = std::chrono::duration<double>;
 std::string watch_event() {
   std::string managed;
   for (int i = 0; i < 20; ++i)
-    managed += R"("f:field)" + std::to_string(i) + R"(":{".":{},"k:{\"name\":\"main\"}":{".":{},"f:image":{},"f:resources":{".":{},"f:limits":{}}}},)";
+    managed += R"("f:field)" + std::to_string(i) +
+               R"(":{".":{},"k:{\"name\":\"main\"}":{".":{},"f:image":{},"f:resources":{".":{},"f:limits":{}}}},)";
   return R"({"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"train-7f6d9c-x2x4z","generateName":"train-7f6d9c-",)"
          R"("namespace":"research","uid":"6d8c1a52-0b0c-4a53-9a0a-9d3d0b1c2e3f","resourceVersion":"81234567","generation":1,)"
          R"("creationTimestamp":"2026-01-02T03:04:05Z","labels":{"app":"train","job-name":"train","pod-template-hash":"7f6d9c","team":"vision"},)"
          R"("annotations":{"berth.dev/placement":"pack","kubernetes.io/config.source":"api"},)"
          R"("ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"train","uid":"0c8a","controller":true,"blockOwnerDeletion":true}],)"
          R"("managedFields":[{"manager":"kubectl","operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{)" +
-         managed + R"("f:last":{}}}]},)"
+         managed +
+         R"("f:last":{}}}]},)"
          R"("spec":{"volumes":[{"name":"kube-api-access","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}}],"defaultMode":420}},)"
          R"({"name":"data","persistentVolumeClaim":{"claimName":"dataset"}}],"containers":[{"name":"main","image":"registry.example.com/train:1.2.3","command":["python","train.py"],)"
          R"("env":[{"name":"NCCL_DEBUG","value":"INFO"},{"name":"OMP_NUM_THREADS","value":"8"}],"resources":{"limits":{"cpu":"16","memory":"128Gi","nvidia.com/gpu":"8"},)"
@@ -72,14 +74,17 @@ int main(int argc, char** argv) {
   std::printf("watch events   %9.0f pods/s  (%zu bytes each, %zu decoded)\n", events, event.size(), decoded);
 
   const std::string manifest =
-      "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels: {app: x}\nspec:\n  containers:\n  - name: c\n    resources:\n"
-      "      limits:\n        cpu: 4\n        nvidia.com/gpu: 1\n  tolerations:\n  - key: gpu\n    operator: Exists\n---\n";
+      "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels: {app: x}\nspec:\n  containers:\n  - name: c\n    "
+      "resources:\n"
+      "      limits:\n        cpu: 4\n        nvidia.com/gpu: 1\n  tolerations:\n  - key: gpu\n    operator: "
+      "Exists\n---\n";
   std::string file;
   for (int i = 0; i < 100; ++i) file += manifest;
   size_t objects = 0;
   const double files = rate(budget_s, [&] {
     berth::api::Problems problems;
-    for (const auto& document : berth::api::read_documents(file, "f.yaml", problems)) objects += decode(document, problems) ? 1 : 0;
+    for (const auto& document : berth::api::read_documents(file, "f.yaml", problems))
+      objects += decode(document, problems) ? 1 : 0;
   });
   std::printf("YAML manifests %9.0f pods/s  (%zu bytes each, %zu decoded)\n", files * 100, manifest.size(), objects);
   return 0;

@@ -21,6 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto millis = model::parse_quantity(text, 3);
   check(!millis || units, "what fits in thousandths fits in units");
   (void)parse_duration(text);
-  if (const auto time = parse_rfc3339(text)) check(parse_rfc3339(format_rfc3339(*time)).has_value(), "a time reads back");
+  if (const auto time = parse_rfc3339(text))
+    check(parse_rfc3339(format_rfc3339(*time)).has_value(), "a time reads back");
   return 0;
 }

@@ -5,12 +5,18 @@
 namespace berth {
 namespace {
 
-TEST(Printable, KeepsWordsAndUtf8) { EXPECT_EQ(printable("naïve 日本 \xF0\x9F\x9A\xA2"), "naïve 日本 \xF0\x9F\x9A\xA2"); }
+TEST(Printable, KeepsWordsAndUtf8) {
+  EXPECT_EQ(printable("naïve 日本 \xF0\x9F\x9A\xA2"), "naïve 日本 \xF0\x9F\x9A\xA2");
+}
 
 TEST(Printable, EscapesWhatCouldActOnATerminal) {
   EXPECT_EQ(printable("\x1b[31mred\n\t\r\x07\x7f"), "\\x1b[31mred\\n\\t\\r\\x07\\x7f");
-  EXPECT_EQ(printable("\xC2\x9B" "31m"), "\\x9b31m");
-  EXPECT_EQ(printable("a\xE2\x80\xAE" "b"), "a\\u202eb");
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m"),
+            "\\x9b31m");
+  EXPECT_EQ(printable("a\xE2\x80\xAE"
+                      "b"),
+            "a\\u202eb");
 }
 
 TEST(Printable, EscapesBytesThatAreNotUtf8) {

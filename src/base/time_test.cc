@@ -18,9 +18,10 @@ TEST(Rfc3339, ReadsWhatKubernetesWrites) {
 }
 
 TEST(Rfc3339, RefusesWhatIsNotATime) {
-  for (const auto* text : {"", "yesterday", "2026-01-02", "2026-13-02T03:04:05Z", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05",
-                           "2026-01-02 03:04:05Z", "2026-01-02T03:04:05+1:00", "2026-01-02T03:04:05Zx", "-026-01-02T03:04:05Z",
-                           "9999-01-02T03:04:05Z", "2026-01-02T-1:04:05Z", "2026-01-02T03:04:05.Z"})
+  for (const auto* text :
+       {"", "yesterday", "2026-01-02", "2026-13-02T03:04:05Z", "2026-01-02T25:04:05Z", "2026-01-02T03:04:05",
+        "2026-01-02 03:04:05Z", "2026-01-02T03:04:05+1:00", "2026-01-02T03:04:05Zx", "-026-01-02T03:04:05Z",
+        "9999-01-02T03:04:05Z", "2026-01-02T-1:04:05Z", "2026-01-02T03:04:05.Z"})
     EXPECT_FALSE(parse_rfc3339(text)) << text;
 }
 
@@ -38,7 +39,8 @@ TEST(Durations, AreReadAsInGo) {
   EXPECT_EQ(parse_duration("1.5h")->nanos, 5400 * kSecond);
   EXPECT_EQ(parse_duration("250ms")->nanos, kSecond / 4);
   EXPECT_EQ(parse_duration("0")->nanos, 0);
-  for (const auto* text : {"", "90", "m", "-5m", "1d", "1h 30m", "1.h.m", "99999999999h"}) EXPECT_FALSE(parse_duration(text)) << text;
+  for (const auto* text : {"", "90", "m", "-5m", "1d", "1h 30m", "1.h.m", "99999999999h"})
+    EXPECT_FALSE(parse_duration(text)) << text;
 }
 
 TEST(Durations, AreWrittenShort) {
@@ -48,7 +50,9 @@ TEST(Durations, AreWrittenShort) {
   EXPECT_EQ(format_duration(Duration::millis(250)), "250ms");
 }
 
-RC_GTEST_PROP(DurationsProperty, AnyTextIsReadOrRefused, (const std::string& text)) { (void)parse_duration(text).has_value(); }
+RC_GTEST_PROP(DurationsProperty, AnyTextIsReadOrRefused, (const std::string& text)) {
+  (void)parse_duration(text).has_value();
+}
 
 }  // namespace
 }  // namespace berth

@@ -28,12 +28,14 @@ INSTANTIATE_TEST_SUITE_P(
                       RequirementCase{Op::kIn, {"a"}, nullptr, false}, RequirementCase{Op::kNotIn, {"a"}, "a", false},
                       RequirementCase{Op::kNotIn, {"a"}, "b", true}, RequirementCase{Op::kNotIn, {"a"}, nullptr, true},
                       RequirementCase{Op::kExists, {}, "", true}, RequirementCase{Op::kExists, {}, nullptr, false},
-                      RequirementCase{Op::kDoesNotExist, {}, nullptr, true}, RequirementCase{Op::kDoesNotExist, {}, "x", false},
-                      RequirementCase{Op::kGt, {"40"}, "80", true}, RequirementCase{Op::kGt, {"80"}, "80", false},
-                      RequirementCase{Op::kGt, {"40"}, "9", false}, RequirementCase{Op::kGt, {"-1"}, "0", true},
-                      RequirementCase{Op::kLt, {"80"}, "40", true}, RequirementCase{Op::kLt, {"80"}, "big", false},
-                      RequirementCase{Op::kLt, {"big"}, "40", false}, RequirementCase{Op::kLt, {"80"}, nullptr, false},
-                      RequirementCase{Op::kGt, {"1", "2"}, "3", false}, RequirementCase{Op::kGt, {"1"}, "99999999999999999999", false},
+                      RequirementCase{Op::kDoesNotExist, {}, nullptr, true},
+                      RequirementCase{Op::kDoesNotExist, {}, "x", false}, RequirementCase{Op::kGt, {"40"}, "80", true},
+                      RequirementCase{Op::kGt, {"80"}, "80", false}, RequirementCase{Op::kGt, {"40"}, "9", false},
+                      RequirementCase{Op::kGt, {"-1"}, "0", true}, RequirementCase{Op::kLt, {"80"}, "40", true},
+                      RequirementCase{Op::kLt, {"80"}, "big", false}, RequirementCase{Op::kLt, {"big"}, "40", false},
+                      RequirementCase{Op::kLt, {"80"}, nullptr, false},
+                      RequirementCase{Op::kGt, {"1", "2"}, "3", false},
+                      RequirementCase{Op::kGt, {"1"}, "99999999999999999999", false},
                       RequirementCase{Op::kGt, {"1"}, "2.5", false}));
 
 TEST(Terms, NeedAllOfTheirRequirementsAndAtLeastOne) {

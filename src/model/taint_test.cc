@@ -16,7 +16,9 @@ struct TolerationCase {
 
 class Tolerations : public ::testing::TestWithParam<TolerationCase> {};
 
-TEST_P(Tolerations, TolerateAsInKubernetes) { EXPECT_EQ(GetParam().toleration.tolerates(GetParam().taint), GetParam().tolerates); }
+TEST_P(Tolerations, TolerateAsInKubernetes) {
+  EXPECT_EQ(GetParam().toleration.tolerates(GetParam().taint), GetParam().tolerates);
+}
 
 const Taint kTaint{"gpu", "a100", Effect::kNoSchedule};
 
