@@ -20,9 +20,6 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 from cluster import Cluster  # noqa: E402
 
 BIN = os.path.join(ROOT, "build", "release", "bin")
-KUBE_SCHEDULER_CONFIG = """apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-"""
 
 
 def say(text):
@@ -111,8 +108,7 @@ def api_table(options):
     runs["loop"] = measure("plain loop", options, plain_loop)
     runs["berth"] = measure("berth", options, berth)
     if not options.no_kube_scheduler:
-        runs["kube-scheduler"] = measure("kube-scheduler", options, kube_scheduler, scheduler="default-scheduler",
-                                         scheduler_config=KUBE_SCHEDULER_CONFIG)
+        runs["kube-scheduler"] = measure("kube-scheduler", options, kube_scheduler, scheduler="default-scheduler")
     return runs
 
 
