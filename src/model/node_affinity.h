@@ -57,7 +57,8 @@ struct NodeAffinity {
   friend bool operator==(const NodeAffinity&, const NodeAffinity&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const NodeAffinity& a) {
-    return H::combine(std::move(state), a.required, a.preferred);
+    if (a.required) state = H::combine(std::move(state), *a.required);
+    return H::combine(std::move(state), a.required.has_value(), a.preferred);
   }
 };
 

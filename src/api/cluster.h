@@ -1,0 +1,36 @@
+// Node, Namespace and PriorityClass: what a pod meets in the cluster.
+// Source: k8s.io/api/core/v1 and scheduling/v1 (1.35).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/meta.h"
+#include "model/resources.h"
+#include "model/taint.h"
+
+namespace berth::api {
+
+struct Node {
+  ObjectMeta metadata;
+  bool unschedulable = false;
+  std::vector<model::Taint> taints;
+  std::string provider_id;
+  model::ResourceList capacity;
+  model::ResourceList allocatable;  // capacity where the status names none, as kubelet's registration defaults it
+  std::vector<Condition> conditions;
+};
+
+struct Namespace {
+  ObjectMeta metadata;
+};
+
+struct PriorityClass {
+  ObjectMeta metadata;
+  int32_t value = 0;
+  bool global_default = false;
+  std::string preemption_policy = "PreemptLowerPriority";  // or "Never"
+};
+
+}  // namespace berth::api

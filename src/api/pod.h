@@ -1,0 +1,101 @@
+// Pod: a Kubernetes pod as Berth reads it, from the API server or from a file.
+//
+// A plain value that keeps what scheduling and its explanations need, under the API's own names. requests.h turns it into
+// amounts, src/bridge into the engine's model::Pod. Resource amounts are in canonical units (model/quantity.h), with
+// requests already defaulted from limits as the API server does.
+// Source: k8s.io/api/core/v1 (1.35).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/meta.h"
+#include "model/node_affinity.h"
+#include "model/pod.h"
+#include "model/resources.h"
+#include "model/taint.h"
+
+namespace berth::api {
+
+struct ResourceRequirements {
+  model::ResourceList requests;
+  model::ResourceList limits;
+};
+
+struct ContainerPort {
+  int32_t container_port = 0;
+  int32_t host_port = 0;  // 0: none; defaulted to the container's port under hostNetwork
+  std::string host_ip;
+  model::Protocol protocol = model::Protocol::kTcp;
+};
+
+struct Container {
+  std::string name;
+  ResourceRequirements resources;
+  std::vector<ContainerPort> ports;
+  bool restart_always = false;  // on an init container: a sidecar
+};
+
+struct PodSpec {
+  std::string node_name;
+  std::string scheduler_name = "default-scheduler";
+  std::string restart_policy = "Always";
+  std::vector<Container> containers;
+  std::vector<Container> init_containers;
+  bool host_network = false;
+  model::Labels node_selector;
+  model::NodeAffinity node_affinity;
+  bool has_pod_affinity = false;     // podAffinity or podAntiAffinity, required or preferred
+  bool has_topology_spread = false;  // topologySpreadConstraints
+  bool has_resource_claims = false;  // resourceClaims (DRA)
+  std::vector<model::Toleration> tolerations;
+  model::ResourceList overhead;
+  std::optional<ResourceRequirements> resources;  // pod-level resources
+  std::optional<int32_t> priority;
+  std::string priority_class_name;
+  std::string preemption_policy = "PreemptLowerPriority";  // or "Never"
+  std::vector<std::string> scheduling_gates;
+  std::optional<int64_t> active_deadline_s;
+  std::optional<int64_t> termination_grace_s;
+  std::vector<std::string> claim_names;  // PersistentVolumeClaims that its volumes name
+};
+
+struct ContainerStatus {
+  std::string name;
+  model::ResourceList allocated;                  // allocatedResources
+  std::optional<ResourceRequirements> resources;  // what is in force on the node
+};
+
+struct PodStatus {
+  std::string phase;  // "Pending", "Running", "Succeeded", "Failed", "Unknown", or empty
+  std::string reason;
+  std::string message;
+  std::string nominated_node_name;
+  std::optional<Time> start_time;
+  std::vector<Condition> conditions;
+  std::vector<ContainerStatus> containers;
+  std::vector<ContainerStatus> init_containers;
+  model::ResourceList allocated;                  // of pod-level resources
+  std::optional<ResourceRequirements> resources;  // of pod-level resources
+
+  // The condition of `type`; null without it.
+  const Condition* condition(std::string_view type) const;
+};
+
+struct Pod {
+  ObjectMeta metadata;
+  PodSpec spec;
+  PodStatus status;
+
+  // Succeeded or Failed: it holds nothing on its node.
+  bool terminal() const { return status.phase == "Succeeded" || status.phase == "Failed"; }
+};
+
+struct PodTemplate {
+  ObjectMeta metadata;
+  PodSpec spec;
+};
+
+}  // namespace berth::api

@@ -1,0 +1,173 @@
+// Reader: a cursor over one JSON value, which knows how it came there and where problems go.
+//
+// Every object is decoded by composing readers: a table of Fields per type, and small functions per field. Paths and line
+// numbers are worked out only when something is wrong, so that decoding good input costs little more than parsing it.
+// A Reader lives on the stack of the function that walks the JSON and must not outlive it or its parent. One thread.
+//
+//   constexpr Field<Taint> kTaint[] = {{"key", [](const Reader& r, Taint& t) { r.read(t.key); }},
+//                                      {"timeAdded"}};   // known to the API, not used
+//   void read_taint(const Reader& r, Taint& out) { read_object(r, kTaint, out); }
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/document.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/labels.h"
+
+namespace berth::api {
+
+enum class JsonType : uint8_t { kNull, kBool, kInteger, kFloat, kString, kArray, kObject };
+
+// Where problems of one document are collected. Strict: unknown fields and what the API server would refuse are problems.
+struct ProblemSink {
+  static constexpr size_t kProblemsMax = 50;
+  bool strict = false;
+  const Document* document = nullptr;  // for file and lines; null for JSON from the API server
+  Problems problems;                   // at most kProblemsMax
+};
+
+class Reader {
+ public:
+  JsonType type() const;
+  bool is_null() const { return type() == JsonType::kNull; }
+  bool strict() const { return sink_->strict; }
+
+  // Each sets `out` and returns true, or reports the wrong type and returns false. Integers must be in range; there is no
+  // conversion between types, as in the API server.
+  bool read(std::string& out) const;
+  bool read(std::string_view& out) const;
+  bool read(bool& out) const;
+  bool read(int32_t& out) const;
+  bool read(int64_t& out) const;
+  bool read(Time& out) const;
+  bool read(model::Labels& out) const;
+  bool read(std::vector<std::string>& out) const;
+  template <typename T>
+  bool read(std::optional<T>& out) const {
+    T value{};
+    const bool ok = read(value);
+    if (ok) out = value;
+    return ok;
+  }
+  // A string, or a number as it would be written: how quantities come.
+  bool read_string_or_number(std::string& out) const;
+
+  // True if the value has this type; otherwise reports it.
+  bool expect(JsonType wanted) const;
+  // Number of items or members; 0 for scalars.
+  size_t size() const;
+
+  // Reports a problem with this value, or with a member or item of it, which need not exist.
+  void problem(std::string message) const;
+  void problem_at(std::string_view key, std::string message) const;
+  void problem_at(std::string_view key, size_t index, std::string message) const;
+  // Reports, when strict, that this member is none of `known`, with a suggestion.
+  void unknown_field(const std::vector<std::string_view>& known) const;
+  // True if a member's name is a slip of the pen for `wanted`, which is then not missing as well.
+  friend bool misspelt(const Reader& object, std::string_view wanted);
+  // Problems reported so far in this document.
+  size_t problem_count() const { return sink_->problems.size(); }
+  // "spec.containers[0].name".
+  std::string path() const;
+
+ private:
+  friend class Members;
+  friend class Items;
+  friend Status read_json(std::string_view, ProblemSink&, const std::function<void(const Reader&)>&);
+
+  // A simdjson::dom::element, which is two words, without its header.
+  struct Raw {
+    const void* document = nullptr;
+    size_t index = 0;
+  };
+
+  void report(const std::string& path, uint32_t line, std::string message) const;
+  uint32_t line() const;
+
+  Raw raw_;
+  const Reader* parent_ = nullptr;
+  std::string_view key_;  // within an object
+  size_t index_ = 0;      // within an array
+  bool in_array_ = false;
+  ProblemSink* sink_ = nullptr;
+};
+
+// The members of an object, in order: for (Members m(reader); m.next();) use(m.key(), m.value()). None of a non-object.
+class Members {
+ public:
+  explicit Members(const Reader& object);
+  bool next();
+  std::string_view key() const { return value_.key_; }
+  const Reader& value() const { return value_; }
+
+ private:
+  Reader::Raw at_, end_;
+  Reader value_;
+};
+
+// The items of an array, in order. None of anything else.
+class Items {
+ public:
+  explicit Items(const Reader& array);
+  bool next();
+  size_t index() const { return value_.index_; }
+  const Reader& value() const { return value_; }
+
+ private:
+  Reader::Raw at_, end_;
+  size_t next_index_ = 0;
+  Reader value_;
+};
+
+// Parses `json` and calls `use` with its root; an Error when it is not JSON. What `use` finds wrong is in `sink`.
+Status read_json(std::string_view json, ProblemSink& sink, const std::function<void(const Reader&)>& use);
+
+// A member of T's JSON object. Without a function the name is known and not read.
+template <typename T>
+struct Field {
+  std::string_view name;
+  void (*read)(const Reader&, T&) = nullptr;
+};
+
+// Reads an object by its table. null members count as absent. Tables follow the API's order of fields, in which the
+// server writes them, so that each is found at once.
+template <typename T, size_t N>
+void read_object(const Reader& reader, const Field<T> (&fields)[N], T& out) {
+  if (!reader.expect(JsonType::kObject)) return;
+  size_t start = 0;
+  for (Members members(reader); members.next();) {
+    const std::string_view key = members.key();
+    size_t tried = 0, at = start;
+    while (tried < N && fields[at].name != key) {
+      at = at + 1 == N ? 0 : at + 1;
+      ++tried;
+    }
+    if (tried == N) {
+      if (!reader.strict()) continue;
+      std::vector<std::string_view> names;
+      for (const Field<T>& field : fields) names.push_back(field.name);
+      members.value().unknown_field(names);
+      continue;
+    }
+    start = at + 1 == N ? 0 : at + 1;
+    if (fields[at].read != nullptr && !members.value().is_null()) fields[at].read(members.value(), out);
+  }
+}
+
+// Reads an array, each item by `read_item`.
+template <typename T>
+void read_list(const Reader& reader, std::vector<T>& out, void (*read_item)(const Reader&, T&)) {
+  if (!reader.expect(JsonType::kArray)) return;
+  out.clear();
+  out.reserve(reader.size());
+  for (Items items(reader); items.next();) read_item(items.value(), out.emplace_back());
+}
+
+}  // namespace berth::api

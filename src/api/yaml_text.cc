@@ -1,0 +1,167 @@
+#include "api/yaml_text.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <sstream>
+#include <unordered_map>
+
+namespace berth::api {
+namespace {
+
+constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
+
+// Thrown out of the handler after it has reported a problem that ends the document.
+struct StopParsing {};
+
+class TreeHandler : public YAML::EventHandler {
+ public:
+  TreeHandler(std::string_view text, uint32_t first_line, TreeBuilder& builder)
+      : text_(text), first_line_(first_line), builder_(builder) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {
+    builder_.reset();
+    anchors_.clear();
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (builder_.wants_key()) stop(mark, "a key is missing here; keys are words, or texts in quotes");
+    add({TreeKind::kNull, "", true}, mark, anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+    if (tag == "!") check_closed(mark);
+    YamlScalar scalar = resolve(mark, tag, text);
+    if (!builder_.wants_key()) return add(std::move(scalar), mark, anchor);
+    if (anchor != 0) stop(mark, "anchors on keys are not supported; put the anchor on a value");
+    if (scalar.kind == TreeKind::kNull) stop(mark, "a key must not be null; put it in quotes");
+    const bool merge = text == "<<" && tag != "!";
+    builder_.key(std::move(scalar.text), line(mark), merge);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (builder_.wants_key()) stop(mark, "an alias cannot be a key; write the key out");
+    const auto target = anchors_.find(anchor);
+    if (target == anchors_.end()) stop(mark, "unknown anchor; define it with '&name' before '*name'");
+    if (!builder_.alias(*target->second, line(mark))) throw StopParsing{};
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    open(TreeKind::kList, "seq", mark, tag, anchor);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    open(TreeKind::kMap, "map", mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { builder_.close(); }
+  void OnMapEnd() override { builder_.close(); }
+
+ private:
+  uint32_t line(const YAML::Mark& mark) const { return first_line_ + static_cast<uint32_t>(std::max(0, mark.line)); }
+
+  [[noreturn]] void stop(const YAML::Mark& mark, std::string message) {
+    builder_.problem(line(mark), std::move(message));
+    throw StopParsing{};
+  }
+
+  void remember(YAML::anchor_t anchor, const TreeNode* node) {
+    if (anchor != 0) anchors_[anchor] = node;
+  }
+
+  void add(YamlScalar scalar, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (!scalar.finite) stop(mark, fmt::format("{} is not a number that JSON has; put it in quotes or write another", scalar.text));
+    remember(anchor, builder_.scalar(scalar.kind, std::move(scalar.text), line(mark)));
+  }
+
+  void open(TreeKind kind, std::string_view name, const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
+    if (builder_.wants_key()) stop(mark, "a map or list cannot be a key; keys are words, or texts in quotes");
+    const bool plain = tag.empty() || tag == "?" || tag == "!";
+    if (!plain && tag != std::string(kTagPrefix) + std::string(name))
+      stop(mark, fmt::format("the tag '{}' is not supported; remove it", tag));
+    const TreeNode* node = builder_.open(kind, line(mark));
+    if (node == nullptr) throw StopParsing{};
+    remember(anchor, node);
+  }
+
+  YamlScalar resolve(const YAML::Mark& mark, std::string_view tag, const std::string& text) {
+    if (tag == "!") return {TreeKind::kString, text, true};
+    YamlScalar scalar = resolve_yaml_scalar(text);
+    if (tag == "?" || tag.empty()) return scalar;
+    const std::string_view name = tag.starts_with(kTagPrefix) ? tag.substr(kTagPrefix.size()) : "";
+    if (name == "str") return {TreeKind::kString, text, true};
+    const bool number = scalar.kind == TreeKind::kNumber;
+    const bool whole = number && scalar.text.find_first_of(".en") == std::string::npos;
+    const bool fits = (name == "int" && whole) || (name == "float" && number) ||
+                      (name == "bool" && scalar.kind == TreeKind::kBool) || (name == "null" && scalar.kind == TreeKind::kNull);
+    if (!fits) stop(mark, fmt::format("cannot read '{}' with the tag '{}'; remove the tag", text, tag));
+    return scalar;
+  }
+
+  // yaml-cpp lets a quoted text that is never closed run to the end of the file.
+  void check_closed(const YAML::Mark& mark) {
+    const auto at = static_cast<size_t>(std::max(0, mark.pos));
+    if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
+    const char quote = text_[at];
+    for (size_t i = at + 1; i < text_.size(); ++i) {
+      if (quote == '"' && text_[i] == '\\') ++i;
+      else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote) ++i;
+      else if (text_[i] == quote) return;
+    }
+    stop(mark, "not valid YAML: the quote that opens here is never closed");
+  }
+
+  std::string_view text_;
+  uint32_t first_line_;
+  TreeBuilder& builder_;
+  std::unordered_map<YAML::anchor_t, const TreeNode*> anchors_;
+};
+
+std::string_view line_of(std::string_view text, int index) {
+  for (; index > 0; --index) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+// yaml-cpp's words, and the usual cause where the line shows one.
+std::string explain(const YAML::Exception& error, std::string_view text) {
+  const std::string_view line = error.mark.is_null() ? "" : line_of(text, error.mark.line);
+  const size_t indent = line.find_first_not_of(' ');
+  std::string hint;
+  if (indent != std::string_view::npos && line[indent] == '\t') hint = "; indent with spaces, not tabs";
+  else if (error.msg == "illegal map value") hint = "; put a text that holds ': ' in quotes, and check the indentation";
+  else if (error.msg.find("end of map") != std::string::npos) hint = "; check the indentation and the quotes above";
+  return fmt::format("not valid YAML: {}{}", error.msg, hint);
+}
+
+}  // namespace
+
+bool read_yaml_text(std::string_view text, uint32_t first_line, TreeBuilder& builder,
+                    const std::function<void(const TreeNode& root)>& on_document) {
+  builder.reset();
+  TreeHandler handler(text, first_line, builder);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(handler))
+      if (builder.root() != nullptr) on_document(*builder.root());
+    return true;
+  } catch (const StopParsing&) {
+    return false;
+  } catch (const YAML::Exception& error) {
+    const int at = error.mark.is_null() ? 0 : error.mark.line;
+    builder.problem(first_line + static_cast<uint32_t>(std::max(0, at)), explain(error, text));
+    return false;
+  } catch (const std::exception& error) {
+    builder.problem(first_line, fmt::format("not valid YAML: {}", error.what()));
+    return false;
+  }
+}
+
+}  // namespace berth::api

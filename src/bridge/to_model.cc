@@ -1,0 +1,71 @@
+#include "bridge/to_model.h"
+
+#include <memory>
+
+#include "api/requests.h"
+
+namespace berth::bridge {
+namespace {
+
+model::Placement placement_of(const api::ObjectMeta& metadata) {
+  const std::string* wish = metadata.annotation(kPlacementAnnotation);
+  if (wish == nullptr) return model::Placement::kDefault;
+  if (*wish == "pack") return model::Placement::kPack;
+  return *wish == "spread" ? model::Placement::kSpread : model::Placement::kDefault;
+}
+
+std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod) {
+  auto spec = std::make_shared<model::SchedulingSpec>();
+  spec->requests = api::effective_requests(pod);
+  spec->node_selector = pod.spec.node_selector;
+  spec->affinity = pod.spec.node_affinity;
+  spec->tolerations = pod.spec.tolerations;
+  spec->host_ports = api::host_ports(pod.spec);
+  return spec;
+}
+
+}  // namespace
+
+bool rejected_by_kubelet(const api::Pod& pod) {
+  if (pod.status.phase != "Failed") return false;
+  const std::string& reason = pod.status.reason;
+  return reason.starts_with("OutOf") || reason == "UnexpectedAdmissionError" || reason == "NodeAffinity" ||
+         reason == "TopologyAffinityError";
+}
+
+model::Pod to_model(const api::Pod& pod, const SchedulerNames& served) {
+  model::Pod out;
+  out.uid = pod.metadata.uid;
+  out.namespace_name = pod.metadata.namespace_name;
+  out.name = pod.metadata.name;
+  out.priority = pod.spec.priority.value_or(0);
+  out.created = pod.metadata.created.value_or(Time{});
+  out.spec = scheduling_spec(pod);
+  out.placement = placement_of(pod.metadata);
+  out.node_name = pod.spec.node_name;
+  out.ours = served.empty() || served.contains(pod.spec.scheduler_name);
+  out.gated = !pod.spec.scheduling_gates.empty();
+  out.terminating = pod.metadata.deleted.has_value();
+  out.terminal = pod.terminal();
+  out.rejected_by_kubelet = rejected_by_kubelet(pod);
+  if (const api::OwnerReference* owner = pod.metadata.controller()) out.owner_uid = owner->uid;
+  return out;
+}
+
+model::Node to_model(const api::Node& node) {
+  model::Node out;
+  out.name = node.metadata.name;
+  out.uid = node.metadata.uid;
+  out.labels = node.metadata.labels;
+  out.taints = node.taints;
+  out.unschedulable = node.unschedulable;
+  out.capacity = node.capacity;
+  out.allocatable = node.allocatable;
+  return out;
+}
+
+engine::NamespaceUpserted to_event(const api::Namespace& object) {
+  return {object.metadata.name, placement_of(object.metadata)};
+}
+
+}  // namespace berth::bridge

@@ -1,0 +1,32 @@
+// to_model(): Kubernetes objects become the engine's plain values. Nothing else knows both.
+//
+// The daemon, the simulator and the tests all map through here, so that they cannot disagree on what a pod asks for.
+// Pure functions; thread-safe.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "api/cluster.h"
+#include "api/pod.h"
+#include "engine/event.h"
+#include "model/node.h"
+#include "model/pod.h"
+
+namespace berth::bridge {
+
+// Annotation berth.dev/placement of pods and namespaces: "pack" or "spread"; anything else counts as absent.
+inline constexpr std::string_view kPlacementAnnotation = "berth.dev/placement";
+
+// Which pods are Berth's to schedule: by spec.schedulerName; empty: all.
+using SchedulerNames = std::set<std::string, std::less<>>;
+
+model::Pod to_model(const api::Pod& pod, const SchedulerNames& served);
+model::Node to_model(const api::Node& node);
+engine::NamespaceUpserted to_event(const api::Namespace& object);
+
+// True when the pod failed because the kubelet would not have it (reason OutOf…, UnexpectedAdmissionError, and the
+// other admission failures that a scheduler can cause).
+bool rejected_by_kubelet(const api::Pod& pod);
+
+}  // namespace berth::bridge

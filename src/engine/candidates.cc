@@ -1,0 +1,95 @@
+#include "engine/candidates.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/evaluate.h"
+
+namespace berth::engine {
+
+bool Candidates::refresh(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets,
+                         WorkBudget& work) {
+  if (leaves_.size() < state.node_slots()) grow(state);
+  if (cursor_ < state.change_base()) {
+    scanning_ = true;
+    scan_ = 0;
+  }
+  if (scanning_) {
+    if (scan_ == 0) cursor_ = state.change_end();
+    for (; scan_ < state.node_slots(); ++scan_) {
+      if (leaves_[scan_].generation == state.node(NodeSlot{scan_}).generation) continue;
+      if (!work.spend()) return false;
+      batch_ = true;
+      examine(NodeSlot{scan_}, state, policies, cls, sets);
+    }
+    scanning_ = false;
+    scan_ = 0;
+  }
+  const bool many = state.change_end() - cursor_ > leaves_.size() / 4;
+  for (; cursor_ < state.change_end(); ++cursor_) {
+    const NodeSlot slot = state.change(cursor_);
+    if (leaves_[slot.value].generation == state.node(slot).generation) continue;
+    if (!work.spend()) return false;
+    batch_ |= many;
+    examine(slot, state, policies, cls, sets);
+    if (!batch_) update_winners(slot.value, state);
+  }
+  if (batch_) rebuild(state);
+  return true;
+}
+
+void Candidates::examine(NodeSlot slot, const State& state, const PolicySet& policies, const PodClass& cls,
+                         FailureSets& sets) {
+  Leaf& leaf = leaves_[slot.value];
+  const FailureSetId before = leaf.failure;
+  leaf.generation = state.node(slot).generation;
+  leaf.score = kUnfit;
+  leaf.failure = FailureSetId{};
+  if (state.node(slot).present) {
+    const NodeView view = state.view(slot);
+    scratch_.clear();
+    if (run_filters(policies, cls, view, scratch_)) leaf.score = run_scores(policies, cls, view);
+    leaf.failure = sets.intern(scratch_, state.resources());
+  }
+  if (before == leaf.failure) return;
+  if (before.valid()) counts_.add(before, -1);
+  if (leaf.failure.valid()) counts_.add(leaf.failure, +1);
+  ++version_;
+}
+
+void Candidates::grow(const State& state) {
+  leaves_.resize(std::bit_ceil(std::max<size_t>(state.node_slots(), 2)));
+  winners_.assign(leaves_.size(), 0);
+  batch_ = true;
+}
+
+void Candidates::rebuild(const State& state) {
+  const auto half = static_cast<uint32_t>(leaves_.size() / 2);
+  for (uint32_t i = half; i-- > 0;) winners_[half + i] = better(2 * i, 2 * i + 1, state);
+  for (uint32_t i = half; i-- > 1;) winners_[i] = better(winners_[2 * i], winners_[2 * i + 1], state);
+  batch_ = false;
+}
+
+void Candidates::update_winners(uint32_t leaf, const State& state) {
+  auto i = (static_cast<uint32_t>(leaves_.size()) + leaf) / 2;
+  winners_[i] = better(leaf & ~1U, leaf | 1U, state);
+  for (i /= 2; i >= 1; i /= 2) winners_[i] = better(winners_[2 * i], winners_[2 * i + 1], state);
+}
+
+uint32_t Candidates::better(uint32_t a, uint32_t b, const State& state) const {
+  if (leaves_[a].score != leaves_[b].score) return leaves_[a].score > leaves_[b].score ? a : b;
+  if (leaves_[a].score == kUnfit) return a;
+  return state.node(NodeSlot{a}).order < state.node(NodeSlot{b}).order ? a : b;
+}
+
+NodeSlot Candidates::best() const {
+  if (leaves_.empty() || leaves_[winners_[1]].score == kUnfit) return NodeSlot{};
+  return NodeSlot{winners_[1]};
+}
+
+size_t Candidates::memory_bytes() const {
+  return leaves_.capacity() * sizeof(Leaf) + winners_.capacity() * sizeof(uint32_t) +
+         counts_.by_set.capacity() * sizeof(uint32_t);
+}
+
+}  // namespace berth::engine

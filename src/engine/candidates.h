@@ -1,0 +1,65 @@
+// Candidates: a pod class's view of the fleet: for every node why it does not fit, or how well; and the best of them.
+//
+// Kept up to date by re-examining only the nodes in State's change log since the last look, each at most once per
+// generation. The best node stands at the root of a tournament tree over node slots: one changed node costs O(log n),
+// and reading the winner O(1). Equal scores go to the first node by name.
+//
+// refresh() may run out of work units and go on where it stopped; until it has returned true, best() and counts() are
+// of a state that is partly old and must not be used.
+#pragma once
+
+#include <vector>
+
+#include "engine/failure_sets.h"
+#include "engine/policy.h"
+#include "engine/state.h"
+
+namespace berth::engine {
+
+// A bound on effort in candidates examined, never in milliseconds, so that a replay stops at the same point.
+struct WorkBudget {
+  int64_t left = 0;
+  bool spend(int64_t units = 1) {
+    left -= units;
+    return left >= 0;
+  }
+};
+
+class Candidates {
+ public:
+  // Brings the view up to the state; false when the budget ran out first.
+  bool refresh(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets, WorkBudget& work);
+
+  // The best node that fits, or an invalid slot.
+  NodeSlot best() const;
+  const FailureCounts& counts() const { return counts_; }
+  // Grows whenever an examination changed what counts() says.
+  uint64_t version() const { return version_; }
+  size_t memory_bytes() const;
+
+ private:
+  static constexpr int64_t kUnfit = INT64_MIN;
+  struct Leaf {
+    int64_t score = kUnfit;
+    uint32_t generation = 0;  // 0: never examined
+    FailureSetId failure;     // invalid: the node does not exist
+  };
+
+  void examine(NodeSlot slot, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
+  void grow(const State& state);
+  void rebuild(const State& state);
+  void update_winners(uint32_t leaf, const State& state);
+  uint32_t better(uint32_t a, uint32_t b, const State& state) const;
+
+  std::vector<Leaf> leaves_;       // by node slot; size is a power of two
+  std::vector<uint32_t> winners_;  // winners_[i]: winning leaf below inner node i; the root is 1
+  FailureCounts counts_;
+  Reasons scratch_;
+  uint64_t version_ = 0;
+  uint64_t cursor_ = 0;   // first unread entry of the change log
+  uint32_t scan_ = 0;     // next slot of a full scan
+  bool scanning_ = true;  // a full scan is under way: the log was too short to go by
+  bool batch_ = false;    // winners are stale until rebuild()
+};
+
+}  // namespace berth::engine

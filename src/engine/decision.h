@@ -1,0 +1,41 @@
+// Decisions: what the engine wants done. The daemon, the simulator and the tests carry them out and report back by
+// events; nothing else schedules.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+
+namespace berth::engine {
+
+enum class DecisionKind : uint8_t {
+  kBind,           // the pod has a place: bind it, then report BindProgress
+  kUnschedulable,  // the pod has none: tell people why (condition and event); nothing to report back
+};
+
+struct Decision {
+  DecisionKind kind = DecisionKind::kBind;
+  std::string pod_uid;
+  std::string namespace_name;
+  std::string pod_name;
+  std::string node_name;  // kBind
+  // kUnschedulable: kube-scheduler's FailedScheduling text, shared by equal pods.
+  std::shared_ptr<const std::string> message;
+  friend bool operator==(const Decision& a, const Decision& b) {
+    return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name &&
+           (a.message == b.message || (a.message && b.message && *a.message == *b.message));
+  }
+};
+
+struct CycleResult {
+  std::vector<Decision> decisions;
+  int64_t work_used = 0;    // candidates examined
+  bool unfinished = false;  // stopped at its bound; call again
+  // When time alone could change something (a back-off ends, a verdict may be told again); none: only an event can.
+  bool has_wakeup = false;
+  Time wakeup;
+};
+
+}  // namespace berth::engine

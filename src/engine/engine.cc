@@ -1,0 +1,310 @@
+#include "engine/engine.h"
+
+#include <absl/container/flat_hash_set.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/txn.h"
+
+namespace berth::engine {
+
+Engine::Engine(PolicySet policies, EngineOptions options) : policies_(std::move(policies)), options_(options) {}
+
+void Engine::apply(const Event& event) {
+  std::visit([this](const auto& e) { on(e); }, event);
+}
+
+void Engine::on(const NodeUpserted& event) { state_.upsert_node(event.node); }
+void Engine::on(const NodeDeleted& event) { state_.remove_node(event.name); }
+
+void Engine::on(const NodesReplaced& event) {
+  absl::flat_hash_set<std::string> listed;
+  for (const model::Node& node : event.nodes) {
+    listed.insert(node.name);
+    state_.upsert_node(node);
+  }
+  std::vector<std::string> gone;
+  for (const auto& [name, slot] : state_.nodes_by_name())
+    if (state_.node(slot).present && !listed.contains(name)) gone.push_back(name);
+  for (const std::string& name : gone) state_.remove_node(name);
+}
+
+void Engine::on(const PodUpserted& event) {
+  PodSlot slot = state_.find_pod(event.pod.uid);
+  if (event.pod.terminal) {
+    if (!slot.valid()) return;
+    if (event.pod.rejected_by_kubelet)
+      rejections_.record(event.pod.owner_uid, now_, options_.backoff_initial, options_.rejection_backoff_max);
+    return forget_pod(slot);
+  }
+  if (slot.valid()) {
+    leave_queue(slot);
+    state_.replace_pod(slot, resolved(event.pod));
+  } else {
+    slot = state_.add_pod(resolved(event.pod));
+  }
+  settle(slot);
+}
+
+void Engine::on(const PodDeleted& event) {
+  if (const PodSlot slot = state_.find_pod(event.uid); slot.valid()) forget_pod(slot);
+}
+
+void Engine::on(const PodsReplaced& event) {
+  absl::flat_hash_set<std::string> listed;
+  for (const model::Pod& pod : event.pods) {
+    listed.insert(pod.uid);
+    on(PodUpserted{pod});
+  }
+  std::vector<std::string> gone;
+  for (const auto& [uid, slot] : state_.pods_by_uid())
+    if (!listed.contains(uid)) gone.push_back(uid);
+  std::sort(gone.begin(), gone.end());  // the map's own order is not defined
+  for (const std::string& uid : gone) on(PodDeleted{uid});
+}
+
+void Engine::on(const NamespaceUpserted& event) {
+  const auto at = namespace_placement_.find(event.name);
+  const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;
+  if (before == event.placement) return;
+  namespace_placement_[event.name] = event.placement;
+  std::vector<std::string> waiting;
+  for (const auto& [uid, slot] : state_.pods_by_uid()) {
+    const PodState& pod = state_.pod(slot);
+    if (pod.pod.namespace_name == event.name && !holds_room(pod.phase)) waiting.push_back(uid);
+  }
+  std::sort(waiting.begin(), waiting.end());
+  for (const std::string& uid : waiting) on(PodUpserted{state_.pod(state_.find_pod(uid)).pod});
+}
+
+void Engine::on(const BindProgress& event) {
+  const PodSlot slot = state_.find_pod(event.uid);
+  if (!slot.valid()) return;  // deleted meanwhile
+  PodState& pod = state_.mutable_pod(slot);
+  if (!holds_room(pod.phase) || pod.phase == PodPhase::kBound) return;  // the watch was faster
+  switch (event.outcome) {
+    case BindOutcome::kPreBinding: return state_.assign(slot, pod.node, PodPhase::kPreBinding);
+    case BindOutcome::kSent: return state_.assign(slot, pod.node, PodPhase::kBinding);
+    case BindOutcome::kSucceeded: return state_.assign(slot, pod.node, PodPhase::kBound);
+    case BindOutcome::kUnknown: return state_.assign(slot, pod.node, PodPhase::kUnknown);
+    case BindOutcome::kFailed: break;
+  }
+  const auto shift = std::min<uint32_t>(pod.attempts++, 20);
+  pod.backoff_until = now_ + Duration{std::min(options_.backoff_initial.nanos << shift, options_.backoff_max.nanos)};
+  state_.unassign(slot, PodPhase::kNotQueued);
+  settle(slot);
+}
+
+// The pod with the placement that holds for it: its own, else its namespace's.
+model::Pod Engine::resolved(model::Pod pod) const {
+  model::Placement wanted = pod.placement;
+  const auto at = namespace_placement_.find(pod.namespace_name);
+  if (wanted == model::Placement::kDefault && at != namespace_placement_.end()) wanted = at->second;
+  if (pod.spec->placement == wanted) return pod;
+  auto spec = std::make_shared<model::SchedulingSpec>(*pod.spec);
+  spec->placement = wanted;
+  pod.spec = std::move(spec);
+  return pod;
+}
+
+void Engine::forget_pod(PodSlot slot) {
+  leave_queue(slot);
+  if (holds_room(state_.pod(slot).phase)) state_.unassign(slot, PodPhase::kNotQueued);
+  state_.remove_pod(slot);
+}
+
+// Takes a waiting pod out of the queue or of its back-off, before its facts change.
+void Engine::leave_queue(PodSlot slot) {
+  PodState& pod = state_.mutable_pod(slot);
+  if (pod.phase == PodPhase::kPending) queue_.erase(slot);
+  else if (pod.phase == PodPhase::kBackoff) backoff_.erase({pod.backoff_until, pod.pod.uid});
+  else return;
+  pod.phase = PodPhase::kNotQueued;
+}
+
+// Puts a pod where its facts say: on its node, in the queue, in back-off, or nowhere.
+void Engine::settle(PodSlot slot) {
+  PodState& pod = state_.mutable_pod(slot);
+  if (!pod.pod.node_name.empty()) {
+    pod.attempts = 0;
+    return state_.assign(slot, state_.node_or_placeholder(pod.pod.node_name), PodPhase::kBound);
+  }
+  if (holds_room(pod.phase)) return;  // our own decision, which the watch has not seen yet
+  if (!pod.pod.ours || pod.pod.gated || pod.pod.terminating) return;
+  const Time until = std::max(pod.backoff_until, rejections_.until(pod.pod.owner_uid));
+  if (until > now_) back_off(slot, until);
+  else enqueue(slot);
+}
+
+void Engine::enqueue(PodSlot slot) {
+  PodState& pod = state_.mutable_pod(slot);
+  pod.phase = PodPhase::kPending;
+  queue_.push(slot);
+  ClassQueue& cls = queue_.of(pod.cls);
+  if (!cls.blocked) return;
+  pod.awaits_report = true;
+  cls.reports.push_back(slot);
+}
+
+void Engine::back_off(PodSlot slot, Time until) {
+  PodState& pod = state_.mutable_pod(slot);
+  pod.phase = PodPhase::kBackoff;
+  pod.backoff_until = until;
+  backoff_.emplace(until, pod.pod.uid);
+}
+
+void Engine::release_backoffs(Time now) {
+  while (!backoff_.empty() && backoff_.begin()->first <= now) {
+    const PodSlot slot = state_.find_pod(backoff_.begin()->second);
+    backoff_.erase(backoff_.begin());
+    check(slot.valid() && state_.pod(slot).phase == PodPhase::kBackoff, "a pod in back-off is known");
+    enqueue(slot);
+  }
+}
+
+CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
+  check(now >= now_, "time does not go back");
+  now_ = now;
+  ++cycle_;
+  CycleResult result;
+  WorkBudget work{limits.work};
+  release_backoffs(now);
+  const bool finished = wake_blocked(work) && place_waiting(limits, work, result);
+  const bool all_told = report(limits.max_reports, result);
+  result.unfinished = !finished || !all_told;
+  result.work_used = limits.work - std::max<int64_t>(work.left, 0);
+  queue_.drop_idle(options_.idle_classes);
+  find_wakeup(result);
+  return result;
+}
+
+// Looks whether what changed since the last cycle lets a blocked class fit somewhere. False: out of work units.
+bool Engine::wake_blocked(WorkBudget& work) {
+  std::vector<ClassId> woken;
+  bool finished = true;
+  const auto& blocked = queue_.blocked();
+  for (auto at = blocked.lower_bound(ClassId{wake_cursor_}); at != blocked.end(); ++at) {
+    ClassQueue& cls = queue_.of(*at);
+    wake_cursor_ = at->value;
+    if (!cls.candidates.refresh(state_, policies_, state_.pod_class(*at), failure_sets_, work)) {
+      finished = false;
+      break;
+    }
+    if (cls.candidates.best().valid()) woken.push_back(*at);
+  }
+  if (finished) wake_cursor_ = 0;
+  for (const ClassId id : woken) queue_.set_blocked(id, false);
+  return finished;
+}
+
+bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
+  int64_t binds = 0;
+  for (PodSlot pod = queue_.head(); pod.valid(); pod = queue_.head()) {
+    if (binds >= limits.max_binds) return false;
+    const ClassId id = state_.pod(pod).cls;
+    ClassQueue& cls = queue_.of(id);
+    cls.last_used = cycle_;
+    if (!cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, work)) return false;
+    const NodeSlot node = cls.candidates.best();
+    if (!node.valid()) {
+      queue_.set_blocked(id, true);
+      for (const PodSlot waiting : cls.pods) {
+        PodState& state = state_.mutable_pod(waiting);
+        if (state.awaits_report || state.reported_version != 0) continue;
+        state.awaits_report = true;
+        cls.reports.push_back(waiting);
+      }
+      continue;
+    }
+    place(pod, node, result);
+    ++binds;
+  }
+  return true;
+}
+
+void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
+  queue_.erase(pod);
+  Txn txn(state_);
+  txn.place(pod, node);
+  const NodeView view = state_.view(node);
+  for (const ResourceAmount& request : state_.pod_class(state_.pod(pod).cls).requests)
+    check(view.used(request.id) <= view.allocatable(request.id), "a decision never puts a node above its allocatable");
+  txn.commit();
+  PodState& placed = state_.mutable_pod(pod);
+  placed.reported_version = 0;
+  placed.awaits_report = false;
+  result.decisions.push_back({DecisionKind::kBind, placed.pod.uid, placed.pod.namespace_name, placed.pod.name,
+                              state_.node(node).node.name, nullptr});
+}
+
+// Brings a blocked class's message up to its candidates.
+void Engine::update_verdict(ClassQueue& cls) {
+  if (cls.message && cls.message_of_view == cls.candidates.version()) return;
+  cls.message_of_view = cls.candidates.version();
+  std::string text = fit_message(cls.candidates.counts(), failure_sets_);
+  if (cls.message && *cls.message == text) return;
+  cls.message = std::make_shared<const std::string>(std::move(text));
+  ++cls.verdict_version;
+}
+
+// Tells waiting pods why they wait: new ones at once, the others when the text changed, but not too often. False: more
+// remain to be told than `limit` allows.
+bool Engine::report(int64_t limit, CycleResult& result) {
+  for (const ClassId id : queue_.blocked()) {
+    ClassQueue& cls = queue_.of(id);
+    const bool stale = !cls.message || cls.message_of_view != cls.candidates.version();
+    const bool tell_all = stale && now_ - cls.told_all_at >= options_.report_interval;
+    if (cls.reports.empty() && !tell_all) continue;
+    const uint32_t version = cls.verdict_version;
+    update_verdict(cls);
+    if (tell_all && version != cls.verdict_version) {
+      cls.told_all_at = now_;
+      for (const PodSlot waiting : cls.pods) {
+        PodState& state = state_.mutable_pod(waiting);
+        if (!std::exchange(state.awaits_report, true)) cls.reports.push_back(waiting);
+      }
+    }
+    for (; !cls.reports.empty(); cls.reports.pop_front()) {
+      PodState& state = state_.mutable_pod(cls.reports.front());
+      if (!state.in_use || state.phase != PodPhase::kPending || state.cls != id) continue;
+      if (!std::exchange(state.awaits_report, false) || state.reported_version == cls.verdict_version) continue;
+      if (limit-- <= 0) {
+        state.awaits_report = true;
+        return false;
+      }
+      state.reported_version = cls.verdict_version;
+      result.decisions.push_back(
+          {DecisionKind::kUnschedulable, state.pod.uid, state.pod.namespace_name, state.pod.name, {}, cls.message});
+    }
+  }
+  return true;
+}
+
+void Engine::find_wakeup(CycleResult& result) const {
+  const auto consider = [&](Time time) {
+    result.wakeup = result.has_wakeup ? std::min(result.wakeup, time) : time;
+    result.has_wakeup = true;
+  };
+  if (!backoff_.empty()) consider(backoff_.begin()->first);
+  for (const ClassId id : queue_.blocked()) {
+    const ClassQueue& cls = *queue_.find(id);
+    if (cls.message_of_view != cls.candidates.version()) consider(cls.told_all_at + options_.report_interval);
+  }
+}
+
+size_t Engine::unschedulable_pods() const {
+  size_t count = 0;
+  for (const ClassId id : queue_.blocked()) count += queue_.find(id)->pods.size();
+  return count;
+}
+
+size_t Engine::memory_bytes() const {
+  size_t total = 0;
+  for (const auto& cls : queue_.classes())
+    if (cls != nullptr) total += sizeof(ClassQueue) + cls->candidates.memory_bytes();
+  return total;
+}
+
+}  // namespace berth::engine

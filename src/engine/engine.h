@@ -1,0 +1,103 @@
+// Engine: the one deterministic state machine in which everything is scheduled.
+//
+//   engine.apply(event)              what the API server says, what became of a bind
+//   engine.run_cycle(now, limits)    → decisions, each with its reason
+//   engine.explain(uid)              → why a pod is not running, node by node
+//
+// The daemon, the simulator, the benchmarks and every test drive this object; it knows no socket, clock or thread.
+// Owner thread only. The same calls in the same order give the same results, byte for byte.
+//
+// Invariants (design I1, I4, I5): no decision puts a node above its allocatable in any resource (over-use from outside
+// is state, never a reason to stop); every pod of ours that waits is queued, backs off or is explained; a pod UID has
+// at most one outstanding Bind.
+#pragma once
+
+#include <absl/container/btree_set.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/decision.h"
+#include "engine/event.h"
+#include "engine/explanation.h"
+#include "engine/failure_sets.h"
+#include "engine/pending_queue.h"
+#include "engine/policy.h"
+#include "engine/rejections.h"
+#include "engine/state.h"
+
+namespace berth::engine {
+
+struct EngineOptions {
+  Duration backoff_initial = Duration::seconds(1);  // after a failed bind; doubles with each in a row
+  Duration backoff_max = Duration::seconds(10);
+  Duration rejection_backoff_max = Duration::seconds(300);  // after the kubelet refused pods of the same owner
+  Duration report_interval = Duration::seconds(30);  // a waiting pod hears of a changed verdict at most this often
+  size_t idle_classes = 256;                         // classes without waiting pods whose ranking is kept
+};
+
+struct CycleLimits {
+  int64_t work = INT64_MAX;         // candidates examined
+  int64_t max_binds = INT64_MAX;    // Bind decisions
+  int64_t max_reports = INT64_MAX;  // Unschedulable decisions
+};
+
+class Engine {
+ public:
+  explicit Engine(PolicySet policies, EngineOptions options = {});
+
+  void apply(const Event& event);
+  CycleResult run_cycle(Time now, const CycleLimits& limits = {});
+
+  // Why the pod is where it is, node by node; see engine/explanation.h. O(nodes); for people, not for every pod.
+  Explanation explain(const std::string& uid) const;
+
+  const State& state() const { return state_; }
+  size_t pending_pods() const { return queue_.size(); }
+  size_t backoff_pods() const { return backoff_.size(); }
+  // Waiting pods whose class fits nowhere as of the last cycle.
+  size_t unschedulable_pods() const;
+  size_t memory_bytes() const;
+
+ private:
+  friend std::vector<std::string> broken_invariants(const Engine& engine);
+
+  void on(const NodeUpserted& event);
+  void on(const NodeDeleted& event);
+  void on(const NodesReplaced& event);
+  void on(const PodUpserted& event);
+  void on(const PodDeleted& event);
+  void on(const PodsReplaced& event);
+  void on(const NamespaceUpserted& event);
+  void on(const BindProgress& event);
+
+  model::Pod resolved(model::Pod pod) const;
+  void forget_pod(PodSlot slot);
+  void leave_queue(PodSlot slot);
+  void settle(PodSlot slot);
+  void enqueue(PodSlot slot);
+  void back_off(PodSlot slot, Time until);
+  void release_backoffs(Time now);
+
+  bool wake_blocked(WorkBudget& work);
+  bool place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
+  void place(PodSlot pod, NodeSlot node, CycleResult& result);
+  void update_verdict(ClassQueue& cls);
+  bool report(int64_t limit, CycleResult& result);
+  void find_wakeup(CycleResult& result) const;
+
+  const PolicySet policies_;
+  const EngineOptions options_;
+  State state_;
+  FailureSets failure_sets_;
+  PendingQueue queue_{state_};
+  absl::btree_set<std::pair<Time, std::string>> backoff_;  // (until, UID)
+  Rejections rejections_;
+  absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
+  Time now_;
+  uint64_t cycle_ = 0;
+  uint32_t wake_cursor_ = 0;
+};
+
+}  // namespace berth::engine

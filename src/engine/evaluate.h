@@ -1,0 +1,26 @@
+// evaluate(): one pod class against one node: the reasons why it does not fit, else its weighted score.
+//
+// The only place where filters and scores are run; ranking (engine/candidates.h) and explanations both call it.
+#pragma once
+
+#include "engine/policy.h"
+
+namespace berth::engine {
+
+// Appends the reasons of the first filter that objects; true when none does. `reasons` must be empty.
+inline bool run_filters(const PolicySet& policies, const PodClass& cls, const NodeView& node, Reasons& reasons) {
+  for (const PolicyInfo* policy : policies.filters) {
+    policy->filter(cls, node, reasons);
+    if (!reasons.empty()) return false;
+  }
+  return true;
+}
+
+// Sum over the score policies of score × weight; for a node that fits.
+inline int64_t run_scores(const PolicySet& policies, const PodClass& cls, const NodeView& node) {
+  int64_t total = 0;
+  for (const WeightedScore& score : policies.scores) total += int64_t{score.policy->score(cls, node)} * score.weight;
+  return total;
+}
+
+}  // namespace berth::engine

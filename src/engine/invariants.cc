@@ -1,0 +1,70 @@
+#include "engine/invariants.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace berth::engine {
+namespace {
+
+// Invariants 1 and 2 of State: what a node counts as used is the sum over the pods that are charged to it.
+void check_accounts(const State& state, std::vector<std::string>& broken) {
+  std::map<uint32_t, std::vector<int64_t>> sums;
+  for (const auto& [uid, slot] : state.pods_by_uid()) {
+    const PodState& pod = state.pod(slot);
+    if (!holds_room(pod.phase)) continue;
+    auto& sum = sums[pod.node.value];
+    sum.resize(state.resources().size(), 0);
+    for (const ResourceAmount& request : state.pod_class(pod.cls).requests) sum[request.id.value] += request.amount;
+    const auto& listed = state.node(pod.node).pods;
+    if (pod.index_on_node >= listed.size() || listed[pod.index_on_node] != slot)
+      broken.push_back(fmt::format("pod {} is charged to a node that does not list it", pod.pod.full_name()));
+  }
+  for (const auto& [name, slot] : state.nodes_by_name()) {
+    const auto& sum = sums[slot.value];
+    for (uint32_t id = 0; id < state.resources().size(); ++id) {
+      const int64_t expected = id < sum.size() ? sum[id] : 0;
+      const int64_t actual = state.view(slot).used(ResourceId{id});
+      if (expected != actual)
+        broken.push_back(fmt::format("node {} counts {} {} as used, its pods ask for {}", name, actual,
+                                     state.resources().name(ResourceId{id}), expected));
+    }
+  }
+}
+
+void check_order(const State& state, std::vector<std::string>& broken) {
+  uint64_t last = 0;
+  for (const auto& [name, slot] : state.nodes_by_name()) {
+    if (state.node(slot).order <= last) broken.push_back(fmt::format("node {} is out of order", name));
+    last = state.node(slot).order;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> broken_invariants(const Engine& engine) {
+  std::vector<std::string> broken;
+  const State& state = engine.state_;
+  check_accounts(state, broken);
+  check_order(state, broken);
+  size_t queued = 0;
+  for (const auto& [uid, slot] : state.pods_by_uid()) {
+    const PodState& pod = state.pod(slot);
+    const ClassQueue* cls = engine.queue_.find(pod.cls);
+    const bool listed = cls != nullptr && cls->pods.contains(slot);
+    queued += listed;
+    const bool waits = pod.pod.ours && !pod.pod.gated && !pod.pod.terminating && pod.pod.node_name.empty();
+    if (waits && pod.phase == PodPhase::kNotQueued)  // I4
+      broken.push_back(fmt::format("pod {} waits but is neither queued nor backing off", pod.pod.full_name()));
+    if (listed != (pod.phase == PodPhase::kPending))
+      broken.push_back(fmt::format("pod {} is {} but {}", pod.pod.full_name(), to_string(pod.phase),
+                                   listed ? "queued" : "not queued"));
+    if ((pod.phase == PodPhase::kBackoff) != engine.backoff_.contains({pod.backoff_until, uid}) &&
+        pod.phase == PodPhase::kBackoff)
+      broken.push_back(fmt::format("pod {} backs off without an end", pod.pod.full_name()));
+  }
+  if (queued != engine.queue_.size()) broken.push_back("the queue holds pods that do not exist");
+  return broken;
+}
+
+}  // namespace berth::engine

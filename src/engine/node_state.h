@@ -1,0 +1,55 @@
+// NodeState: one node as the engine accounts for it.
+//
+// The generation grows with every change, of the object or of what runs there, so that whoever remembers a node's
+// generation knows whether its own conclusion still holds. A node that pods name but that no event has brought is kept
+// as a placeholder (present == false): its use is counted the moment it appears.
+#pragma once
+
+#include <vector>
+
+#include "engine/ids.h"
+#include "engine/resource_table.h"
+#include "model/node.h"
+#include "model/pod.h"
+
+namespace berth::engine {
+
+struct NodeState {
+  model::Node node;
+  bool present = false;
+  bool in_use = false;               // the slot is taken
+  bool has_gpus = false;             // allocatable holds some GPU resource
+  uint32_t generation = 0;           // never goes back, not even when the slot is reused
+  uint64_t order = 0;                // sorts like the name among all nodes
+  std::vector<int64_t> allocatable;  // by ResourceId; shorter than the table when the node lacks the later ones
+  std::vector<int64_t> used;
+  int64_t scored_cpu_millis = 0;  // sums of PodClass::scored_*
+  int64_t scored_memory_bytes = 0;
+  std::vector<model::HostPort> host_ports;
+  std::vector<PodSlot> pods;  // unordered
+};
+
+// Read access to a node for policies. Cheap to copy; valid until the engine's state changes.
+class NodeView {
+ public:
+  explicit NodeView(const NodeState& state, const ResourceTable& resources) : state_(&state), resources_(&resources) {}
+
+  const model::Node& node() const { return state_->node; }
+  bool has_gpus() const { return state_->has_gpus; }
+  int64_t allocatable(ResourceId id) const { return at(state_->allocatable, id); }
+  int64_t used(ResourceId id) const { return at(state_->used, id); }
+  int64_t free(ResourceId id) const { return allocatable(id) - used(id); }
+  int64_t scored_cpu_millis() const { return state_->scored_cpu_millis; }
+  int64_t scored_memory_bytes() const { return state_->scored_memory_bytes; }
+  const std::vector<model::HostPort>& host_ports() const { return state_->host_ports; }
+  const ResourceTable& resources() const { return *resources_; }
+
+ private:
+  static int64_t at(const std::vector<int64_t>& amounts, ResourceId id) {
+    return id.value < amounts.size() ? amounts[id.value] : 0;
+  }
+  const NodeState* state_;
+  const ResourceTable* resources_;
+};
+
+}  // namespace berth::engine

@@ -1,0 +1,89 @@
+#include "engine/pending_queue.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace berth::engine {
+
+bool QueueOrder::operator()(PodSlot a, PodSlot b) const {
+  const model::Pod& x = state->pod(a).pod;
+  const model::Pod& y = state->pod(b).pod;
+  if (x.priority != y.priority) return x.priority > y.priority;
+  if (x.created != y.created) return x.created < y.created;
+  if (const int c = x.namespace_name.compare(y.namespace_name); c != 0) return c < 0;
+  if (const int c = x.name.compare(y.name); c != 0) return c < 0;
+  return x.uid < y.uid;
+}
+
+bool PendingQueue::ByHead::operator()(ClassId a, ClassId b) const {
+  if (a == b) return false;
+  return queue->order_(*queue->classes_[a.value]->pods.begin(), *queue->classes_[b.value]->pods.begin());
+}
+
+ClassQueue& PendingQueue::of(ClassId id) {
+  if (classes_.size() <= id.value) classes_.resize(std::max<size_t>(id.value + 1, state_.class_slots()));
+  auto& entry = classes_[id.value];
+  const uint64_t serial = state_.pod_class(id).serial;
+  if (entry == nullptr || entry->serial != serial) {
+    check(entry == nullptr || entry->pods.empty(), "a class is forgotten only when no pod of it waits");
+    entry = std::make_unique<ClassQueue>(state_);
+    entry->serial = serial;
+  }
+  return *entry;
+}
+
+const ClassQueue* PendingQueue::find(ClassId id) const {
+  if (id.value >= classes_.size() || classes_[id.value] == nullptr) return nullptr;
+  const ClassQueue& entry = *classes_[id.value];
+  return entry.serial == state_.pod_class(id).serial ? &entry : nullptr;
+}
+
+void PendingQueue::push(PodSlot pod) {
+  const ClassId id = state_.pod(pod).cls;
+  ClassQueue& cls = of(id);
+  if (!cls.blocked && !cls.pods.empty()) ready_.erase(id);
+  const bool added = cls.pods.insert(pod).second;
+  check(added, "a pod is queued once");
+  ++size_;
+  if (!cls.blocked) ready_.insert(id);
+}
+
+void PendingQueue::erase(PodSlot pod) {
+  const ClassId id = state_.pod(pod).cls;
+  ClassQueue& cls = of(id);
+  if (!cls.blocked) ready_.erase(id);
+  const size_t erased = cls.pods.erase(pod);
+  check(erased == 1, "a queued pod is in its class's queue");
+  --size_;
+  if (cls.pods.empty()) set_blocked(id, false);
+  else if (!cls.blocked) ready_.insert(id);
+}
+
+PodSlot PendingQueue::head() const {
+  return ready_.empty() ? PodSlot{} : *classes_[ready_.begin()->value]->pods.begin();
+}
+
+void PendingQueue::set_blocked(ClassId id, bool blocked) {
+  ClassQueue& cls = of(id);
+  if (cls.blocked == blocked) return;
+  cls.blocked = blocked;
+  if (blocked) {
+    ready_.erase(id);
+    blocked_.insert(id);
+  } else {
+    blocked_.erase(id);
+    if (!cls.pods.empty()) ready_.insert(id);
+  }
+}
+
+void PendingQueue::drop_idle(size_t keep) {
+  std::vector<std::pair<uint64_t, uint32_t>> idle;
+  for (uint32_t i = 0; i < classes_.size(); ++i)
+    if (classes_[i] != nullptr && classes_[i]->pods.empty()) idle.emplace_back(classes_[i]->last_used, i);
+  if (idle.size() <= keep) return;
+  std::sort(idle.begin(), idle.end());
+  for (size_t i = 0; i + keep < idle.size(); ++i) classes_[idle[i].second].reset();
+}
+
+}  // namespace berth::engine

@@ -1,0 +1,77 @@
+// PendingQueue: the waiting pods, by class, and the order in which they are tried.
+//
+// Pods are ordered by priority (high first), creation, namespace/name, UID. Within a class the order decides; among
+// classes the one whose first pod comes first is tried next. A class that fits nowhere is blocked: all its pods wait
+// behind one verdict, at no cost each, until its candidates change.
+#pragma once
+
+#include <absl/container/btree_set.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/candidates.h"
+#include "engine/state.h"
+
+namespace berth::engine {
+
+// The order in which waiting pods are tried.
+struct QueueOrder {
+  const State* state;
+  bool operator()(PodSlot a, PodSlot b) const;
+};
+
+// What the engine keeps for one class while pods of it wait.
+struct ClassQueue {
+  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}) {}
+
+  absl::btree_set<PodSlot, QueueOrder> pods;
+  Candidates candidates;
+  bool blocked = false;    // fits nowhere as of the last look
+  uint64_t serial = 0;     // of the class that this record is about
+  uint64_t last_used = 0;  // cycle number, for dropping the candidates of idle classes
+  // The verdict that its waiting pods share while it is blocked.
+  std::shared_ptr<const std::string> message;
+  uint32_t verdict_version = 0;     // counts the texts that `message` has had; 0: none yet
+  uint64_t message_of_view = 0;     // Candidates::version() that `message` was made from
+  Time told_all_at{INT64_MIN / 2};  // when all waiting pods were last told a new text
+  std::deque<PodSlot> reports;      // pods still to be told; entries of pods that left are skipped
+};
+
+class PendingQueue {
+ public:
+  explicit PendingQueue(const State& state) : state_(state), order_{&state}, ready_(ByHead{this}) {}
+
+  void push(PodSlot pod);
+  void erase(PodSlot pod);
+  // The next pod to try, of the classes that are not blocked; invalid when there is none.
+  PodSlot head() const;
+  void set_blocked(ClassId id, bool blocked);
+
+  ClassQueue& of(ClassId id);
+  const ClassQueue* find(ClassId id) const;
+  const std::vector<std::unique_ptr<ClassQueue>>& classes() const { return classes_; }
+  // Classes that fit nowhere and have waiting pods.
+  const absl::btree_set<ClassId>& blocked() const { return blocked_; }
+  size_t size() const { return size_; }
+  // Frees the candidates of classes without waiting pods, the longest unused first, beyond `keep` of them.
+  void drop_idle(size_t keep);
+
+ private:
+  struct ByHead {
+    const PendingQueue* queue;
+    bool operator()(ClassId a, ClassId b) const;
+  };
+
+  const State& state_;
+  QueueOrder order_;
+  std::vector<std::unique_ptr<ClassQueue>> classes_;  // by ClassId; null: nothing kept
+  absl::btree_set<ClassId, ByHead> ready_;            // classes with waiting pods that are not blocked
+  absl::btree_set<ClassId> blocked_;
+  size_t size_ = 0;
+};
+
+}  // namespace berth::engine

@@ -1,0 +1,43 @@
+// PodClass: all pods with the same scheduling-relevant spec, compiled for the engine.
+//
+// A policy sees a pod only through its class, which is why equal pods can share one verdict and one list of ranked
+// candidates (engine/candidates.h).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/ids.h"
+#include "engine/resource_table.h"
+#include "model/pod.h"
+
+namespace berth::engine {
+
+struct PodClass {
+  std::shared_ptr<const model::SchedulingSpec> spec;
+  std::vector<ResourceAmount> requests;  // amounts above 0, sorted by id
+  bool packs = false;                    // placement as resolved: pack, else spread
+  bool requests_gpu = false;
+  // What scores count for a pod that requests no cpu or memory, so that such pods still spread (kube-scheduler's
+  // DefaultMilliCPURequest and DefaultMemoryRequest).
+  int64_t scored_cpu_millis = 0;
+  int64_t scored_memory_bytes = 0;
+  // Nodes that matchFields allow; empty: any (see policy/node_affinity.cc).
+  std::vector<std::string> required_node_names;
+  bool restricts_node_names = false;
+  int64_t preferred_weight_sum = 0;
+
+  uint32_t pods = 0;    // that refer to this class
+  uint64_t serial = 0;  // unique over time, unlike the ClassId, which is reused
+
+  int64_t request(ResourceId id) const {
+    for (const ResourceAmount& r : requests)
+      if (r.id == id) return r.amount;
+    return 0;
+  }
+};
+
+// Compiles a spec; names are interned in `resources`.
+PodClass compile_class(std::shared_ptr<const model::SchedulingSpec> spec, ResourceTable& resources);
+
+}  // namespace berth::engine

@@ -1,0 +1,314 @@
+#include "engine/state.h"
+
+#include <absl/hash/hash.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+
+namespace berth::engine {
+namespace {
+
+constexpr uint64_t kOrderGap = uint64_t{1} << 32;
+
+std::vector<int64_t> dense(const model::ResourceList& list, ResourceTable& resources) {
+  std::vector<int64_t> out;
+  for (const auto& [name, amount] : list) {
+    const ResourceId id = resources.intern(name);
+    if (out.size() <= id.value) out.resize(id.value + 1, 0);
+    out[id.value] = std::clamp<int64_t>(amount, 0, kMaxAmount - 1);
+  }
+  return out;
+}
+
+// FNV-1a over bytes: the same on every machine and run, unlike absl::Hash.
+struct StableHash {
+  uint64_t value = 0xCBF29CE484222325ULL;
+  void bytes(const void* data, size_t size) {
+    const auto* p = static_cast<const unsigned char*>(data);
+    for (size_t i = 0; i < size; ++i) value = (value ^ p[i]) * 0x100000001B3ULL;
+  }
+  void number(int64_t n) { bytes(&n, sizeof n); }
+  void text(const std::string& s) {
+    number(static_cast<int64_t>(s.size()));
+    bytes(s.data(), s.size());
+  }
+};
+
+}  // namespace
+
+std::string_view to_string(PodPhase phase) {
+  switch (phase) {
+    case PodPhase::kNotQueued: return "NotQueued";
+    case PodPhase::kPending: return "Pending";
+    case PodPhase::kBackoff: return "Backoff";
+    case PodPhase::kReserved: return "Reserved";
+    case PodPhase::kPreBinding: return "PreBinding";
+    case PodPhase::kBinding: return "Binding";
+    case PodPhase::kUnknown: return "Unknown";
+    case PodPhase::kBound: return "Bound";
+  }
+  return "";
+}
+
+size_t State::SpecHash::operator()(const model::SchedulingSpec* spec) const {
+  return absl::Hash<model::SchedulingSpec>{}(*spec);
+}
+
+NodeSlot State::find_node(const std::string& name) const {
+  const auto at = nodes_by_name_.find(name);
+  return at == nodes_by_name_.end() || !nodes_[at->second.value].present ? NodeSlot{} : at->second;
+}
+
+NodeSlot State::node_or_placeholder(const std::string& name) {
+  const auto at = nodes_by_name_.find(name);
+  return at != nodes_by_name_.end() ? at->second : take_node_slot(name);
+}
+
+NodeSlot State::take_node_slot(const std::string& name) {
+  NodeSlot slot{static_cast<uint32_t>(nodes_.size())};
+  if (!free_nodes_.empty()) {
+    slot = free_nodes_.back();
+    free_nodes_.pop_back();
+  } else {
+    nodes_.emplace_back();
+  }
+  NodeState& node = nodes_[slot.value];
+  const uint32_t generation = node.generation;
+  node = NodeState{};
+  node.generation = generation;
+  node.in_use = true;
+  node.node.name = name;
+  give_order(nodes_by_name_.emplace(name, slot).first);
+  touch(slot);
+  return slot;
+}
+
+void State::give_order(absl::btree_map<std::string, NodeSlot>::iterator at) {
+  const uint64_t before = at == nodes_by_name_.begin() ? 0 : nodes_[std::prev(at)->second.value].order;
+  const auto next = std::next(at);
+  NodeState& node = nodes_[at->second.value];
+  if (next == nodes_by_name_.end()) {
+    if (before > UINT64_MAX - kOrderGap) return renumber();
+    node.order = before + kOrderGap;
+    return;
+  }
+  const uint64_t after = nodes_[next->second.value].order;
+  if (after - before < 2) return renumber();
+  node.order = before + (after - before) / 2;
+}
+
+void State::renumber() {
+  uint64_t order = 0;
+  for (const auto& [name, slot] : nodes_by_name_) nodes_[slot.value].order = order += kOrderGap;
+}
+
+NodeSlot State::upsert_node(model::Node object) {
+  const NodeSlot slot = node_or_placeholder(object.name);
+  NodeState& node = nodes_[slot.value];
+  if (node.present && node.node == object) return slot;
+  present_nodes_ += node.present ? 0 : 1;
+  node.present = true;
+  node.allocatable = dense(object.allocatable, resources_);
+  node.has_gpus = false;
+  for (uint32_t id = 0; id < node.allocatable.size(); ++id)
+    node.has_gpus |= node.allocatable[id] > 0 && resources_.is_gpu(ResourceId{id});
+  node.node = std::move(object);
+  touch(slot);
+  return slot;
+}
+
+void State::remove_node(const std::string& name) {
+  const NodeSlot slot = find_node(name);
+  if (!slot.valid()) return;
+  NodeState& node = nodes_[slot.value];
+  node.present = false;
+  node.has_gpus = false;
+  node.allocatable.clear();
+  node.node = model::Node{};
+  node.node.name = name;
+  --present_nodes_;
+  touch(slot);
+  free_placeholder(slot);
+}
+
+void State::free_placeholder(NodeSlot slot) {
+  NodeState& node = nodes_[slot.value];
+  if (node.present || !node.pods.empty()) return;
+  nodes_by_name_.erase(node.node.name);
+  node.in_use = false;
+  free_nodes_.push_back(slot);
+}
+
+PodSlot State::find_pod(const std::string& uid) const {
+  const auto at = pods_by_uid_.find(uid);
+  return at == pods_by_uid_.end() ? PodSlot{} : at->second;
+}
+
+PodSlot State::add_pod(model::Pod pod) {
+  PodSlot slot{static_cast<uint32_t>(pods_.size())};
+  if (!free_pods_.empty()) {
+    slot = free_pods_.back();
+    free_pods_.pop_back();
+  } else {
+    pods_.emplace_back();
+  }
+  const bool added = pods_by_uid_.emplace(pod.uid, slot).second;
+  check(added, "a pod record is created once per UID");
+  PodState& state = pods_[slot.value];
+  state = PodState{};
+  state.in_use = true;
+  state.cls = intern_class(pod.spec);
+  pod.spec = classes_[state.cls.value].spec;  // one copy for the whole class
+  state.pod = std::move(pod);
+  return slot;
+}
+
+void State::replace_pod(PodSlot slot, model::Pod pod) {
+  PodState& state = pods_[slot.value];
+  check(state.pod.uid == pod.uid, "a pod record keeps its UID");
+  if (state.pod.spec != pod.spec && !(*state.pod.spec == *pod.spec)) {
+    const ClassId next = intern_class(pod.spec);
+    if (holds_room(state.phase)) {
+      NodeState& node = nodes_[state.node.value];
+      charge(node, classes_[state.cls.value], -1);
+      charge(node, classes_[next.value], +1);
+      touch(state.node);
+    }
+    release_class(state.cls);
+    state.cls = next;
+    pod.spec = classes_[next.value].spec;
+  } else {
+    pod.spec = state.pod.spec;
+  }
+  state.pod = std::move(pod);
+}
+
+void State::remove_pod(PodSlot slot) {
+  PodState& state = pods_[slot.value];
+  check(!holds_room(state.phase), "a pod that holds room is unassigned before it is removed");
+  pods_by_uid_.erase(state.pod.uid);
+  release_class(state.cls);
+  state = PodState{};
+  free_pods_.push_back(slot);
+}
+
+void State::assign(PodSlot pod, NodeSlot node, PodPhase phase) {
+  PodState& state = pods_[pod.value];
+  check(holds_room(phase), "a place goes with a phase that holds room");
+  if (holds_room(state.phase) && state.node == node) {
+    state.phase = phase;
+    return;
+  }
+  if (holds_room(state.phase)) unassign(pod, PodPhase::kNotQueued);
+  NodeState& target = nodes_[node.value];
+  check(target.in_use, "pods are placed on nodes that exist");
+  state.phase = phase;
+  state.node = node;
+  state.index_on_node = static_cast<uint32_t>(target.pods.size());
+  target.pods.push_back(pod);
+  charge(target, classes_[state.cls.value], +1);
+  touch(node);
+}
+
+void State::unassign(PodSlot pod, PodPhase phase) {
+  PodState& state = pods_[pod.value];
+  check(holds_room(state.phase) && !holds_room(phase), "only a placed pod can lose its place");
+  const NodeSlot slot = state.node;
+  NodeState& node = nodes_[slot.value];
+  charge(node, classes_[state.cls.value], -1);
+  const PodSlot moved = node.pods.back();
+  node.pods[state.index_on_node] = moved;
+  pods_[moved.value].index_on_node = state.index_on_node;
+  node.pods.pop_back();
+  state.phase = phase;
+  state.node = NodeSlot{};
+  touch(slot);
+  free_placeholder(slot);
+}
+
+void State::charge(NodeState& node, const PodClass& cls, int64_t sign) {
+  for (const ResourceAmount& request : cls.requests) {
+    if (node.used.size() <= request.id.value) node.used.resize(request.id.value + 1, 0);
+    node.used[request.id.value] += sign * request.amount;
+  }
+  node.scored_cpu_millis += sign * cls.scored_cpu_millis;
+  node.scored_memory_bytes += sign * cls.scored_memory_bytes;
+  for (const model::HostPort& port : cls.spec->host_ports) {
+    if (sign > 0) {
+      node.host_ports.push_back(port);
+    } else {
+      const auto at = std::find(node.host_ports.begin(), node.host_ports.end(), port);
+      check(at != node.host_ports.end(), "a pod's host ports are on its node");
+      node.host_ports.erase(at);
+    }
+  }
+}
+
+void State::touch(NodeSlot slot) {
+  ++nodes_[slot.value].generation;
+  changes_.push_back(slot);
+  const size_t keep = 1024 + 4 * nodes_.size();
+  for (; changes_.size() > keep; ++change_base_) changes_.pop_front();
+}
+
+ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec) {
+  check(spec != nullptr, "every pod has a scheduling spec");
+  if (const auto at = classes_by_spec_.find(spec.get()); at != classes_by_spec_.end()) {
+    ++classes_[at->second.value].pods;
+    return at->second;
+  }
+  ClassId id{static_cast<uint32_t>(classes_.size())};
+  if (!free_classes_.empty()) {
+    id = free_classes_.back();
+    free_classes_.pop_back();
+  } else {
+    classes_.emplace_back();
+  }
+  classes_[id.value] = compile_class(spec, resources_);
+  classes_[id.value].pods = 1;
+  classes_[id.value].serial = ++class_serial_;
+  classes_by_spec_.emplace(classes_[id.value].spec.get(), id);
+  return id;
+}
+
+void State::release_class(ClassId id) {
+  PodClass& cls = classes_[id.value];
+  if (--cls.pods > 0) return;
+  classes_by_spec_.erase(cls.spec.get());
+  cls = PodClass{};
+  free_classes_.push_back(id);
+}
+
+uint64_t State::hash() const {
+  StableHash hash;
+  for (const auto& [name, slot] : nodes_by_name_) {
+    const NodeState& node = nodes_[slot.value];
+    hash.text(name);
+    hash.number(node.present);
+    std::map<std::string, std::pair<int64_t, int64_t>> amounts;  // by name: ids depend on history
+    for (uint32_t id = 0; id < resources_.size(); ++id) {
+      const NodeView seen = view(slot);
+      const std::pair amount(seen.allocatable(ResourceId{id}), seen.used(ResourceId{id}));
+      if (amount.first != 0 || amount.second != 0) amounts.emplace(resources_.name(ResourceId{id}), amount);
+    }
+    for (const auto& [resource, amount] : amounts) {
+      hash.text(resource);
+      hash.number(amount.first);
+      hash.number(amount.second);
+    }
+  }
+  std::vector<const PodState*> pods;
+  for (const PodState& pod : pods_)
+    if (pod.in_use) pods.push_back(&pod);
+  std::sort(pods.begin(), pods.end(), [](auto* a, auto* b) { return a->pod.uid < b->pod.uid; });
+  for (const PodState* pod : pods) {
+    hash.text(pod->pod.uid);
+    hash.number(static_cast<int64_t>(pod->phase));
+    hash.text(holds_room(pod->phase) ? nodes_[pod->node.value].node.name : "");
+  }
+  return hash.value;
+}
+
+}  // namespace berth::engine

@@ -1,0 +1,139 @@
+// State: the cluster as the engine believes it, reserved placements included.
+//
+// Owner thread only. Events (what the API server says) and Txn (what Berth decides) are the only writers; every write
+// that touches a node gives it a new generation and an entry in the change log, from which pod classes learn what to
+// re-examine.
+//
+// Invariants: 1. a pod's requests are charged to exactly one node when its phase holds_room(), else to none; 2. the
+// sum of the charged requests of a node's pods is its `used`; 3. NodeState::order sorts nodes by name.
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "engine/node_state.h"
+#include "engine/pod_class.h"
+#include "engine/resource_table.h"
+#include "model/node.h"
+#include "model/pod.h"
+
+namespace berth::engine {
+
+// Where a pod stands. Reserved to kUnknown are Berth's own placement on its way to the API server: a pod goes
+// Reserved → PreBinding → Binding → Bound, or Unknown when a bind got no answer; Unknown keeps its place until the
+// server has been asked.
+enum class PodPhase : uint8_t {
+  kNotQueued,   // gated, terminating or another scheduler's
+  kPending,     // in the queue
+  kBackoff,     // waits before it is queued again
+  kReserved,    // has a place in the engine
+  kPreBinding,  // volumes and claims are being prepared
+  kBinding,     // the Binding has been sent
+  kUnknown,     // the Binding got no answer
+  kBound,       // spec.nodeName is set
+};
+
+constexpr bool holds_room(PodPhase phase) { return phase >= PodPhase::kReserved; }
+// "Pending", "Binding", … as shown to people.
+std::string_view to_string(PodPhase phase);
+
+struct PodState {
+  model::Pod pod;
+  ClassId cls;
+  PodPhase phase = PodPhase::kNotQueued;
+  NodeSlot node;               // valid when holds_room(phase)
+  uint32_t index_on_node = 0;  // in NodeState::pods
+  uint32_t attempts = 0;       // failed binds in a row; sets the back-off
+  Time backoff_until;
+  uint32_t reported_version = 0;  // of the class's verdict that was last told; 0: none
+  bool awaits_report = false;     // listed in its class's reports
+  bool in_use = false;
+};
+
+class State {
+ public:
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // Nodes.
+  NodeSlot upsert_node(model::Node node);
+  void remove_node(const std::string& name);
+  NodeSlot find_node(const std::string& name) const;
+  const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
+  NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_); }
+  size_t node_slots() const { return nodes_.size(); }   // slots ever used; some may be free
+  size_t node_count() const { return present_nodes_; }  // nodes that exist
+  const absl::btree_map<std::string, NodeSlot>& nodes_by_name() const { return nodes_by_name_; }
+
+  // Pods. add_pod() creates the record in phase kNotQueued.
+  PodSlot add_pod(model::Pod pod);
+  void replace_pod(PodSlot slot, model::Pod pod);  // new facts; phase and place stay
+  void remove_pod(PodSlot slot);                   // must not hold room
+  PodSlot find_pod(const std::string& uid) const;
+  const PodState& pod(PodSlot slot) const { return pods_[slot.value]; }
+  PodState& mutable_pod(PodSlot slot) { return pods_[slot.value]; }
+  size_t pod_count() const { return pods_by_uid_.size(); }
+  const absl::flat_hash_map<std::string, PodSlot>& pods_by_uid() const { return pods_by_uid_; }
+
+  // Charges the pod to the node and sets its phase; charge-only moves between phases leave the node's use alone.
+  void assign(PodSlot pod, NodeSlot node, PodPhase phase);
+  void unassign(PodSlot pod, PodPhase phase);
+  // The slot of a node that may not exist yet (a placeholder).
+  NodeSlot node_or_placeholder(const std::string& name);
+
+  // Classes.
+  const PodClass& pod_class(ClassId id) const { return classes_[id.value]; }
+  size_t class_slots() const { return classes_.size(); }
+
+  const ResourceTable& resources() const { return resources_; }
+
+  // Change log: node slots in order of change. Entries before change_base() are forgotten.
+  uint64_t change_base() const { return change_base_; }
+  uint64_t change_end() const { return change_base_ + changes_.size(); }
+  NodeSlot change(uint64_t index) const { return changes_[index - change_base_]; }
+
+  // A hash of nodes, pods and placements, the same for equal states whatever their history. O(everything).
+  uint64_t hash() const;
+
+ private:
+  ClassId intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec);
+  void release_class(ClassId id);
+  NodeSlot take_node_slot(const std::string& name);
+  void free_placeholder(NodeSlot slot);
+  void give_order(absl::btree_map<std::string, NodeSlot>::iterator at);
+  void renumber();
+  void charge(NodeState& node, const PodClass& cls, int64_t sign);
+  void touch(NodeSlot slot);
+
+  struct SpecHash {
+    using is_transparent = void;
+    size_t operator()(const model::SchedulingSpec* spec) const;
+  };
+  struct SpecEqual {
+    bool operator()(const model::SchedulingSpec* a, const model::SchedulingSpec* b) const { return a == b || *a == *b; }
+  };
+
+  ResourceTable resources_;
+  std::vector<NodeState> nodes_;
+  std::vector<NodeSlot> free_nodes_;
+  size_t present_nodes_ = 0;
+  absl::btree_map<std::string, NodeSlot> nodes_by_name_;
+  std::vector<PodState> pods_;
+  std::vector<PodSlot> free_pods_;
+  absl::flat_hash_map<std::string, PodSlot> pods_by_uid_;
+  std::vector<PodClass> classes_;
+  std::vector<ClassId> free_classes_;
+  uint64_t class_serial_ = 0;
+  absl::flat_hash_map<const model::SchedulingSpec*, ClassId, SpecHash, SpecEqual> classes_by_spec_;
+  std::deque<NodeSlot> changes_;
+  uint64_t change_base_ = 0;
+};
+
+}  // namespace berth::engine

@@ -1,0 +1,38 @@
+// Turns a pod away from nodes that lack free cpu, memory, ephemeral storage, pods or extended resources for it.
+// Each resource that is short is a reason of its own. A request of 0 is never short, not even on an over-used node.
+// Source: kube-scheduler's NodeResourcesFit plugin (filter).
+#include <fmt/format.h>
+
+#include "engine/policy.h"
+
+namespace berth::policy {
+namespace {
+
+using namespace berth::engine;
+
+std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {
+  const std::string& name = node.resources().name(reason.resource);
+  const int64_t asked = pod.request(reason.resource);
+  const auto amount = [&](int64_t value) { return model::format_resource(name, value); };
+  const int64_t free = std::max<int64_t>(node.free(reason.resource), 0);
+  return fmt::format("asks {}, free {} of {}, short by {}", amount(asked), amount(free),
+                     amount(node.allocatable(reason.resource)), amount(asked - free));
+}
+
+constexpr ReasonInfo kInsufficient{
+    .text = "Insufficient", .names_resource = true, .preemption_helps = true, .detail = &detail};
+constexpr ReasonInfo kTooManyPods{.text = "Too many pods", .preemption_helps = true, .detail = &detail};
+
+void node_resources(const PodClass& pod, const NodeView& node, Reasons& reasons) {
+  for (const ResourceAmount& request : pod.requests) {
+    if (request.amount <= node.free(request.id)) continue;
+    reasons.push_back({request.id == kPods ? &kTooManyPods : &kInsufficient, request.id, 0});
+  }
+}
+
+}  // namespace
+
+extern const PolicyInfo kNodeResources =
+    filter_policy("node-resources", "turns pods away from nodes without room for their requests", 60, &node_resources);
+
+}  // namespace berth::policy

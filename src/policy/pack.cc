@@ -1,0 +1,44 @@
+// Fills GPU nodes that are in use before it breaks into an empty one, and prefers the tightest fit.
+//
+// Whole free nodes are what gangs and 8-GPU pods need, so a partly used node always beats an untouched one; among
+// equals the one that is left with the fewest free GPUs wins. Pods without GPUs that ask to pack fill cpu and memory.
+#include "engine/policy.h"
+
+namespace berth::policy {
+namespace {
+
+using namespace berth::engine;
+
+// Share of `id` in use after the pod has landed, 0 to 1000.
+int64_t used_permille(const NodeView& node, ResourceId id, int64_t extra) {
+  const int64_t whole = node.allocatable(id);
+  return whole <= 0 ? 0 : std::clamp<int64_t>((node.used(id) + extra) * 1000 / whole, 0, 1000);
+}
+
+int32_t pack_gpus(const PodClass& pod, const NodeView& node) {
+  int64_t left = 0, used_before = 0, whole = 0;
+  for (const ResourceAmount& request : pod.requests) {
+    if (!node.resources().is_gpu(request.id)) continue;
+    left += node.free(request.id) - request.amount;
+    used_before += node.used(request.id);
+    whole += node.allocatable(request.id);
+  }
+  if (whole <= 0) return 0;
+  const int64_t tightness = 500 / (1 + std::max<int64_t>(left, 0));
+  const int64_t opened = used_before > 0 ? 300 : 0;
+  return static_cast<int32_t>(tightness + opened + std::clamp<int64_t>(200 * used_before / whole, 0, 200));
+}
+
+int32_t pack(const PodClass& pod, const NodeView& node) {
+  if (!pod.packs) return 0;
+  if (pod.requests_gpu) return pack_gpus(pod, node);
+  return static_cast<int32_t>(
+      (used_permille(node, kCpu, pod.request(kCpu)) + used_permille(node, kMemory, pod.request(kMemory))) / 2);
+}
+
+}  // namespace
+
+extern const PolicyInfo kPack =
+    score_policy("pack", "fills nodes that are in use, GPUs first, to keep whole nodes free", 1, &pack);
+
+}  // namespace berth::policy

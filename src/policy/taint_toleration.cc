@@ -1,0 +1,29 @@
+// Turns pods away from nodes with a NoSchedule or NoExecute taint that they do not tolerate.
+// Source: kube-scheduler's TaintToleration plugin (filter).
+#include "engine/policy.h"
+
+namespace berth::policy {
+namespace {
+
+using namespace berth::engine;
+
+constexpr ReasonInfo kUntolerated{.text = "node(s) had untolerated taint(s)",
+                                  .detail = [](const PodClass&, const NodeView& node, const Reason& reason) {
+                                    return "taint " + model::to_string(node.node().taints.at(reason.index));
+                                  }};
+
+void taint_toleration(const PodClass& pod, const NodeView& node, Reasons& reasons) {
+  const auto& taints = node.node().taints;
+  for (uint32_t i = 0; i < taints.size(); ++i) {
+    if (taints[i].effect == model::TaintEffect::kPreferNoSchedule) continue;
+    if (model::tolerates(pod.spec->tolerations, taints[i])) continue;
+    return reasons.push_back({&kUntolerated, {}, i});
+  }
+}
+
+}  // namespace
+
+extern const PolicyInfo kTaintToleration = filter_policy(
+    "taint-toleration", "turns pods away from nodes with taints they do not tolerate", 30, &taint_toleration);
+
+}  // namespace berth::policy

@@ -1,0 +1,13 @@
+// StatefulSet: numbered pods, "db-0", "db-1", … from its first ordinal, each with its index as a label.
+// Source: k8s.io/kubernetes/pkg/controller/statefulset (newStatefulSetPod).
+#pragma once
+
+#include <vector>
+
+#include "api/controllers.h"
+
+namespace berth::workloads {
+
+std::vector<api::Pod> statefulset_pods(const api::StatefulSet& statefulset);
+
+}  // namespace berth::workloads
