@@ -97,7 +97,8 @@ void FakeTransport::run_after(Duration delay, std::function<void()> task) {
 void FakeTransport::stop() {
   stopped_ = true;
   tasks_.clear();
-  while (!streams_.empty()) end_stream(streams_.begin()->first, fail(ErrorCode::kUnavailable, "the transport is stopped"));
+  while (!streams_.empty())
+    end_stream(streams_.begin()->first, fail(ErrorCode::kUnavailable, "the transport is stopped"));
 }
 
 Result<HttpResponse> FakeTransport::call(HttpRequest request) {
