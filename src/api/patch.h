@@ -15,9 +15,10 @@ namespace berth::api {
 std::string binding_json(std::string_view namespace_name, std::string_view name, std::string_view uid,
                          std::string_view node, const model::Labels& annotations = {});
 
-// A strategic merge patch of pod status that sets `condition` (merged by type) with both times at `now`, and nominates
-// `nominated_node` unless it is empty. kube-scheduler writes PodScheduled=False/Unschedulable this way.
-std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, Time now,
+// A strategic merge patch of pod status (PATCH …/pods/NAME/status) that sets `condition`, merged by its type, and
+// nominates `nominated_node` unless it is empty. `transition` is when the condition's status last changed. With `uid` the
+// server refuses (409) a pod of the same name made anew. kube-scheduler writes PodScheduled=False/Unschedulable this way.
+std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, Time transition,
                                      std::string_view nominated_node = {});
 
 }  // namespace berth::api

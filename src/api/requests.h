@@ -19,4 +19,9 @@ model::ResourceList effective_requests(const Pod& pod);
 // Host ports of containers and sidecars, in order, without duplicates; an empty host IP is 0.0.0.0.
 std::vector<model::HostPort> host_ports(const PodSpec& spec);
 
+// Fills in spec.resources (pod level) as the API server does when a part of it is given: requests from those of the
+// containers, else from its limits; limits of huge pages from those of the containers. The decoder has done it already.
+// Source: defaultPodRequests and defaultHugePagePodLimits, k8s.io/kubernetes/pkg/apis/core/v1.
+void default_pod_resources(PodSpec& spec);
+
 }  // namespace berth::api

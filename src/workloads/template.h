@@ -1,8 +1,10 @@
 // Pods from a template: what all controllers share.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/controllers.h"
 #include "api/pod.h"
@@ -15,6 +17,10 @@ namespace berth::workloads {
 // sets them.
 api::Pod pod_from_template(const api::PodTemplate& pod_template, const api::ObjectMeta& owner,
                            std::string_view api_version, std::string_view kind, std::string name);
+
+// `count` such pods, named after their owner: "web-0", "web-1", ….
+std::vector<api::Pod> replicas_from_template(const api::PodTemplate& pod_template, const api::ObjectMeta& owner,
+                                             std::string_view api_version, std::string_view kind, int32_t count);
 
 // The name of an object in a file: metadata.name, or generateName without its last dash.
 std::string_view base_name(const api::ObjectMeta& metadata);

@@ -1,0 +1,255 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "api/decoders.h"
+#include "api/names.h"
+
+namespace berth::api {
+namespace {
+
+using model::NodeAffinity;
+using model::NodeSelectorOperator;
+using model::NodeSelectorRequirement;
+using model::NodeSelectorTerm;
+using model::PreferredSchedulingTerm;
+using model::Taint;
+using model::TaintEffect;
+using model::Toleration;
+using model::TolerationOperator;
+
+bool is_int64(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return !text.empty() && error == std::errc{} && end == text.data() + text.size();
+}
+
+void read_operator(const Reader& reader, NodeSelectorRequirement& out) {
+  std::string_view text;
+  if (!reader.read(text)) return;
+  for (const auto op : {NodeSelectorOperator::kIn, NodeSelectorOperator::kNotIn, NodeSelectorOperator::kExists,
+                        NodeSelectorOperator::kDoesNotExist, NodeSelectorOperator::kGt, NodeSelectorOperator::kLt}) {
+    if (to_string(op) == text) {
+      out.op = op;
+      return;
+    }
+  }
+  reader.problem(invalid_value(text, "not a valid selector operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt"));
+}
+
+constexpr Field<NodeSelectorRequirement> kRequirement[] = {
+    {"key", [](const Reader& r, NodeSelectorRequirement& x) { r.read(x.key); }},
+    {"operator", &read_operator},
+    {"values", [](const Reader& r, NodeSelectorRequirement& x) { r.read(x.values); }},
+};
+
+bool has_member(const Reader& object, std::string_view key) {
+  for (Members members(object); members.next();)
+    if (members.key() == key && !members.value().is_null()) return true;
+  return false;
+}
+
+void check_values(const Reader& reader, const NodeSelectorRequirement& requirement) {
+  switch (requirement.op) {
+    case NodeSelectorOperator::kIn:
+    case NodeSelectorOperator::kNotIn:
+      if (requirement.values.empty())
+        reader.problem_at("values", required_value("must be specified when `operator` is 'In' or 'NotIn'"));
+      return;
+    case NodeSelectorOperator::kExists:
+    case NodeSelectorOperator::kDoesNotExist:
+      if (!requirement.values.empty())
+        reader.problem_at("values", "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+      return;
+    case NodeSelectorOperator::kGt:
+    case NodeSelectorOperator::kLt:
+      if (requirement.values.size() != 1)
+        reader.problem_at("values", required_value("must be specified single value when `operator` is 'Lt' or 'Gt'"));
+      else if (!is_int64(requirement.values[0]))
+        reader.problem_at("values", 0, invalid_value(requirement.values[0], "must be an integer when `operator` is 'Lt' or 'Gt'"));
+      return;
+  }
+}
+
+void check_label_values(const Reader& reader, const NodeSelectorRequirement& requirement) {
+  for (size_t i = 0; i < requirement.values.size(); ++i) {
+    const std::string why = check_label_value(requirement.values[i]);
+    if (!why.empty()) reader.problem_at("values", i, invalid_value(requirement.values[i], why));
+  }
+}
+
+void read_expression(const Reader& reader, NodeSelectorRequirement& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kRequirement, out);
+  if (!reader.strict() || reader.problem_count() != before) return;
+  if (!has_member(reader, "operator"))
+    return reader.problem_at("operator", invalid_value("", "not a valid selector operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt"));
+  check_values(reader, out);
+  const std::string why = check_qualified_name(out.key);
+  if (!why.empty()) reader.problem_at("key", invalid_value(out.key, why));
+}
+
+void read_required_expression(const Reader& reader, NodeSelectorRequirement& out) {
+  read_expression(reader, out);
+  if (reader.strict()) check_label_values(reader, out);
+}
+
+void read_field_requirement(const Reader& reader, NodeSelectorRequirement& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kRequirement, out);
+  if (!reader.strict() || reader.problem_count() != before) return;
+  if (out.op != NodeSelectorOperator::kIn && out.op != NodeSelectorOperator::kNotIn)
+    reader.problem_at("operator", invalid_value(to_string(out.op), "not a valid selector operator; matchFields takes In or NotIn"));
+  else if (!has_member(reader, "operator"))
+    reader.problem_at("operator", invalid_value("", "not a valid selector operator; matchFields takes In or NotIn"));
+  else if (out.values.size() != 1)
+    reader.problem_at("values", required_value("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
+  if (out.key != "metadata.name")
+    reader.problem_at("key", invalid_value(out.key, "not a valid field selector key; the only one is metadata.name"));
+}
+
+constexpr Field<NodeSelectorTerm> kRequiredTerm[] = {
+    {"matchExpressions", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_required_expression); }},
+    {"matchFields", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_fields, &read_field_requirement); }},
+};
+constexpr Field<NodeSelectorTerm> kPreferredTerm[] = {
+    {"matchExpressions", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_expression); }},
+    {"matchFields", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_fields, &read_field_requirement); }},
+};
+
+void read_required_term(const Reader& reader, NodeSelectorTerm& out) { read_object(reader, kRequiredTerm, out); }
+
+constexpr Field<std::vector<NodeSelectorTerm>> kNodeSelector[] = {
+    {"nodeSelectorTerms", [](const Reader& r, std::vector<NodeSelectorTerm>& t) { read_list(r, t, &read_required_term); }},
+};
+
+void read_required(const Reader& reader, NodeAffinity& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kNodeSelector, out.required.emplace());
+  if (reader.strict() && reader.problem_count() == before && out.required->empty())
+    reader.problem_at("nodeSelectorTerms", required_value("must have at least one node selector term"));
+}
+
+constexpr Field<PreferredSchedulingTerm> kPreferred[] = {
+    {"weight", [](const Reader& r, PreferredSchedulingTerm& p) { r.read(p.weight); }},
+    {"preference", [](const Reader& r, PreferredSchedulingTerm& p) { read_object(r, kPreferredTerm, p.preference); }},
+};
+
+void read_preferred(const Reader& reader, PreferredSchedulingTerm& out) {
+  const size_t before = reader.problem_count();
+  out.weight = 0;
+  read_object(reader, kPreferred, out);
+  if (reader.strict() && reader.problem_count() == before && (out.weight < 1 || out.weight > 100))
+    reader.problem_at("weight", invalid_value(std::to_string(out.weight), "must be in the range 1-100"));
+}
+
+constexpr Field<NodeAffinity> kNodeAffinity[] = {
+    {"requiredDuringSchedulingIgnoredDuringExecution", &read_required},
+    {"preferredDuringSchedulingIgnoredDuringExecution",
+     [](const Reader& r, NodeAffinity& a) { read_list(r, a.preferred, &read_preferred); }},
+};
+
+bool read_effect_text(const Reader& reader, TaintEffect& out) {
+  std::string_view text;
+  if (!reader.read(text)) return false;
+  for (const auto effect : {TaintEffect::kNoSchedule, TaintEffect::kPreferNoSchedule, TaintEffect::kNoExecute}) {
+    if (to_string(effect) == text) {
+      out = effect;
+      return true;
+    }
+  }
+  reader.problem(text.empty() ? required_value("use NoSchedule, PreferNoSchedule or NoExecute")
+                              : unsupported_value(text, {"NoSchedule", "PreferNoSchedule", "NoExecute"}));
+  return false;
+}
+
+void read_toleration_effect(const Reader& reader, Toleration& out) {
+  std::string_view text;
+  if (reader.type() == JsonType::kString && reader.read(text) && text.empty()) return;
+  out.any_effect = !read_effect_text(reader, out.effect);
+}
+
+void read_toleration_operator(const Reader& reader, Toleration& out) {
+  std::string_view text;
+  if (!reader.read(text)) return;
+  if (text.empty() || text == "Equal") out.op = TolerationOperator::kEqual;
+  else if (text == "Exists") out.op = TolerationOperator::kExists;
+  else if (text == "Lt") out.op = TolerationOperator::kLt;
+  else if (text == "Gt") out.op = TolerationOperator::kGt;
+  else reader.problem(unsupported_value(text, {"Equal", "Exists", "Lt", "Gt"}));
+}
+
+constexpr Field<Toleration> kToleration[] = {
+    {"key", [](const Reader& r, Toleration& t) { r.read(t.key); }},
+    {"operator", &read_toleration_operator},
+    {"value", [](const Reader& r, Toleration& t) { r.read(t.value); }},
+    {"effect", &read_toleration_effect},
+    {"tolerationSeconds", [](const Reader& r, Toleration&) { int64_t seconds = 0; r.read(seconds); }},
+};
+
+void check_toleration(const Reader& reader, const Toleration& toleration) {
+  if (!toleration.key.empty()) {
+    const std::string why = check_qualified_name(toleration.key);
+    if (!why.empty()) reader.problem_at("key", invalid_value(toleration.key, why));
+  } else if (toleration.op != TolerationOperator::kExists) {
+    return reader.problem_at("operator", "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
+  }
+  if (has_member(reader, "tolerationSeconds") && (toleration.any_effect || toleration.effect != TaintEffect::kNoExecute))
+    reader.problem_at("effect", "effect must be 'NoExecute' when `tolerationSeconds` is set");
+  switch (toleration.op) {
+    case TolerationOperator::kExists:
+      if (!toleration.value.empty())
+        reader.problem_at("value", invalid_value(toleration.value, "value must be empty when `operator` is 'Exists'"));
+      return;
+    case TolerationOperator::kEqual: {
+      const std::string why = check_label_value(toleration.value);
+      if (!why.empty()) reader.problem_at("value", invalid_value(toleration.value, why));
+      return;
+    }
+    case TolerationOperator::kLt:
+    case TolerationOperator::kGt:
+      if (!is_int64(toleration.value))
+        reader.problem_at("value", invalid_value(toleration.value, "must be an integer when `operator` is 'Lt' or 'Gt'"));
+      return;
+  }
+}
+
+constexpr Field<Taint> kTaint[] = {
+    {"key", [](const Reader& r, Taint& t) { r.read(t.key); }},
+    {"value", [](const Reader& r, Taint& t) { r.read(t.value); }},
+    {"effect", [](const Reader& r, Taint& t) { read_effect_text(r, t.effect); }},
+    {"timeAdded"},
+};
+
+}  // namespace
+
+void read_node_affinity(const Reader& reader, model::NodeAffinity& out) { read_object(reader, kNodeAffinity, out); }
+
+void read_toleration(const Reader& reader, model::Toleration& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kToleration, out);
+  if (reader.strict() && reader.problem_count() == before) check_toleration(reader, out);
+}
+
+void read_taint(const Reader& reader, model::Taint& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kTaint, out);
+  if (!reader.strict() || reader.problem_count() != before) return;
+  std::string why = check_qualified_name(out.key);
+  if (!why.empty()) reader.problem_at("key", invalid_value(out.key, why));
+  why = check_label_value(out.value);
+  if (!why.empty()) reader.problem_at("value", invalid_value(out.value, why));
+  if (!has_member(reader, "effect"))
+    reader.problem_at("effect", required_value("use NoSchedule, PreferNoSchedule or NoExecute"));
+}
+
+void check_taints(const Reader& spec, const std::vector<model::Taint>& taints) {
+  for (size_t i = 0; i < taints.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (taints[i].key == taints[j].key && taints[i].effect == taints[j].effect) {
+        spec.problem_at("taints", i, duplicate_value(to_string(taints[i])) + " (taints must be unique by key and effect pair)");
+        break;
+      }
+}
+
+}  // namespace berth::api

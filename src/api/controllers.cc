@@ -1,0 +1,221 @@
+#include "api/controllers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/decoders.h"
+#include "api/names.h"
+
+namespace berth::api {
+namespace {
+
+// What all kinds with a template share; checked against it once the whole spec is read.
+struct Selector {
+  bool given = false;
+  model::Labels match_labels;
+};
+
+constexpr Field<Selector> kSelector[] = {
+    {"matchLabels", [](const Reader& r, Selector& s) { r.read(s.match_labels); }},
+    {"matchExpressions", [](const Reader& r, Selector& s) { s.given |= r.size() > 0; }},
+};
+
+void read_selector(const Reader& reader, Selector& out) {
+  read_object(reader, kSelector, out);
+  out.given |= !out.match_labels.empty();
+}
+
+void read_count(const Reader& reader, int32_t& out) {
+  if (reader.read(out) && reader.strict() && out < 0)
+    reader.problem(invalid_value(std::to_string(out), "must be greater than or equal to 0"));
+}
+void read_count(const Reader& reader, std::optional<int32_t>& out) {
+  int32_t count = 0;
+  read_count(reader, count);
+  out = count;
+}
+
+template <typename T>
+struct Spec {
+  T* object;
+  Selector selector;
+};
+
+template <typename T>
+void read_template(const Reader& reader, Spec<T>& spec) {
+  read_pod_template(reader, spec.object->pod_template);
+}
+template <typename T>
+void read_replicas(const Reader& reader, Spec<T>& spec) {
+  read_count(reader, spec.object->replicas);
+}
+template <typename T>
+void read_spec_selector(const Reader& reader, Spec<T>& spec) {
+  read_selector(reader, spec.selector);
+}
+
+constexpr Field<Spec<Deployment>> kDeploymentSpec[] = {
+    {"replicas", &read_replicas}, {"selector", &read_spec_selector}, {"template", &read_template},
+    {"strategy"}, {"minReadySeconds"}, {"revisionHistoryLimit"}, {"paused"}, {"progressDeadlineSeconds"},
+};
+constexpr Field<Spec<ReplicaSet>> kReplicaSetSpec[] = {
+    {"replicas", &read_replicas}, {"minReadySeconds"}, {"selector", &read_spec_selector}, {"template", &read_template},
+};
+constexpr Field<int32_t> kOrdinals[] = {{"start", [](const Reader& r, int32_t& start) { read_count(r, start); }}};
+constexpr Field<Spec<StatefulSet>> kStatefulSetSpec[] = {
+    {"replicas", &read_replicas}, {"selector", &read_spec_selector}, {"template", &read_template},
+    {"volumeClaimTemplates"}, {"serviceName"}, {"podManagementPolicy"}, {"updateStrategy"}, {"revisionHistoryLimit"},
+    {"minReadySeconds"}, {"persistentVolumeClaimRetentionPolicy"},
+    {"ordinals", [](const Reader& r, Spec<StatefulSet>& s) { read_object(r, kOrdinals, s.object->ordinals_start); }},
+};
+constexpr Field<Spec<DaemonSet>> kDaemonSetSpec[] = {
+    {"selector", &read_spec_selector}, {"template", &read_template},
+    {"updateStrategy"}, {"minReadySeconds"}, {"revisionHistoryLimit"},
+};
+
+void read_completion_mode(const Reader& reader, Job& out) {
+  std::string_view text;
+  if (!reader.read(text)) return;
+  if (text != "Indexed" && text != "NonIndexed") reader.problem(unsupported_value(text, {"Indexed", "NonIndexed"}));
+  out.indexed = text == "Indexed";
+}
+
+void read_job_deadline(const Reader& reader, Job& out) {
+  if (reader.read(out.active_deadline_s) && reader.strict() && *out.active_deadline_s < 0)
+    reader.problem(invalid_value(std::to_string(*out.active_deadline_s), "must be greater than or equal to 0"));
+}
+
+constexpr Field<Job> kJobSpec[] = {
+    {"parallelism", [](const Reader& r, Job& j) { read_count(r, j.parallelism); }},
+    {"completions", [](const Reader& r, Job& j) { read_count(r, j.completions); }},
+    {"activeDeadlineSeconds", &read_job_deadline},
+    {"podFailurePolicy"}, {"successPolicy"}, {"backoffLimit"}, {"backoffLimitPerIndex"}, {"maxFailedIndexes"},
+    {"selector"}, {"manualSelector"},
+    {"template", [](const Reader& r, Job& j) { read_pod_template(r, j.pod_template); }},
+    {"ttlSecondsAfterFinished"},
+    {"completionMode", &read_completion_mode},
+    {"suspend", [](const Reader& r, Job& j) { r.read(j.suspend); }},
+    {"podReplacementPolicy"}, {"managedBy"},
+};
+constexpr Field<Job> kJobStatus[] = {
+    {"conditions"}, {"startTime"}, {"completionTime"},
+    {"active", [](const Reader& r, Job& j) { r.read(j.active); }},
+    {"succeeded", [](const Reader& r, Job& j) { r.read(j.succeeded); }},
+    {"failed", [](const Reader& r, Job& j) { r.read(j.failed); }},
+    {"terminating"}, {"completedIndexes"}, {"failedIndexes"}, {"uncountedTerminatedPods"}, {"ready"},
+};
+
+void check_job(const Reader& spec, const Job& job) {
+  if (!spec.strict()) return;
+  const std::string& policy = job.pod_template.spec.restart_policy;
+  if (policy == "Always")
+    for (Members members(spec); members.next();)
+      if (members.key() == "template")
+        for (Members inner(members.value()); inner.next();)
+          if (inner.key() == "spec")
+            inner.value().problem_at("restartPolicy", required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
+  if (job.indexed && !job.completions) spec.problem_at("completions", required_value("when completion mode is Indexed"));
+}
+
+void read_job_spec(const Reader& reader, Job& out) {
+  const size_t before = reader.problem_count();
+  bool has_template = false;
+  read_object(reader, kJobSpec, out);
+  for (Members members(reader); members.next();) has_template |= members.key() == "template";
+  if (reader.problem_count() != before || !reader.strict()) return;
+  if (!has_template) return reader.problem_at("template", required_value("the pods to run"));
+  check_job(reader, out);
+}
+
+constexpr Field<Job> kJob[] = {
+    {"kind"}, {"apiVersion"},
+    {"metadata", [](const Reader& r, Job& j) { read_object_meta(r, j.metadata); }},
+    {"spec", &read_job_spec},
+    {"status", [](const Reader& r, Job& j) { read_object(r, kJobStatus, j); }},
+};
+
+constexpr Field<Job> kJobTemplate[] = {
+    {"metadata", [](const Reader& r, Job& j) { read_object_meta(r, j.metadata); }},
+    {"spec", &read_job_spec},
+};
+constexpr Field<CronJob> kCronJobSpec[] = {
+    {"schedule", [](const Reader& r, CronJob& c) { r.read(c.schedule); }},
+    {"timeZone"}, {"startingDeadlineSeconds"}, {"concurrencyPolicy"},
+    {"suspend", [](const Reader& r, CronJob& c) { r.read(c.suspend); }},
+    {"jobTemplate", [](const Reader& r, CronJob& c) { read_object(r, kJobTemplate, c.job_template); }},
+    {"successfulJobsHistoryLimit"}, {"failedJobsHistoryLimit"},
+};
+constexpr Field<CronJob> kCronJob[] = {
+    {"kind"}, {"apiVersion"},
+    {"metadata", [](const Reader& r, CronJob& c) { read_object_meta(r, c.metadata); }},
+    {"spec", [](const Reader& r, CronJob& c) { read_object(r, kCronJobSpec, c); }},
+    {"status"},
+};
+
+void check_selector(const Reader& spec, const Selector& selector, const PodTemplate& pod_template) {
+  bool has_template = false;
+  for (Members members(spec); members.next();) has_template |= members.key() == "template";
+  if (!has_template) return spec.problem_at("template", required_value("the pods to run"));
+  if (!selector.given)
+    return spec.problem_at("selector", required_value("give matchLabels that the template's labels have"));
+  for (const auto& [key, value] : selector.match_labels) {
+    const std::string* label = pod_template.metadata.labels.find(key);
+    if (label == nullptr || *label != value)
+      return spec.problem_at("template", fmt::format("`selector` does not match template `labels`: {}={} is missing; add it to metadata.labels of the template", key, value));
+  }
+  if (pod_template.spec.restart_policy != "Always")
+    spec.problem_at("template", unsupported_value(pod_template.spec.restart_policy, {"Always"}) + " (spec.restartPolicy)");
+}
+
+// The spec of a kind with a selector, by its table.
+template <typename T, size_t N>
+void read_controller_spec(const Reader& reader, const Field<Spec<T>> (&fields)[N], T& out) {
+  const size_t before = reader.problem_count();
+  Spec<T> spec{&out, {}};
+  read_object(reader, fields, spec);
+  if (reader.strict() && reader.problem_count() == before) check_selector(reader, spec.selector, out.pod_template);
+}
+
+constexpr Field<Deployment> kDeployment[] = {
+    {"kind"}, {"apiVersion"},
+    {"metadata", [](const Reader& r, Deployment& d) { read_object_meta(r, d.metadata); }},
+    {"spec", [](const Reader& r, Deployment& d) { read_controller_spec(r, kDeploymentSpec, d); }},
+    {"status"},
+};
+constexpr Field<ReplicaSet> kReplicaSet[] = {
+    {"kind"}, {"apiVersion"},
+    {"metadata", [](const Reader& r, ReplicaSet& s) { read_object_meta(r, s.metadata); }},
+    {"spec", [](const Reader& r, ReplicaSet& s) { read_controller_spec(r, kReplicaSetSpec, s); }},
+    {"status"},
+};
+constexpr Field<StatefulSet> kStatefulSet[] = {
+    {"kind"}, {"apiVersion"},
+    {"metadata", [](const Reader& r, StatefulSet& s) { read_object_meta(r, s.metadata); }},
+    {"spec", [](const Reader& r, StatefulSet& s) { read_controller_spec(r, kStatefulSetSpec, s); }},
+    {"status"},
+};
+constexpr Field<DaemonSet> kDaemonSet[] = {
+    {"kind"}, {"apiVersion"},
+    {"metadata", [](const Reader& r, DaemonSet& d) { read_object_meta(r, d.metadata); }},
+    {"spec", [](const Reader& r, DaemonSet& d) { read_controller_spec(r, kDaemonSetSpec, d); }},
+    {"status"},
+};
+
+template <typename T, size_t N>
+void read_whole(const Reader& reader, const Field<T> (&fields)[N], T& out) {
+  read_object(reader, fields, out);
+  check_object_meta(reader, out.metadata);
+  require_spec(reader);
+}
+
+}  // namespace
+
+void read_value(const Reader& reader, Job& out) { read_whole(reader, kJob, out); }
+void read_value(const Reader& reader, CronJob& out) { read_whole(reader, kCronJob, out); }
+void read_value(const Reader& reader, Deployment& out) { read_whole(reader, kDeployment, out); }
+void read_value(const Reader& reader, ReplicaSet& out) { read_whole(reader, kReplicaSet, out); }
+void read_value(const Reader& reader, StatefulSet& out) { read_whole(reader, kStatefulSet, out); }
+void read_value(const Reader& reader, DaemonSet& out) { read_whole(reader, kDaemonSet, out); }
+
+}  // namespace berth::api

@@ -1,0 +1,138 @@
+#include "api/decode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "api/decoders.h"
+#include "api/names.h"
+
+namespace berth::api {
+namespace {
+
+struct KindEntry {
+  std::string_view group;    // empty for the core group
+  std::string_view version;  // the one that Berth reads
+  std::string_view kind;
+  Object (*read)(const Reader&);  // null: passed on as Unknown
+};
+
+template <typename T>
+Object read_as(const Reader& reader) {
+  T object;
+  read_value(reader, object);
+  return object;
+}
+
+constexpr KindEntry kKinds[] = {
+    {"", "v1", "Pod", &read_as<Pod>},
+    {"", "v1", "Node", &read_as<Node>},
+    {"", "v1", "Namespace", &read_as<Namespace>},
+    {"scheduling.k8s.io", "v1", "PriorityClass", &read_as<PriorityClass>},
+    {"batch", "v1", "Job", &read_as<Job>},
+    {"batch", "v1", "CronJob", &read_as<CronJob>},
+    {"apps", "v1", "Deployment", &read_as<Deployment>},
+    {"apps", "v1", "ReplicaSet", &read_as<ReplicaSet>},
+    {"apps", "v1", "StatefulSet", &read_as<StatefulSet>},
+    {"apps", "v1", "DaemonSet", &read_as<DaemonSet>},
+    {"apps", "v1", "ControllerRevision", nullptr},
+    {"", "v1", "Binding", nullptr},
+    {"", "v1", "ComponentStatus", nullptr},
+    {"", "v1", "ConfigMap", nullptr},
+    {"", "v1", "Endpoints", nullptr},
+    {"", "v1", "Event", nullptr},
+    {"", "v1", "LimitRange", nullptr},
+    {"", "v1", "PersistentVolume", nullptr},
+    {"", "v1", "PersistentVolumeClaim", nullptr},
+    {"", "v1", "PodTemplate", nullptr},
+    {"", "v1", "ReplicationController", nullptr},
+    {"", "v1", "ResourceQuota", nullptr},
+    {"", "v1", "Secret", nullptr},
+    {"", "v1", "Service", nullptr},
+    {"", "v1", "ServiceAccount", nullptr},
+};
+
+bool is_closed_group(std::string_view group) {
+  return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const KindEntry& entry) { return entry.group == group; });
+}
+
+std::string api_version_of(const KindEntry& entry) {
+  return entry.group.empty() ? std::string(entry.version) : fmt::format("{}/{}", entry.group, entry.version);
+}
+
+// Why no server has this kind at this version; empty if one may: custom resources and groups that Berth does not know.
+std::string check_kind(const Document& document, std::string_view group, const KindEntry* found, std::string_view& path) {
+  path = "apiVersion";
+  if (found != nullptr && found->group == group)
+    return api_version_of(*found) == document.api_version ? ""
+        : fmt::format("unknown version '{}' of kind {}; write '{}'", document.api_version, document.kind, api_version_of(*found));
+  const bool legacy = group == "extensions" || is_closed_group(group);
+  if (found != nullptr && legacy)
+    return fmt::format("kind {} is not in '{}'; write '{}'", document.kind, document.api_version, api_version_of(*found));
+  if (!is_closed_group(group) || group == "scheduling.k8s.io") return "";
+  path = "kind";
+  std::vector<std::string_view> kinds;
+  for (const KindEntry& entry : kKinds) kinds.push_back(entry.kind);
+  const std::string_view near = closest(document.kind, kinds);
+  return fmt::format("unknown kind '{}' in '{}'{}", document.kind, document.api_version,
+                     near.empty() ? "; check kind and apiVersion" : fmt::format("; did you mean '{}'?", near));
+}
+
+constexpr Field<ObjectMeta> kAnyObject[] = {
+    {"metadata", [](const Reader& r, ObjectMeta& m) { read_object_meta(r, m); }},
+};
+
+Object read_unknown(const Reader& reader, const Document& document) {
+  Unknown unknown{document.api_version, document.kind, {}};
+  read_object(reader, kAnyObject, unknown.metadata);
+  return unknown;
+}
+
+}  // namespace
+
+std::optional<Object> decode(const Document& document, Problems& problems) {
+  const size_t slash = document.api_version.find('/');
+  const std::string_view group = slash == std::string::npos ? std::string_view() : std::string_view(document.api_version).substr(0, slash);
+  const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindEntry& entry) { return entry.kind == document.kind; });
+  if (found == std::end(kKinds)) found = nullptr;
+  std::string_view kind_path;
+  const std::string why = check_kind(document, group, found, kind_path);
+  const bool known = found != nullptr && found->read != nullptr && (found->group == group || !why.empty());
+  ProblemSink sink{known, &document, {}};
+  std::optional<Object> object;
+  const Status status = read_json(document.json, sink, [&](const Reader& reader) {
+    if (!why.empty()) reader.problem_at(kind_path, why);
+    else object = known ? found->read(reader) : read_unknown(reader, document);
+  });
+  if (!status) sink.problems.push_back({document.file, document.lines.empty() ? 0 : static_cast<int>(document.lines[0]), "", status.error().message});
+  problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
+  return sink.problems.empty() ? std::move(object) : std::nullopt;
+}
+
+std::string_view kind_of(const Object& object) {
+  static constexpr std::array<std::string_view, std::variant_size_v<Object> - 1> kNames{
+      "Pod", "Node", "Namespace", "PriorityClass", "Job", "CronJob", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"};
+  const auto* unknown = std::get_if<Unknown>(&object);
+  return unknown != nullptr ? std::string_view(unknown->kind) : kNames[object.index()];
+}
+
+const ObjectMeta& metadata_of(const Object& object) {
+  return std::visit([](const auto& value) -> const ObjectMeta& { return value.metadata; }, object);
+}
+
+template <typename T>
+Result<T> decode_json(std::string_view json) {
+  ProblemSink sink;
+  T object;
+  BERTH_TRY_VOID(read_json(json, sink, [&](const Reader& reader) { read_value(reader, object); }));
+  if (!sink.problems.empty()) return fail(ErrorCode::kInvalidInput, to_string(sink.problems.front()));
+  return object;
+}
+
+template Result<Pod> decode_json<Pod>(std::string_view);
+template Result<Node> decode_json<Node>(std::string_view);
+template Result<Namespace> decode_json<Namespace>(std::string_view);
+template Result<PriorityClass> decode_json<PriorityClass>(std::string_view);
+
+}  // namespace berth::api

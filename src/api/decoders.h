@@ -1,0 +1,52 @@
+// Decoders: one function per API type, composed by those above it. Internal to src/api.
+//
+// Each reads `reader`'s object into `out` and reports problems as it goes; when strict it also checks what the API server
+// would. Tables hold every field of Kubernetes 1.35; those without a function are known and not read.
+#pragma once
+
+#include "api/cluster.h"
+#include "api/controllers.h"
+#include "api/pod.h"
+#include "api/reader.h"
+
+namespace berth::api {
+
+// metadata of an object. `named`: a name (or generateName) is required and must be a DNS subdomain.
+void read_object_meta(const Reader& reader, ObjectMeta& out);
+void check_object_meta(const Reader& object, const ObjectMeta& metadata);
+
+void read_condition(const Reader& reader, Condition& out);
+
+// Amounts by resource name. `what` chooses the rules for names: of containers, pod level, overhead or nodes.
+enum class ResourceScope { kContainer, kPod, kNode };
+void read_resource_list(const Reader& reader, ResourceScope scope, model::ResourceList& out);
+// requests and limits; requests default to limits, as the API server does.
+void read_container_resources(const Reader& reader, ResourceRequirements& out);
+void read_pod_resources(const Reader& reader, ResourceRequirements& out);
+
+void read_node_affinity(const Reader& reader, model::NodeAffinity& out);
+void read_toleration(const Reader& reader, model::Toleration& out);
+void read_taint(const Reader& reader, model::Taint& out);
+void check_taints(const Reader& spec, const std::vector<model::Taint>& taints);
+
+void read_container(const Reader& reader, Container& out);
+void read_pod_spec(const Reader& reader, PodSpec& out);
+void read_pod_status(const Reader& reader, PodStatus& out);
+void read_pod_template(const Reader& reader, PodTemplate& out);
+
+// Reports, when strict, an object without a spec.
+void require_spec(const Reader& object);
+
+// Whole objects.
+void read_value(const Reader& reader, Pod& out);
+void read_value(const Reader& reader, Node& out);
+void read_value(const Reader& reader, Namespace& out);
+void read_value(const Reader& reader, PriorityClass& out);
+void read_value(const Reader& reader, Job& out);
+void read_value(const Reader& reader, CronJob& out);
+void read_value(const Reader& reader, Deployment& out);
+void read_value(const Reader& reader, ReplicaSet& out);
+void read_value(const Reader& reader, StatefulSet& out);
+void read_value(const Reader& reader, DaemonSet& out);
+
+}  // namespace berth::api

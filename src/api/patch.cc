@@ -1,0 +1,41 @@
+#include "api/patch.h"
+
+#include <nlohmann/json.hpp>
+
+namespace berth::api {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string binding_json(std::string_view namespace_name, std::string_view name, std::string_view uid,
+                         std::string_view node, const model::Labels& annotations) {
+  Json metadata{{"name", name}, {"namespace", namespace_name}};
+  if (!uid.empty()) metadata["uid"] = uid;
+  for (const auto& [key, value] : annotations) metadata["annotations"][key] = value;
+  return dump(Json{{"kind", "Binding"},
+                   {"apiVersion", "v1"},
+                   {"metadata", std::move(metadata)},
+                   {"target", Json{{"kind", "Node"}, {"name", node}}}});
+}
+
+std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, Time transition,
+                                     std::string_view nominated_node) {
+  Json entry{{"type", condition.type}, {"status", condition.status}, {"lastProbeTime", nullptr},
+             {"lastTransitionTime", format_rfc3339(transition)}};
+  if (!condition.reason.empty()) entry["reason"] = condition.reason;
+  if (!condition.message.empty()) entry["message"] = condition.message;
+  Json status;
+  status["$setElementOrder/conditions"] = Json::array({Json{{"type", condition.type}}});
+  status["conditions"] = Json::array({std::move(entry)});
+  if (!nominated_node.empty()) status["nominatedNodeName"] = nominated_node;
+  Json patch;
+  if (!uid.empty()) patch["metadata"]["uid"] = uid;
+  patch["status"] = std::move(status);
+  return dump(patch);
+}
+
+}  // namespace berth::api

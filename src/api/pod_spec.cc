@@ -1,0 +1,190 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "api/decoders.h"
+#include "api/names.h"
+#include "api/requests.h"
+
+namespace berth::api {
+namespace {
+
+// A string that must be one of `allowed`; unset by the empty string where the API allows that.
+void read_choice(const Reader& reader, std::initializer_list<std::string_view> allowed, std::string& out) {
+  std::string_view text;
+  if (!reader.read(text) || text.empty()) return;
+  for (const std::string_view choice : allowed) {
+    if (choice != text) continue;
+    out.assign(text);
+    return;
+  }
+  reader.problem(unsupported_value(text, allowed));
+}
+
+struct Volume {
+  std::string claim_name;
+};
+
+constexpr Field<Volume> kClaimSource[] = {
+    {"claimName", [](const Reader& r, Volume& v) { r.read(v.claim_name); }},
+    {"readOnly"},
+};
+
+constexpr Field<Volume> kVolume[] = {
+    {"name"}, {"hostPath"}, {"emptyDir"}, {"gcePersistentDisk"}, {"awsElasticBlockStore"}, {"gitRepo"}, {"secret"}, {"nfs"},
+    {"iscsi"}, {"glusterfs"},
+    {"persistentVolumeClaim", [](const Reader& r, Volume& v) { read_object(r, kClaimSource, v); }},
+    {"rbd"}, {"flexVolume"}, {"cinder"}, {"cephfs"}, {"flocker"}, {"downwardAPI"}, {"fc"}, {"azureFile"}, {"configMap"},
+    {"vsphereVolume"}, {"quobyte"}, {"azureDisk"}, {"photonPersistentDisk"}, {"projected"}, {"portworxVolume"}, {"scaleIO"},
+    {"storageos"}, {"csi"}, {"ephemeral"}, {"image"},
+};
+
+void read_volumes(const Reader& reader, PodSpec& out) {
+  if (!reader.expect(JsonType::kArray)) return;
+  for (Items items(reader); items.next();) {
+    Volume volume;
+    read_object(items.value(), kVolume, volume);
+    if (!volume.claim_name.empty()) out.claim_names.push_back(std::move(volume.claim_name));
+  }
+}
+
+constexpr Field<PodSpec> kPodAffinity[] = {
+    {"requiredDuringSchedulingIgnoredDuringExecution", [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
+    {"preferredDuringSchedulingIgnoredDuringExecution", [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
+};
+constexpr Field<PodSpec> kAffinity[] = {
+    {"nodeAffinity", [](const Reader& r, PodSpec& s) { read_node_affinity(r, s.node_affinity); }},
+    {"podAffinity", [](const Reader& r, PodSpec& s) { read_object(r, kPodAffinity, s); }},
+    {"podAntiAffinity", [](const Reader& r, PodSpec& s) { read_object(r, kPodAffinity, s); }},
+};
+
+constexpr Field<std::string> kGate[] = {{"name", [](const Reader& r, std::string& name) { r.read(name); }}};
+
+void read_gate(const Reader& reader, std::string& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kGate, out);
+  if (!reader.strict() || reader.problem_count() != before) return;
+  const std::string why = check_qualified_name(out);
+  if (!why.empty()) reader.problem_at("name", invalid_value(out, why));
+}
+
+void read_node_selector(const Reader& reader, PodSpec& out) {
+  reader.read(out.node_selector);
+  if (!reader.strict()) return;
+  for (const auto& [key, value] : out.node_selector) {
+    std::string why = check_qualified_name(key);
+    if (!why.empty()) reader.problem_at(key, invalid_value(key, why));
+    why = check_label_value(value);
+    if (!why.empty()) reader.problem_at(key, invalid_value(value, why));
+  }
+}
+
+void read_deadline(const Reader& reader, PodSpec& out) {
+  if (!reader.read(out.active_deadline_s) || !reader.strict()) return;
+  if (*out.active_deadline_s < 1 || *out.active_deadline_s > std::numeric_limits<int32_t>::max())
+    reader.problem(invalid_value(std::to_string(*out.active_deadline_s), "must be between 1 and 2147483647, inclusive"));
+}
+
+void read_name(const Reader& reader, std::string& out) {
+  if (!reader.read(out) || !reader.strict() || out.empty()) return;
+  const std::string why = check_dns1123_subdomain(out);
+  if (!why.empty()) reader.problem(invalid_value(out, why));
+}
+
+constexpr Field<PodSpec> kPodSpec[] = {
+    {"volumes", &read_volumes},
+    {"initContainers", [](const Reader& r, PodSpec& s) { read_list(r, s.init_containers, &read_container); }},
+    {"containers", [](const Reader& r, PodSpec& s) { read_list(r, s.containers, &read_container); }},
+    {"ephemeralContainers"},
+    {"restartPolicy", [](const Reader& r, PodSpec& s) { read_choice(r, {"Always", "OnFailure", "Never"}, s.restart_policy); }},
+    {"terminationGracePeriodSeconds", [](const Reader& r, PodSpec& s) { r.read(s.termination_grace_s); }},
+    {"activeDeadlineSeconds", &read_deadline},
+    {"dnsPolicy"},
+    {"nodeSelector", &read_node_selector},
+    {"serviceAccountName"},
+    {"serviceAccount"},
+    {"automountServiceAccountToken"},
+    {"nodeName", [](const Reader& r, PodSpec& s) { read_name(r, s.node_name); }},
+    {"hostNetwork", [](const Reader& r, PodSpec& s) { r.read(s.host_network); }},
+    {"hostPID"},
+    {"hostIPC"},
+    {"shareProcessNamespace"},
+    {"securityContext"},
+    {"imagePullSecrets"},
+    {"hostname"},
+    {"subdomain"},
+    {"affinity", [](const Reader& r, PodSpec& s) { read_object(r, kAffinity, s); }},
+    {"schedulerName", [](const Reader& r, PodSpec& s) {
+       std::string name;
+       if (r.read(name) && !name.empty()) s.scheduler_name = std::move(name);
+     }},
+    {"tolerations", [](const Reader& r, PodSpec& s) { read_list(r, s.tolerations, &read_toleration); }},
+    {"hostAliases"},
+    {"priorityClassName", [](const Reader& r, PodSpec& s) { read_name(r, s.priority_class_name); }},
+    {"priority", [](const Reader& r, PodSpec& s) { r.read(s.priority); }},
+    {"dnsConfig"},
+    {"readinessGates"},
+    {"runtimeClassName"},
+    {"enableServiceLinks"},
+    {"preemptionPolicy", [](const Reader& r, PodSpec& s) { read_choice(r, {"PreemptLowerPriority", "Never"}, s.preemption_policy); }},
+    {"overhead", [](const Reader& r, PodSpec& s) { read_resource_list(r, ResourceScope::kContainer, s.overhead); }},
+    {"topologySpreadConstraints", [](const Reader& r, PodSpec& s) { s.has_topology_spread = r.size() > 0; }},
+    {"setHostnameAsFQDN"},
+    {"os"},
+    {"hostUsers"},
+    {"schedulingGates", [](const Reader& r, PodSpec& s) { read_list(r, s.scheduling_gates, &read_gate); }},
+    {"resourceClaims", [](const Reader& r, PodSpec& s) { s.has_resource_claims = r.size() > 0; }},
+    {"resources", [](const Reader& r, PodSpec& s) { read_pod_resources(r, s.resources.emplace()); }},
+    {"hostnameOverride"},
+    {"workloadRef"},
+};
+
+// Under hostNetwork a container port is a host port, which the API server fills in; another value is refused.
+void default_host_ports(const Reader& reader, PodSpec& spec) {
+  if (!spec.host_network) return;
+  for (auto* containers : {&spec.containers, &spec.init_containers}) {
+    for (Container& container : *containers) {
+      for (ContainerPort& port : container.ports) {
+        if (port.host_port == 0) port.host_port = port.container_port;
+        else if (reader.strict() && port.host_port != port.container_port)
+          reader.problem_at(containers == &spec.containers ? "containers" : "initContainers",
+                            fmt::format("hostPort {} of container '{}' must match containerPort {} when `hostNetwork` is true",
+                                        port.host_port, container.name, port.container_port));
+      }
+    }
+  }
+}
+
+void check_names(const Reader& reader, const PodSpec& spec) {
+  std::vector<std::string_view> seen;
+  const auto check = [&](std::string_view list, const std::vector<Container>& containers) {
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const std::string& name = containers[i].name;
+      if (name.empty()) continue;
+      if (std::find(seen.begin(), seen.end(), name) != seen.end())
+        reader.problem_at(list, i, duplicate_value(name) + " (container names must be unique in a pod)");
+      seen.push_back(name);
+    }
+  };
+  check("containers", spec.containers);
+  check("initContainers", spec.init_containers);
+  for (size_t i = 0; i < spec.scheduling_gates.size(); ++i)
+    if (std::find(spec.scheduling_gates.begin(), spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i), spec.scheduling_gates[i]) !=
+        spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i))
+      reader.problem_at("schedulingGates", i, duplicate_value(spec.scheduling_gates[i]));
+}
+
+}  // namespace
+
+void read_pod_spec(const Reader& reader, PodSpec& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kPodSpec, out);
+  default_host_ports(reader, out);
+  default_pod_resources(out);
+  if (!reader.strict() || reader.problem_count() != before) return;
+  if (out.containers.empty()) reader.problem_at("containers", required_value("a pod needs at least one container"));
+  check_names(reader, out);
+}
+
+}  // namespace berth::api

@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include "api/decoders.h"
+#include "api/names.h"
+#include "model/quantity.h"
+
+namespace berth::api {
+namespace {
+
+constexpr std::string_view kStandardContainer[] = {"cpu", "memory", "ephemeral-storage"};
+
+bool is_huge_page(std::string_view name) { return name.starts_with("hugepages-"); }
+bool is_native(std::string_view name) {
+  return name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
+}
+// IsIntegerResourceName and IsOvercommitAllowed of k8s.io/kubernetes/pkg/apis/core/helper.
+bool is_integer(std::string_view name) { return name == "pods" || model::is_extended_resource(name); }
+bool may_overcommit(std::string_view name) { return is_native(name) && !is_huge_page(name); }
+
+bool is_standard_container(std::string_view name) {
+  for (const std::string_view standard : kStandardContainer)
+    if (name == standard) return true;
+  return is_huge_page(name);
+}
+
+// Why the API server would refuse the resource's name here; empty if it would not.
+std::string check_resource_name(std::string_view name, ResourceScope scope) {
+  if (std::string why = check_qualified_name(name); !why.empty()) return why;
+  const bool qualified = name.find('/') != std::string_view::npos;
+  switch (scope) {
+    case ResourceScope::kContainer:
+      if (!qualified && !is_standard_container(name)) {
+        const std::string_view near = closest(name, {"cpu", "memory", "ephemeral-storage", "hugepages-2Mi"});
+        return "must be a standard resource for containers" +
+               (near.empty() ? "; extended resources have a domain, such as nvidia.com/gpu" : fmt::format("; did you mean '{}'?", near));
+      }
+      if (qualified && !is_native(name) && !model::is_extended_resource(name)) return "doesn't follow extended resource name standard";
+      return "";
+    case ResourceScope::kPod:
+      return name == "cpu" || name == "memory" || is_huge_page(name)
+                 ? "" : "must be cpu, memory or hugepages at pod level; ask for others in a container";
+    case ResourceScope::kNode: return "";
+  }
+  return "";
+}
+
+void check_amount(const Reader& amount, const std::string& name, const std::string& text, ResourceScope scope) {
+  if (const std::string why = check_resource_name(name, scope); !why.empty()) amount.problem(invalid_value(name, why));
+  if (!is_integer(name)) return;
+  const Result<int64_t> millis = model::parse_quantity(text, 3);
+  if (millis && *millis % 1000 != 0) amount.problem(invalid_value(text, "must be an integer; devices cannot be divided in a request"));
+}
+
+struct Requirements {
+  ResourceRequirements* out;
+  ResourceScope scope;
+};
+
+constexpr Field<Requirements> kRequirements[] = {
+    {"limits", [](const Reader& r, Requirements& x) { read_resource_list(r, x.scope, x.out->limits); }},
+    {"requests", [](const Reader& r, Requirements& x) { read_resource_list(r, x.scope, x.out->requests); }},
+    {"claims"},
+};
+
+void check_requirements(const Reader& reader, const ResourceRequirements& requirements) {
+  bool computes = false, huge = false;
+  for (const auto* list : {&requirements.requests, &requirements.limits}) {
+    for (const auto& [name, amount] : *list) {
+      computes |= name == "cpu" || name == "memory";
+      huge |= is_huge_page(name);
+    }
+  }
+  for (Members members(reader); members.next();) {
+    if (members.key() != "requests") continue;
+    for (const auto& [name, amount] : requirements.requests) {
+      const std::string text = model::format_resource(name, amount);
+      const std::string limit = model::format_resource(name, requirements.limits.get(name));
+      if (!requirements.limits.contains(name)) {
+        if (!may_overcommit(name))
+          members.value().problem_at(name, required_value(fmt::format("Limit must be set for non overcommitable resources; add limits: {{{}: {}}}", name, text)));
+      } else if (!may_overcommit(name) && amount != requirements.limits.get(name)) {
+        members.value().problem_at(name, invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
+      } else if (amount > requirements.limits.get(name)) {
+        members.value().problem_at(name, invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
+      }
+    }
+  }
+  if (huge && !computes) reader.problem("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
+}
+
+void default_requests(ResourceRequirements& requirements) {
+  for (const auto& [name, amount] : requirements.limits)
+    if (!requirements.requests.contains(name)) requirements.requests.set(name, amount);
+}
+
+}  // namespace
+
+void read_resource_list(const Reader& reader, ResourceScope scope, model::ResourceList& out) {
+  if (!reader.expect(JsonType::kObject)) return;
+  std::string text;
+  for (Members members(reader); members.next();) {
+    const std::string name(members.key());
+    if (members.value().is_null()) continue;
+    if (!members.value().read_string_or_number(text)) continue;
+    const Result<int64_t> amount = model::parse_resource(name, text);
+    if (!amount) {
+      members.value().problem(amount.error().message);
+      continue;
+    }
+    if (reader.strict()) check_amount(members.value(), name, text, scope);
+    out.set(name, *amount);
+  }
+}
+
+void read_container_resources(const Reader& reader, ResourceRequirements& out) {
+  const size_t before = reader.problem_count();
+  Requirements target{&out, ResourceScope::kContainer};
+  read_object(reader, kRequirements, target);
+  if (reader.strict() && reader.problem_count() == before) check_requirements(reader, out);
+  default_requests(out);
+}
+
+void read_pod_resources(const Reader& reader, ResourceRequirements& out) {
+  const size_t before = reader.problem_count();
+  Requirements target{&out, ResourceScope::kPod};
+  read_object(reader, kRequirements, target);
+  if (reader.strict() && reader.problem_count() == before) check_requirements(reader, out);
+}
+
+}  // namespace berth::api
