@@ -13,7 +13,7 @@
 namespace berth::scenario {
 namespace {
 
-std::string at_time(const std::optional<Time>& time) { return time ? format_duration(*time - Time{}) : "-"; }
+std::string at_time(const std::optional<Time>& time) { return !time ? "-" : *time == Time{} ? "0s" : format_duration(*time - Time{}); }
 
 int64_t gpus(const model::ResourceList& list) {
   int64_t sum = 0;
