@@ -158,8 +158,9 @@ LinedValue ScenarioPlayer::shaped_node(const LinedValue& wish, std::string name)
   LinedValue& capacity = member(status, "capacity", Kind::kMap);
   if (const LinedValue* amounts = wish.find("capacity")) merge(capacity, *amounts);
   if (const LinedValue* amounts = wish.find("allocatable")) {
-    LinedValue& allocatable = member(status, "allocatable", Kind::kMap) = capacity;
+    LinedValue allocatable = capacity;
     merge(allocatable, *amounts);
+    member(status, "allocatable", Kind::kMap) = std::move(allocatable);
   }
   return node;
 }
