@@ -26,9 +26,13 @@ void read_selector(const Reader& reader, Selector& out) {
   out.given |= !out.match_labels.empty();
 }
 
+// More pods than this from one object of a file are a slip of the pen, and would not fit in memory.
+constexpr int32_t kPodsOfOneObjectMax = 1'000'000;
+
 void read_count(const Reader& reader, int32_t& out) {
-  if (reader.read(out) && reader.strict() && out < 0)
-    reader.problem(invalid_value(std::to_string(out), "must be greater than or equal to 0"));
+  if (!reader.read(out) || !reader.strict()) return;
+  if (out < 0) reader.problem(invalid_value(std::to_string(out), "must be greater than or equal to 0"));
+  if (out > kPodsOfOneObjectMax) reader.problem(invalid_value(std::to_string(out), "Berth reads at most 1000000 pods of one object"));
 }
 void read_count(const Reader& reader, std::optional<int32_t>& out) {
   int32_t count = 0;

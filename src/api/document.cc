@@ -63,32 +63,38 @@ class DocumentReader {
 
   void read(const Chunk& chunk) {
     if (const size_t bad = find_bad_byte(chunk.text); bad != std::string_view::npos) return report_byte(chunk, bad);
-    const size_t first = chunk.text.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos) return;
     const bool separator = is_separator(chunk.text.substr(0, chunk.text.find('\n')));
-    if ((chunk.text[first] == '{' || chunk.text[first] == '[') && read_as_json(chunk, 0, chunk.first_line)) return;
-    if (separator) {
-      const size_t body = std::min(chunk.text.find('\n'), chunk.text.size());
-      const size_t next = chunk.text.find_first_not_of(" \t\r\n", body);
-      if (next != std::string_view::npos && chunk.text[next] == '{' && read_as_json(chunk, body, chunk.first_line)) return;
-    }
+    const size_t body = separator ? std::min(chunk.text.find('\n'), chunk.text.size()) : 0;
+    const size_t first = chunk.text.find_first_not_of(" \t\r\n", body);
+    if (first == std::string_view::npos && !separator) return;
+    const bool maybe_json = first != std::string_view::npos && (chunk.text[first] == '{' || chunk.text[first] == '[');
+    Problems json_problems;
+    if (maybe_json && read_as_json(chunk, body, json_problems)) return;
+    const size_t problems_before = problems_.size();
     read_yaml_text(chunk.text, chunk.first_line, builder_, [this](const TreeNode& root) { add(root); });
+    const bool meant_json = maybe_json && (file_.ends_with(".json") || chunk.text.substr(first + 1).find_first_not_of(" \t\r\n") ==
+                                                                            chunk.text.find('"', first) - first - 1);
+    if (!meant_json || problems_.size() == problems_before) return;
+    problems_.resize(problems_before);
+    problems_.insert(problems_.end(), json_problems.begin(), json_problems.end());
   }
 
   std::vector<Document> take() { return std::move(documents_); }
 
  private:
-  // A stream of JSON values. False, with nothing kept, where it is not JSON: it may be YAML in flow style.
-  bool read_as_json(const Chunk& chunk, size_t at, uint32_t line) {
+  // A stream of JSON values. False, with nothing kept but `json_problems`, where it is not JSON: it may be YAML in flow
+  // style, as Kubernetes tries too.
+  bool read_as_json(const Chunk& chunk, size_t at, Problems& json_problems) {
     const size_t documents_before = documents_.size();
     const size_t problems_before = problems_.size();
+    uint32_t line = chunk.first_line;
     while (true) {
       builder_.reset();
       switch (read_json_text(chunk.text, at, line, builder_)) {
         case JsonOutcome::kEnd: return true;
         case JsonOutcome::kValue: add(*builder_.root()); break;
         case JsonOutcome::kBroken:
-          if (file_.ends_with(".json")) return true;
+          json_problems.assign(problems_.begin() + static_cast<ptrdiff_t>(problems_before), problems_.end());
           documents_.resize(documents_before);
           problems_.resize(problems_before);
           return false;

@@ -24,7 +24,7 @@ void require_spec(const Reader& object) {
   if (!object.strict()) return;
   for (Members members(object); members.next();)
     if (members.key() == "spec" && !members.value().is_null()) return;
-  object.problem_at("spec", required_value("say what it should run"));
+  if (!misspelt(object, "spec")) object.problem_at("spec", required_value("say what it should run"));
 }
 
 void read_value(const Reader& reader, Pod& out) {

@@ -66,15 +66,14 @@ std::string describe(const dom::element& element, JsonType type) {
   }
 }
 
-// What to do about a scalar of the wrong type: quote it, or take the quotes off.
-std::string advice(JsonType wanted, const dom::element& element, JsonType found) {
+// What to do about a value of the wrong type. The text that made it (yes, 0x1F) is gone, so it is not repeated.
+std::string_view advice(JsonType wanted, JsonType found) {
   if (wanted == JsonType::kString && found == JsonType::kBool)
-    return fmt::format("; write it in quotes: \"{}\"", bool(element));
-  if (wanted == JsonType::kString && (found == JsonType::kInteger || found == JsonType::kFloat))
-    return fmt::format("; write it in quotes: \"{}\"", number_text(element));
+    return "; put the value in quotes (YAML reads true, yes, on, y, false, no, off and n as booleans)";
+  if (wanted == JsonType::kString && (found == JsonType::kInteger || found == JsonType::kFloat)) return "; put the value in quotes";
   if (wanted == JsonType::kArray && found == JsonType::kObject) return "; put '- ' before its first field";
   if ((wanted == JsonType::kInteger || wanted == JsonType::kBool) && found == JsonType::kString)
-    return "; write it without quotes";
+    return "; write the value without quotes";
   return "";
 }
 
@@ -107,7 +106,7 @@ bool Reader::expect(JsonType wanted) const {
   if (found == wanted) return true;
   const auto element = thaw<dom::element>(raw_);
   problem(fmt::format("expected {}, found {}{}", name_of(wanted), describe(element, found),
-                      advice(wanted, element, found)));
+                      advice(wanted, found)));
   return false;
 }
 
@@ -259,6 +258,12 @@ void Reader::unknown_field(const std::vector<std::string_view>& known) const {
   const std::string_view near = closest(key_, known);
   problem(near.empty() ? "unknown field; remove it, or check its indentation"
                        : fmt::format("unknown field; did you mean '{}'?", near));
+}
+
+bool misspelt(const Reader& object, std::string_view wanted) {
+  for (Members members(object); members.next();)
+    if (members.key() != wanted && !closest(members.key(), {wanted}).empty()) return true;
+  return false;
 }
 
 Members::Members(const Reader& object) {

@@ -70,6 +70,8 @@ class Reader {
   void problem_at(std::string_view key, size_t index, std::string message) const;
   // Reports, when strict, that this member is none of `known`, with a suggestion.
   void unknown_field(const std::vector<std::string_view>& known) const;
+  // True if a member's name is a slip of the pen for `wanted`, which is then not missing as well.
+  friend bool misspelt(const Reader& object, std::string_view wanted);
   // Problems reported so far in this document.
   size_t problem_count() const { return sink_->problems.size(); }
   // "spec.containers[0].name".

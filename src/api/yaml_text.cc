@@ -20,7 +20,8 @@ struct StopParsing {};
 
 class TreeHandler : public YAML::EventHandler {
  public:
-  TreeHandler(uint32_t first_line, TreeBuilder& builder) : first_line_(first_line), builder_(builder) {}
+  TreeHandler(std::string_view text, uint32_t first_line, TreeBuilder& builder)
+      : text_(text), first_line_(first_line), builder_(builder) {}
 
   void OnDocumentStart(const YAML::Mark&) override {
     builder_.reset();
@@ -34,6 +35,7 @@ class TreeHandler : public YAML::EventHandler {
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+    if (tag == "!") check_closed(mark);
     YamlScalar scalar = resolve(mark, tag, text);
     if (!builder_.wants_key()) return add(std::move(scalar), mark, anchor);
     if (anchor != 0) stop(mark, "anchors on keys are not supported; put the anchor on a value");
@@ -99,6 +101,20 @@ class TreeHandler : public YAML::EventHandler {
     return scalar;
   }
 
+  // yaml-cpp lets a quoted text that is never closed run to the end of the file.
+  void check_closed(const YAML::Mark& mark) {
+    const auto at = static_cast<size_t>(std::max(0, mark.pos));
+    if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
+    const char quote = text_[at];
+    for (size_t i = at + 1; i < text_.size(); ++i) {
+      if (quote == '"' && text_[i] == '\\') ++i;
+      else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote) ++i;
+      else if (text_[i] == quote) return;
+    }
+    stop(mark, "not valid YAML: the quote that opens here is never closed");
+  }
+
+  std::string_view text_;
   uint32_t first_line_;
   TreeBuilder& builder_;
   std::unordered_map<YAML::anchor_t, const TreeNode*> anchors_;
@@ -129,7 +145,7 @@ std::string explain(const YAML::Exception& error, std::string_view text) {
 bool read_yaml_text(std::string_view text, uint32_t first_line, TreeBuilder& builder,
                     const std::function<void(const TreeNode& root)>& on_document) {
   builder.reset();
-  TreeHandler handler(first_line, builder);
+  TreeHandler handler(text, first_line, builder);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);

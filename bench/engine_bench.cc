@@ -1,0 +1,133 @@
+// engine_bench: the engine alone, no I/O: placements per second, cost against cluster size, cold start.
+//
+// Prints one JSON object. Beside the absolute figures stands a fixed calibration kernel (random reads of 64 MiB), timed
+// in the same run, so that runs on different machines can be compared.
+//
+//   build/release/bin/engine_bench [nodes] [pods]
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "policy/registry.h"
+
+namespace berth {
+namespace {
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Dependent random reads over 64 MiB, in millions per second.
+double calibrate() {
+  std::vector<uint32_t> ring(16 << 20);
+  Rng rng(1);
+  for (uint32_t& next : ring) next = static_cast<uint32_t>(rng.below(ring.size()));
+  const double start = seconds();
+  uint32_t at = 0;
+  constexpr int kReads = 4'000'000;
+  for (int i = 0; i < kReads; ++i) at = ring[at] ^ (at & 1);
+  const double elapsed = seconds() - start;
+  return at == 0xFFFFFFFF ? 0 : kReads / elapsed / 1e6;
+}
+
+model::Node make_node(int i) {
+  model::Node node;
+  char name[32];
+  std::snprintf(name, sizeof name, "node-%05d", i);
+  node.name = name;
+  node.labels = {{"kubernetes.io/hostname", name},
+                 {"nvidia.com/gpu.product", i % 4 == 0 ? "H100" : "A100"},
+                 {"topology.kubernetes.io/zone", "zone-" + std::to_string(i % 3)}};
+  node.allocatable = {{"cpu", 128'000},
+                      {"memory", int64_t{1} << 40},
+                      {"pods", 110},
+                      {"ephemeral-storage", int64_t{1} << 40},
+                      {"nvidia.com/gpu", 8}};
+  node.capacity = node.allocatable;
+  return node;
+}
+
+model::Pod make_pod(int i, std::shared_ptr<const model::SchedulingSpec> spec) {
+  model::Pod pod;
+  pod.uid = "uid-" + std::to_string(i);
+  pod.namespace_name = "default";
+  pod.name = "pod-" + std::to_string(i);
+  pod.created = Time{i / 100 * 1'000'000'000LL};
+  pod.spec = std::move(spec);
+  return pod;
+}
+
+std::shared_ptr<const model::SchedulingSpec> make_spec(int kind) {
+  auto spec = std::make_shared<model::SchedulingSpec>();
+  spec->requests = {{"cpu", 1000 + kind}, {"memory", int64_t{4} << 30}, {"pods", 1}, {"nvidia.com/gpu", 1}};
+  return spec;
+}
+
+struct Run {
+  double apply_nodes_s = 0, apply_pods_s = 0, cycle_s = 0;
+  size_t placed = 0;
+};
+
+Run run(int nodes, int pods, int classes, int bound = 0) {
+  engine::Engine engine(policy::default_policies());
+  std::vector<std::shared_ptr<const model::SchedulingSpec>> specs;
+  for (int i = 0; i < classes; ++i) specs.push_back(make_spec(i));
+  Run out;
+  double start = seconds();
+  engine::NodesReplaced list;
+  for (int i = 0; i < nodes; ++i) list.nodes.push_back(make_node(i));
+  engine.apply(list);
+  out.apply_nodes_s = seconds() - start;
+  engine::PodsReplaced pods_list;
+  for (int i = 0; i < pods + bound; ++i) {
+    pods_list.pods.push_back(make_pod(i, specs[i % classes]));
+    if (i < bound) pods_list.pods.back().node_name = list.nodes[i % nodes].name;
+  }
+  start = seconds();
+  engine.apply(pods_list);
+  out.apply_pods_s = seconds() - start;
+  start = seconds();
+  out.placed = engine.run_cycle(Time{1}).decisions.size();
+  out.cycle_s = seconds() - start;
+  return out;
+}
+
+nlohmann::json to_json(const char* name, int nodes, int pods, int classes, const Run& run) {
+  return {{"name", name},
+          {"nodes", nodes},
+          {"pods", pods},
+          {"classes", classes},
+          {"decisions", run.placed},
+          {"apply_nodes_s", run.apply_nodes_s},
+          {"apply_pods_s", run.apply_pods_s},
+          {"cycle_s", run.cycle_s},
+          {"placements_per_s", static_cast<double>(run.placed) / run.cycle_s}};
+}
+
+int main_with(int nodes, int pods) {
+  nlohmann::json out;
+  out["calibration_million_reads_per_s"] = calibrate();
+  auto& runs = out["runs"] = nlohmann::json::array();
+  for (const int size : {nodes / 10, nodes, nodes * 4})
+    runs.push_back(to_json("placements", size, pods, 1, run(size, std::min(pods, size * 8), 1)));
+  for (const int classes : {10, 100, 1000})
+    runs.push_back(to_json("classes", nodes, pods, classes, run(nodes, pods, classes)));
+  runs.push_back(to_json("cold-start", nodes, 140'000, 20, run(nodes, 70'000, 20, 70'000)));
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  out["max_rss_mib"] = usage.ru_maxrss / 1024;
+  std::printf("%s\n", out.dump(2).c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace berth
+
+int main(int argc, char** argv) {
+  return berth::main_with(argc > 1 ? std::atoi(argv[1]) : 10'000, argc > 2 ? std::atoi(argv[2]) : 80'000);
+}
