@@ -89,18 +89,21 @@ status: {capacity: {cpu: "96", nvidia.com/gpu: 8, pods: 110}, nodeInfo: {x: y}}
 }
 
 TEST(DecodeStrict, ReadsControllers) {
-  const auto job = std::get<Job>(object_of(
-      "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {parallelism: 2, completions: 5, completionMode: Indexed, "
-      "suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}\n"));
+  const auto job =
+      std::get<Job>(object_of("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {parallelism: 2, "
+                              "completions: 5, completionMode: Indexed, "
+                              "suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}\n"));
   EXPECT_EQ(job.parallelism, 2);
   EXPECT_EQ(job.completions, 5);
   EXPECT_TRUE(job.indexed && job.suspend);
-  const auto cron = std::get<CronJob>(object_of(
-      "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: n1}\nspec: {schedule: '@daily', jobTemplate: {spec: {template: {spec: "
-      "{restartPolicy: OnFailure, containers: [{name: c}]}}}}}\n"));
+  const auto cron =
+      std::get<CronJob>(object_of("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: n1}\nspec: {schedule: "
+                                  "'@daily', jobTemplate: {spec: {template: {spec: "
+                                  "{restartPolicy: OnFailure, containers: [{name: c}]}}}}}\n"));
   EXPECT_EQ(cron.job_template.pod_template.spec.restart_policy, "OnFailure");
-  const auto priority = std::get<PriorityClass>(object_of(
-      "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: -5\nglobalDefault: true\n"));
+  const auto priority =
+      std::get<PriorityClass>(object_of("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: "
+                                        "high}\nvalue: -5\nglobalDefault: true\n"));
   EXPECT_EQ(priority.value, -5);
 }
 
@@ -108,27 +111,34 @@ TEST(DecodeStrict, PassesKindsThatItDoesNotUse) {
   const Object service = object_of("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {anything: true}\n");
   EXPECT_EQ(kind_of(service), "Service");
   EXPECT_EQ(metadata_of(service).name, "web");
-  const Object custom = object_of("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec: {odd: [1]}\n");
+  const Object custom =
+      object_of("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec: {odd: [1]}\n");
   EXPECT_TRUE(std::holds_alternative<Unknown>(custom));
 }
 
 TEST(DecodeStrict, PodLevelRequestsDefaultToThoseOfTheContainers) {
-  const auto pod = std::get<Pod>(object_of(
-      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  resources: {limits: {cpu: 8, memory: 8Gi}}\n"
-      "  containers: [{name: c, resources: {requests: {cpu: 2}}}]\n"));
+  const auto pod = std::get<Pod>(
+      object_of("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  resources: {limits: {cpu: 8, memory: 8Gi}}\n"
+                "  containers: [{name: c, resources: {requests: {cpu: 2}}}]\n"));
   EXPECT_EQ(pod.spec.resources->requests, (model::ResourceList{{"cpu", 2000}, {"memory", int64_t{8} << 30}}));
 }
 
 TEST(DecodeLenient, IgnoresUnknownFieldsAndDoesNotValidateNames) {
-  const auto pod = decode_pod(R"({"metadata":{"name":"P_1","future":{}},"spec":{"brandNew":[1],"containers":[]},"status":{"phase":"Running","x":1}})");
+  const auto pod = decode_pod(
+      R"({"metadata":{"name":"P_1","future":{}},"spec":{"brandNew":[1],"containers":[]},"status":{"phase":"Running","x":1}})");
   ASSERT_TRUE(pod) << pod.error().message;
   EXPECT_EQ(pod->status.phase, "Running");
 }
 
 TEST(DecodeLenient, RefusesWhatItCannotUnderstand) {
-  EXPECT_THAT(decode_pod(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"100E"}}}]}})").error().message,
-              HasSubstr("spec.containers[0].resources.requests.cpu: '100E' is larger"));
-  EXPECT_THAT(decode_pod(R"({"spec":{"tolerations":[{"operator":"Near"}]}})").error().message, HasSubstr("spec.tolerations[0].operator"));
+  EXPECT_THAT(
+      decode_pod(
+          R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"100E"}}}]}})")
+          .error()
+          .message,
+      HasSubstr("spec.containers[0].resources.requests.cpu: '100E' is larger"));
+  EXPECT_THAT(decode_pod(R"({"spec":{"tolerations":[{"operator":"Near"}]}})").error().message,
+              HasSubstr("spec.tolerations[0].operator"));
   EXPECT_THAT(decode_pod("{").error().message, HasSubstr("not valid JSON"));
   EXPECT_THAT(decode_pod("[]").error().message, HasSubstr("expected an object, found a list"));
 }
@@ -147,16 +157,20 @@ TEST(Lists, QuarantineMalformedItemsAlone) {
 }
 
 TEST(WatchEvents, CarryObjectsBookmarksAndErrors) {
-  const auto added = decode_watch_event<Node>(R"({"type":"ADDED","object":{"metadata":{"name":"n","resourceVersion":"3"}}})");
+  const auto added =
+      decode_watch_event<Node>(R"({"type":"ADDED","object":{"metadata":{"name":"n","resourceVersion":"3"}}})");
   ASSERT_TRUE(added && added->object);
   EXPECT_EQ(added->resource_version, "3");
-  const auto bookmark = decode_watch_event<Node>(R"({"type":"BOOKMARK","object":{"kind":"Node","metadata":{"resourceVersion":"9"}}})");
+  const auto bookmark =
+      decode_watch_event<Node>(R"({"type":"BOOKMARK","object":{"kind":"Node","metadata":{"resourceVersion":"9"}}})");
   EXPECT_EQ(bookmark->resource_version, "9");
   EXPECT_EQ(bookmark->type, WatchType::kBookmark);
-  const auto gone = decode_watch_event<Node>(R"({"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}})");
+  const auto gone = decode_watch_event<Node>(
+      R"({"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}})");
   ASSERT_TRUE(gone && gone->error);
   EXPECT_EQ(gone->error->code, ErrorCode::kGone);
-  const auto bad = decode_watch_event<Pod>(R"({"type":"MODIFIED","object":{"metadata":{"name":"p","uid":"u","resourceVersion":"4"},"spec":{"containers":{}}}})");
+  const auto bad = decode_watch_event<Pod>(
+      R"({"type":"MODIFIED","object":{"metadata":{"name":"p","uid":"u","resourceVersion":"4"},"spec":{"containers":{}}}})");
   ASSERT_TRUE(bad && bad->malformed);
   EXPECT_EQ(bad->malformed->metadata.uid, "u");
   EXPECT_EQ(bad->resource_version, "4");
@@ -165,7 +179,9 @@ TEST(WatchEvents, CarryObjectsBookmarksAndErrors) {
 
 TEST(Statuses, BecomeErrorsWithTheirCodes) {
   EXPECT_EQ(decode_status(R"({"kind":"Status","code":409,"message":"busy"})").code, ErrorCode::kConflict);
-  EXPECT_EQ(decode_status(R"({"kind":"Status","code":429,"message":"slow","details":{"retryAfterSeconds":3}})").retry_after_s, 3);
+  EXPECT_EQ(
+      decode_status(R"({"kind":"Status","code":429,"message":"slow","details":{"retryAfterSeconds":3}})").retry_after_s,
+      3);
   EXPECT_EQ(decode_status("<html>\x1b[1m bad gateway", 502).code, ErrorCode::kUnavailable);
   EXPECT_EQ(decode_status("<html>\x1b[1m", 502).message.find('\x1b'), std::string::npos);
 }

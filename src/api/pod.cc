@@ -7,7 +7,8 @@ namespace berth::api {
 namespace {
 
 constexpr Field<Pod> kPod[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, Pod& p) { read_object_meta(r, p.metadata); }},
     {"spec", [](const Reader& r, Pod& p) { read_pod_spec(r, p.spec); }},
     {"status", [](const Reader& r, Pod& p) { read_pod_status(r, p.status); }},

@@ -5,6 +5,7 @@
 
 #include "apps/exit_code.h"
 #include "apps/policies_command.h"
+#include "apps/scheduler_command.h"
 #include "apps/simulate_command.h"
 #include "apps/version_command.h"
 #include "apps/why_command.h"
@@ -20,8 +21,10 @@ int run(int argc, char** argv) {
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     return "error: " + printable(error.what()) + "; see `" + failed->get_display_name() + " --help`\n";
   });
+  add_scheduler_command(app, exit_code);
   add_simulate_command(app, exit_code);
   add_why_command(app, exit_code);
+  add_config_command(app, exit_code);
   add_policies_command(app, exit_code);
   add_version_command(app, exit_code);
   try {

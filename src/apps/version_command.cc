@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "apps/exit_code.h"
+#include "apps/version.h"
 
 namespace berth::apps {
 

@@ -30,7 +30,8 @@ std::vector<api::Pod> expand(const std::string& text, std::span<const api::Node>
 }
 
 std::string controller(const std::string& kind, const std::string& fields) {
-  return "apiVersion: apps/v1\nkind: " + kind + "\nmetadata: {name: web, namespace: team, uid: u, annotations: {berth.dev/placement: pack, other: x}}\n" +
+  return "apiVersion: apps/v1\nkind: " + kind +
+         "\nmetadata: {name: web, namespace: team, uid: u, annotations: {berth.dev/placement: pack, other: x}}\n" +
          "spec:\n" + fields + "  selector: {matchLabels: {app: x}}\n" +
          "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c}]}}\n";
 }
@@ -52,7 +53,8 @@ TEST(Deployments, DefaultToOneReplicaAndMayHaveNone) {
 }
 
 TEST(StatefulSets, StartAtTheirFirstOrdinal) {
-  EXPECT_THAT(names(expand(controller("StatefulSet", "  replicas: 2\n  ordinals: {start: 5}\n"))), ElementsAre("web-5", "web-6"));
+  EXPECT_THAT(names(expand(controller("StatefulSet", "  replicas: 2\n  ordinals: {start: 5}\n"))),
+              ElementsAre("web-5", "web-6"));
 }
 
 TEST(DaemonSets, RunWhereTaintsAndSelectorsAllow) {
@@ -89,16 +91,21 @@ INSTANTIATE_TEST_SUITE_P(Table, JobActive,
                                            JobCase{8, 2, 0, 0, 2}, JobCase{3, 2, 0, 9, 0}));
 
 TEST(Jobs, MakeTheirFirstPodsAndIndexThem) {
-  const auto pods = expand("apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec: {parallelism: 2, completions: 4, completionMode: Indexed, "
-                           "template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}\n");
+  const auto pods = expand(
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec: {parallelism: 2, completions: 4, "
+      "completionMode: Indexed, "
+      "template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}\n");
   EXPECT_THAT(names(pods), ElementsAre("train-0", "train-1"));
   EXPECT_EQ(*pods[1].metadata.annotation("batch.kubernetes.io/job-completion-index"), "1");
   EXPECT_EQ(*pods[1].metadata.labels.find("batch.kubernetes.io/job-name"), "train");
 }
 
 TEST(Jobs, SuspendedOnesMakeNone) {
-  EXPECT_TRUE(expand("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: train-}\nspec: {suspend: true, template: {spec: "
-                     "{restartPolicy: Never, containers: [{name: c}]}}}\n").empty());
+  EXPECT_TRUE(
+      expand(
+          "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: train-}\nspec: {suspend: true, template: {spec: "
+          "{restartPolicy: Never, containers: [{name: c}]}}}\n")
+          .empty());
 }
 
 TEST(Kinds, AreSortedAndFound) {
