@@ -13,7 +13,8 @@ namespace berth {
 // Aborts with `what` and the place of the call unless `condition` holds.
 inline void check(bool condition, std::string_view what,
                   const std::source_location& where = std::source_location::current()) {
-  if (!condition) [[unlikely]] check_failed(what, where);
+  if (!condition) [[unlikely]]
+    check_failed(what, where);
 }
 
 }  // namespace berth

@@ -56,7 +56,7 @@ std::string printable(std::string_view text, size_t bytes_max) {
   while (!text.empty()) {
     const Rune rune = decode_rune(text);
     const size_t bytes = rune.bytes == 0 ? 1 : rune.bytes;
-    const std::string piece = rune.bytes == 0 ? fmt::format("\\x{:02x}", static_cast<uint8_t>(text[0]))
+    const std::string piece = rune.bytes == 0         ? fmt::format("\\x{:02x}", static_cast<uint8_t>(text[0]))
                               : is_hidden(rune.value) ? escape(rune.value)
                                                       : std::string(text.substr(0, bytes));
     if (out.size() + piece.size() > bytes_max) return out + "...";

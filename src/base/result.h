@@ -18,16 +18,16 @@
 namespace berth {
 
 enum class ErrorCode {
-  kInvalidInput,    // malformed or contradictory input; fix the input
-  kNotFound,        // a file, object or endpoint that does not exist
-  kConflict,        // 409: the object is not what the caller thought; ask before trying again
-  kGone,            // 410: a resourceVersion that the server no longer has; list again
-  kUnauthorized,    // 401 or 403
-  kThrottled,       // 429, or a server that asks to slow down
-  kUnavailable,     // connection refused or lost, 5xx; may work later
-  kTimeout,         // no answer in time: the outcome is unknown
-  kUnsupported,     // understood, but not something that Berth does
-  kInternal,        // our own fault
+  kInvalidInput,  // malformed or contradictory input; fix the input
+  kNotFound,      // a file, object or endpoint that does not exist
+  kConflict,      // 409: the object is not what the caller thought; ask before trying again
+  kGone,          // 410: a resourceVersion that the server no longer has; list again
+  kUnauthorized,  // 401 or 403
+  kThrottled,     // 429, or a server that asks to slow down
+  kUnavailable,   // connection refused or lost, 5xx; may work later
+  kTimeout,       // no answer in time: the outcome is unknown
+  kUnsupported,   // understood, but not something that Berth does
+  kInternal,      // our own fault
 };
 
 // Name of a code as it stands in logs, for example "InvalidInput".
@@ -61,8 +61,8 @@ inline auto with_context(std::string context) {
 
 // BERTH_TRY(name, expression): declares `name` as the value of a Result, or returns its Error.
 // BERTH_TRY_VOID(expression): the same for a Status.
-#define BERTH_TRY(name, ...)                                           \
-  auto name##_or_error_ = (__VA_ARGS__);                               \
+#define BERTH_TRY(name, ...)                                             \
+  auto name##_or_error_ = (__VA_ARGS__);                                 \
   if (!name##_or_error_) return ::berth::fail(name##_or_error_.error()); \
   auto& name = *name##_or_error_
 #define BERTH_TRY_VOID(...) \

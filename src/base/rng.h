@@ -22,7 +22,9 @@ class Rng {
   // Uniform in [0, bound); bound > 0.
   uint64_t below(uint64_t bound) { return static_cast<uint64_t>((static_cast<Uint128>(next()) * bound) >> 64); }
   // Uniform in [low, high].
-  int64_t between(int64_t low, int64_t high) { return low + static_cast<int64_t>(below(static_cast<uint64_t>(high - low) + 1)); }
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(below(static_cast<uint64_t>(high - low) + 1));
+  }
   bool chance(uint64_t percent) { return below(100) < percent; }
 
  private:

@@ -70,24 +70,29 @@ std::string format_rfc3339_micro(Time wall) {
 
 Result<Time> parse_rfc3339(std::string_view text) {
   const auto bad = [&] {
-    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is not an RFC 3339 time such as 2026-01-02T03:04:05Z", text));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("'{}' is not an RFC 3339 time such as 2026-01-02T03:04:05Z", text));
   };
   int64_t year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
   if (!(read_digits(text, 0, 4, year) && read_digits(text, 5, 2, month) && read_digits(text, 8, 2, day) &&
         read_digits(text, 11, 2, hour) && read_digits(text, 14, 2, minute) && read_digits(text, 17, 2, second)))
     return bad();
-  const bool separators = text[4] == '-' && text[7] == '-' && (text[10] == 'T' || text[10] == 't') && text[13] == ':' && text[16] == ':';
-  if (!separators || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) return bad();
+  const bool separators =
+      text[4] == '-' && text[7] == '-' && (text[10] == 'T' || text[10] == 't') && text[13] == ':' && text[16] == ':';
+  if (!separators || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60)
+    return bad();
   size_t at = 19;
   int64_t nanos = 0;
   if (at < text.size() && text[at] == '.') {
     int64_t scale = kNanosPerSecond / 10;
-    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) nanos += (text[at] - '0') * scale;
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10)
+      nanos += (text[at] - '0') * scale;
   }
   int64_t offset_s = 0;
   if (at < text.size() && (text[at] == '+' || text[at] == '-')) {
     int64_t offset_h = 0, offset_m = 0;
-    if (!read_digits(text, at + 1, 2, offset_h) || !read_digits(text, at + 4, 2, offset_m) || text.size() != at + 6) return bad();
+    if (!read_digits(text, at + 1, 2, offset_h) || !read_digits(text, at + 4, 2, offset_m) || text.size() != at + 6)
+      return bad();
     offset_s = (offset_h * 3600 + offset_m * 60) * (text[at] == '+' ? 1 : -1);
   } else if (at + 1 != text.size() || (text[at] != 'Z' && text[at] != 'z')) {
     return bad();
@@ -106,8 +111,10 @@ Result<Duration> parse_duration(std::string_view text) {
     std::string_view name;
     int64_t nanos;
   };
+  // clang-format off
   static constexpr std::array<Unit, 6> kUnits{{{"ns", 1}, {"us", 1000}, {"ms", 1'000'000}, {"s", kNanosPerSecond},
                                                {"m", 60 * kNanosPerSecond}, {"h", 3600 * kNanosPerSecond}}};
+  // clang-format on
   Int128 total = 0;
   size_t at = 0;
   if (text.empty()) return bad();

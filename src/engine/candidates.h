@@ -51,15 +51,15 @@ class Candidates {
   void update_winners(uint32_t leaf, const State& state);
   uint32_t better(uint32_t a, uint32_t b, const State& state) const;
 
-  std::vector<Leaf> leaves_;        // by node slot; size is a power of two
-  std::vector<uint32_t> winners_;   // winners_[i]: winning leaf below inner node i; the root is 1
+  std::vector<Leaf> leaves_;       // by node slot; size is a power of two
+  std::vector<uint32_t> winners_;  // winners_[i]: winning leaf below inner node i; the root is 1
   FailureCounts counts_;
   Reasons scratch_;
   uint64_t version_ = 0;
-  uint64_t cursor_ = 0;             // first unread entry of the change log
-  uint32_t scan_ = 0;               // next slot of a full scan
-  bool scanning_ = true;            // a full scan is under way: the log was too short to go by
-  bool batch_ = false;              // winners are stale until rebuild()
+  uint64_t cursor_ = 0;   // first unread entry of the change log
+  uint32_t scan_ = 0;     // next slot of a full scan
+  bool scanning_ = true;  // a full scan is under way: the log was too short to go by
+  bool batch_ = false;    // winners are stale until rebuild()
 };
 
 }  // namespace berth::engine

@@ -20,8 +20,9 @@ struct Decision {
   std::string pod_uid;
   std::string namespace_name;
   std::string pod_name;
-  std::string node_name;                       // kBind
-  std::shared_ptr<const std::string> message;  // kUnschedulable: kube-scheduler's FailedScheduling text, shared by equal pods
+  std::string node_name;  // kBind
+  // kUnschedulable: kube-scheduler's FailedScheduling text, shared by equal pods.
+  std::shared_ptr<const std::string> message;
   friend bool operator==(const Decision& a, const Decision& b) {
     return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name &&
            (a.message == b.message || (a.message && b.message && *a.message == *b.message));
@@ -30,7 +31,7 @@ struct Decision {
 
 struct CycleResult {
   std::vector<Decision> decisions;
-  int64_t work_used = 0;  // candidates examined
+  int64_t work_used = 0;    // candidates examined
   bool unfinished = false;  // stopped at its bound; call again
   // When time alone could change something (a back-off ends, a verdict may be told again); none: only an event can.
   bool has_wakeup = false;

@@ -275,8 +275,8 @@ bool Engine::report(int64_t limit, CycleResult& result) {
         return false;
       }
       state.reported_version = cls.verdict_version;
-      result.decisions.push_back({DecisionKind::kUnschedulable, state.pod.uid, state.pod.namespace_name, state.pod.name,
-                                  {}, cls.message});
+      result.decisions.push_back(
+          {DecisionKind::kUnschedulable, state.pod.uid, state.pod.namespace_name, state.pod.name, {}, cls.message});
     }
   }
   return true;

@@ -8,8 +8,8 @@
 // Owner thread only. The same calls in the same order give the same results, byte for byte.
 //
 // Invariants (design I1, I4, I5): no decision puts a node above its allocatable in any resource (over-use from outside
-// is state, never a reason to stop); every pod of ours that waits is queued, backs off or is explained; a pod UID has at
-// most one outstanding Bind.
+// is state, never a reason to stop); every pod of ours that waits is queued, backs off or is explained; a pod UID has
+// at most one outstanding Bind.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -34,12 +34,12 @@ struct EngineOptions {
   Duration backoff_max = Duration::seconds(10);
   Duration rejection_backoff_max = Duration::seconds(300);  // after the kubelet refused pods of the same owner
   Duration report_interval = Duration::seconds(30);  // a waiting pod hears of a changed verdict at most this often
-  size_t idle_classes = 256;  // classes without waiting pods whose ranking is kept
+  size_t idle_classes = 256;                         // classes without waiting pods whose ranking is kept
 };
 
 struct CycleLimits {
-  int64_t work = INT64_MAX;      // candidates examined
-  int64_t max_binds = INT64_MAX;  // Bind decisions
+  int64_t work = INT64_MAX;         // candidates examined
+  int64_t max_binds = INT64_MAX;    // Bind decisions
   int64_t max_reports = INT64_MAX;  // Unschedulable decisions
 };
 

@@ -34,7 +34,8 @@ Explanation Engine::explain(const std::string& uid) const {
   if (pod.pod.terminating) return out.reason = "Terminating", out.message = "the pod is being deleted", out;
   if (pod.pod.gated)
     return out.reason = "SchedulingGated", out.message = "Scheduling is blocked due to non-empty scheduling gates", out;
-  if (!pod.pod.ours) return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
+  if (!pod.pod.ours)
+    return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
   Reasons reasons;
   FailureSets sets;
   FailureCounts counts;

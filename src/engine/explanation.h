@@ -24,9 +24,9 @@ struct NodeExplanation {
 struct Explanation {
   bool known = false;  // the engine has such a pod
   PodPhase phase = PodPhase::kNotQueued;
-  std::string reason;   // "Bound", "Unschedulable", "SchedulingGated", "Backoff", "Pending", …
+  std::string reason;  // "Bound", "Unschedulable", "SchedulingGated", "Backoff", "Pending", …
   std::string message;
-  std::string node;     // where it is placed
+  std::string node;                    // where it is placed
   std::vector<NodeExplanation> nodes;  // by node name; only for pods that wait
 };
 

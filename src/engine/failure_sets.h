@@ -1,7 +1,7 @@
 // FailureSets: each distinct combination of reasons, stored once, so that "why this node does not fit" is one integer.
 //
-// A fleet of ten thousand nodes gives a pod class a handful of distinct combinations; a class keeps one FailureSetId per
-// node and a count per set, and a message is made from the counts alone, whatever the number of nodes.
+// A fleet of ten thousand nodes gives a pod class a handful of distinct combinations; a class keeps one FailureSetId
+// per node and a count per set, and a message is made from the counts alone, whatever the number of nodes.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

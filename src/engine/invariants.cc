@@ -57,8 +57,10 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
     if (waits && pod.phase == PodPhase::kNotQueued)  // I4
       broken.push_back(fmt::format("pod {} waits but is neither queued nor backing off", pod.pod.full_name()));
     if (listed != (pod.phase == PodPhase::kPending))
-      broken.push_back(fmt::format("pod {} is {} but {}", pod.pod.full_name(), to_string(pod.phase), listed ? "queued" : "not queued"));
-    if ((pod.phase == PodPhase::kBackoff) != engine.backoff_.contains({pod.backoff_until, uid}) && pod.phase == PodPhase::kBackoff)
+      broken.push_back(fmt::format("pod {} is {} but {}", pod.pod.full_name(), to_string(pod.phase),
+                                   listed ? "queued" : "not queued"));
+    if ((pod.phase == PodPhase::kBackoff) != engine.backoff_.contains({pod.backoff_until, uid}) &&
+        pod.phase == PodPhase::kBackoff)
       broken.push_back(fmt::format("pod {} backs off without an end", pod.pod.full_name()));
   }
   if (queued != engine.queue_.size()) broken.push_back("the queue holds pods that do not exist");

@@ -1,5 +1,5 @@
-// What must hold after every step, checked from scratch: used by every test, and cheaply enough (O(pods + nodes)) by the
-// daemon now and then.
+// What must hold after every step, checked from scratch: used by every test, and cheaply enough (O(pods + nodes)) by
+// the daemon now and then.
 #pragma once
 
 #include <string>

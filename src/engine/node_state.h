@@ -17,16 +17,16 @@ namespace berth::engine {
 struct NodeState {
   model::Node node;
   bool present = false;
-  bool in_use = false;      // the slot is taken
-  bool has_gpus = false;    // allocatable holds some GPU resource
-  uint32_t generation = 0;  // never goes back, not even when the slot is reused
-  uint64_t order = 0;       // sorts like the name among all nodes
+  bool in_use = false;               // the slot is taken
+  bool has_gpus = false;             // allocatable holds some GPU resource
+  uint32_t generation = 0;           // never goes back, not even when the slot is reused
+  uint64_t order = 0;                // sorts like the name among all nodes
   std::vector<int64_t> allocatable;  // by ResourceId; shorter than the table when the node lacks the later ones
   std::vector<int64_t> used;
-  int64_t scored_cpu_millis = 0;     // sums of PodClass::scored_*
+  int64_t scored_cpu_millis = 0;  // sums of PodClass::scored_*
   int64_t scored_memory_bytes = 0;
   std::vector<model::HostPort> host_ports;
-  std::vector<PodSlot> pods;         // unordered
+  std::vector<PodSlot> pods;  // unordered
 };
 
 // Read access to a node for policies. Cheap to copy; valid until the engine's state changes.

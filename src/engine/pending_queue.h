@@ -30,15 +30,15 @@ struct ClassQueue {
 
   absl::btree_set<PodSlot, QueueOrder> pods;
   Candidates candidates;
-  bool blocked = false;              // fits nowhere as of the last look
-  uint64_t serial = 0;               // of the class that this record is about
-  uint64_t last_used = 0;            // cycle number, for dropping the candidates of idle classes
+  bool blocked = false;    // fits nowhere as of the last look
+  uint64_t serial = 0;     // of the class that this record is about
+  uint64_t last_used = 0;  // cycle number, for dropping the candidates of idle classes
   // The verdict that its waiting pods share while it is blocked.
   std::shared_ptr<const std::string> message;
-  uint32_t verdict_version = 0;      // counts the texts that `message` has had; 0: none yet
-  uint64_t message_of_view = 0;      // Candidates::version() that `message` was made from
-  Time told_all_at{INT64_MIN / 2};   // when all waiting pods were last told a new text
-  std::deque<PodSlot> reports;       // pods still to be told; entries of pods that left are skipped
+  uint32_t verdict_version = 0;     // counts the texts that `message` has had; 0: none yet
+  uint64_t message_of_view = 0;     // Candidates::version() that `message` was made from
+  Time told_all_at{INT64_MIN / 2};  // when all waiting pods were last told a new text
+  std::deque<PodSlot> reports;      // pods still to be told; entries of pods that left are skipped
 };
 
 class PendingQueue {

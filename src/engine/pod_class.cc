@@ -42,8 +42,8 @@ PodClass compile_class(std::shared_ptr<const model::SchedulingSpec> spec, Resour
     out.requests_gpu |= resources.is_gpu(id);
   }
   std::sort(out.requests.begin(), out.requests.end(), [](auto& a, auto& b) { return a.id < b.id; });
-  out.packs = spec->placement == model::Placement::kPack ||
-              (spec->placement == model::Placement::kDefault && out.requests_gpu);
+  out.packs =
+      spec->placement == model::Placement::kPack || (spec->placement == model::Placement::kDefault && out.requests_gpu);
   const int64_t cpu = out.request(kCpu), memory = out.request(kMemory);
   out.scored_cpu_millis = cpu > 0 ? cpu : kDefaultCpuMillis;
   out.scored_memory_bytes = memory > 0 ? memory : kDefaultMemoryBytes;

@@ -22,7 +22,8 @@ struct PodClass {
   // DefaultMilliCPURequest and DefaultMemoryRequest).
   int64_t scored_cpu_millis = 0;
   int64_t scored_memory_bytes = 0;
-  std::vector<std::string> required_node_names;  // nodes that matchFields allow; empty: any (see policy/node_affinity.cc)
+  // Nodes that matchFields allow; empty: any (see policy/node_affinity.cc).
+  std::vector<std::string> required_node_names;
   bool restricts_node_names = false;
   int64_t preferred_weight_sum = 0;
 

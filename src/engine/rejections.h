@@ -1,8 +1,8 @@
 // Rejections: pods that the kubelet refused (OutOfcpu, OutOfnvidia.com/gpu, UnexpectedAdmissionError), by owner.
 //
 // A refused pod is dead; its controller makes another at once, which would be bound and refused again, in a hot loop.
-// The replacements of one owner therefore wait 1, 2, 4 … seconds after each refusal, until one of them stays bound for a
-// while. Pods without a controller are not replaced and leave no trace here.
+// The replacements of one owner therefore wait 1, 2, 4 … seconds after each refusal, until one of them stays bound for
+// a while. Pods without a controller are not replaced and leave no trace here.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

@@ -47,9 +47,9 @@ struct PodState {
   model::Pod pod;
   ClassId cls;
   PodPhase phase = PodPhase::kNotQueued;
-  NodeSlot node;                // valid when holds_room(phase)
-  uint32_t index_on_node = 0;   // in NodeState::pods
-  uint32_t attempts = 0;        // failed binds in a row; sets the back-off
+  NodeSlot node;               // valid when holds_room(phase)
+  uint32_t index_on_node = 0;  // in NodeState::pods
+  uint32_t attempts = 0;       // failed binds in a row; sets the back-off
   Time backoff_until;
   uint32_t reported_version = 0;  // of the class's verdict that was last told; 0: none
   bool awaits_report = false;     // listed in its class's reports
@@ -68,8 +68,8 @@ class State {
   NodeSlot find_node(const std::string& name) const;
   const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
   NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_); }
-  size_t node_slots() const { return nodes_.size(); }    // slots ever used; some may be free
-  size_t node_count() const { return present_nodes_; }   // nodes that exist
+  size_t node_slots() const { return nodes_.size(); }   // slots ever used; some may be free
+  size_t node_count() const { return present_nodes_; }  // nodes that exist
   const absl::btree_map<std::string, NodeSlot>& nodes_by_name() const { return nodes_by_name_; }
 
   // Pods. add_pod() creates the record in phase kNotQueued.

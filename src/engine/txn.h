@@ -1,7 +1,7 @@
 // Txn: try placements and evictions on the live state, look at the result, keep it or undo it.
 //
-// Between "a workload is chosen" and "its decisions are emitted", everything happens inside one Txn. Undo costs what the
-// transaction touched, never the size of the cluster. Owner thread only; at most one Txn is open at a time.
+// Between "a workload is chosen" and "its decisions are emitted", everything happens inside one Txn. Undo costs what
+// the transaction touched, never the size of the cluster. Owner thread only; at most one Txn is open at a time.
 //
 // Invariants: 1. after rollback() State::hash() equals that before the Txn was opened; 2. commit() reports the changes
 // in the order in which they were tried; 3. a Txn that is destroyed without commit() has rolled back.

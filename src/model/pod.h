@@ -26,7 +26,8 @@ struct HostPort {
   int32_t port = 0;
 
   bool clashes_with(const HostPort& other) const {
-    return port == other.port && protocol == other.protocol && (ip == other.ip || ip == "0.0.0.0" || other.ip == "0.0.0.0");
+    return port == other.port && protocol == other.protocol &&
+           (ip == other.ip || ip == "0.0.0.0" || other.ip == "0.0.0.0");
   }
   friend bool operator==(const HostPort&, const HostPort&) = default;
   template <typename H>
@@ -49,7 +50,8 @@ struct SchedulingSpec {
   friend bool operator==(const SchedulingSpec&, const SchedulingSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const SchedulingSpec& s) {
-    return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports, s.placement);
+    return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports,
+                      s.placement);
   }
 };
 
@@ -60,14 +62,14 @@ struct Pod {
   int32_t priority = 0;
   Time created;
   std::shared_ptr<const SchedulingSpec> spec;  // never null
-  Placement placement = Placement::kDefault;  // its own annotation
-  std::string node_name;    // where it is bound; empty while pending
-  bool ours = true;         // its schedulerName is one that we serve; others only take up room
-  bool gated = false;       // spec.schedulingGates is not empty
-  bool terminating = false; // metadata.deletionTimestamp is set: not scheduled; if bound it holds its room until terminal
-  bool terminal = false;    // phase Succeeded or Failed: holds nothing
+  Placement placement = Placement::kDefault;   // its own annotation
+  std::string node_name;                       // where it is bound; empty while pending
+  bool ours = true;                            // its schedulerName is one that we serve; others only take up room
+  bool gated = false;                          // spec.schedulingGates is not empty
+  bool terminating = false;  // has a deletionTimestamp: not scheduled; if bound it holds its room until terminal
+  bool terminal = false;     // phase Succeeded or Failed: holds nothing
   bool rejected_by_kubelet = false;  // terminal because the kubelet refused it (OutOf…, UnexpectedAdmissionError)
-  std::string owner_uid;    // controller's UID; empty for a bare pod
+  std::string owner_uid;             // controller's UID; empty for a bare pod
 
   // "namespace/name".
   std::string full_name() const { return namespace_name + "/" + name; }

@@ -15,12 +15,14 @@ struct Suffix {
   int exponent;
 };
 
+// clang-format off
 constexpr std::array<Suffix, 15> kSuffixes{{{"n", 10, -9}, {"u", 10, -6}, {"m", 10, -3}, {"", 10, 0}, {"k", 10, 3},
                                             {"M", 10, 6}, {"G", 10, 9}, {"T", 10, 12}, {"P", 10, 15}, {"E", 10, 18},
                                             {"Ki", 2, 10}, {"Mi", 2, 20}, {"Gi", 2, 30}, {"Ti", 2, 40}, {"Pi", 2, 50}}};
+// clang-format on
 constexpr Suffix kExbi{"Ei", 2, 60};
 
-// Decimal exponent "e3"/"E-2" as a Suffix, or nothing. Exponents beyond any int64 are clamped; the value then overflows.
+// Decimal exponent "e3"/"E-2" as a Suffix, or nothing. Exponents beyond any int64 are clamped and overflow later.
 bool read_exponent(std::string_view text, Suffix& out) {
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E')) return false;
   size_t at = 1;
@@ -97,8 +99,10 @@ Result<int64_t> parse_quantity(std::string_view text, int scale) {
   Number number;
   Suffix suffix{};
   if (!read_number(text, number) || !find_suffix(number.suffix, suffix))
-    return fail(ErrorCode::kInvalidInput,
-                fmt::format("'{}' is not a quantity; write a number with an optional suffix, such as 500m, 2, 64Gi or 1e3", text));
+    return fail(
+        ErrorCode::kInvalidInput,
+        fmt::format("'{}' is not a quantity; write a number with an optional suffix, such as 500m, 2, 64Gi or 1e3",
+                    text));
   int power = scale - number.decimals + (suffix.base == 10 ? suffix.exponent : 0);
   Uint128 value = number.digits;
   bool overflow = false;
@@ -110,13 +114,15 @@ Result<int64_t> parse_quantity(std::string_view text, int scale) {
   }
   int64_t result = 0;
   if (overflow || !scale_decimal(value, power, result))
-    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is larger than any machine has (the limit is 2^63-1)", text));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("'{}' is larger than any machine has (the limit is 2^63-1)", text));
   return number.negative ? -result : result;
 }
 
 Result<int64_t> parse_resource(std::string_view name, std::string_view text) {
   BERTH_TRY(value, parse_quantity(text, name == "cpu" ? 3 : 0));
-  if (value < 0) return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is negative; a resource must be 0 or more", text));
+  if (value < 0)
+    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is negative; a resource must be 0 or more", text));
   return value;
 }
 

@@ -2,9 +2,8 @@
 //
 // Canonical units: milli-cores for cpu, bytes for memory and ephemeral-storage, a plain count for everything else.
 // Fractions of the unit round up, as Kubernetes's Value() and MilliValue() do. What overflows int64, is malformed
-// ("1e400", "100E", "1GiB") or negative where that makes no sense is an error, never a wrong number: the real server has
-// been seen to read "100E" as 0 (kubernetes/kubernetes#141166).
-// Source: k8s.io/apimachinery/pkg/api/resource.
+// ("1e400", "100E", "1GiB") or negative where that makes no sense is an error, never a wrong number: the real server
+// has been seen to read "100E" as 0 (kubernetes/kubernetes#141166). Source: k8s.io/apimachinery/pkg/api/resource.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,8 @@ using namespace berth::engine;
 constexpr ReasonInfo kPortTaken{.text = "node(s) didn't have free ports for the requested pod ports",
                                 .preemption_helps = true,
                                 .detail = [](const PodClass& pod, const NodeView&, const Reason& reason) {
-                                  return fmt::format("host port {} is taken", pod.spec->host_ports.at(reason.index).port);
+                                  return fmt::format("host port {} is taken",
+                                                     pod.spec->host_ports.at(reason.index).port);
                                 }};
 
 void node_ports(const PodClass& pod, const NodeView& node, Reasons& reasons) {

@@ -19,7 +19,8 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
                      amount(node.allocatable(reason.resource)), amount(asked - free));
 }
 
-constexpr ReasonInfo kInsufficient{.text = "Insufficient", .names_resource = true, .preemption_helps = true, .detail = &detail};
+constexpr ReasonInfo kInsufficient{
+    .text = "Insufficient", .names_resource = true, .preemption_helps = true, .detail = &detail};
 constexpr ReasonInfo kTooManyPods{.text = "Too many pods", .preemption_helps = true, .detail = &detail};
 
 void node_resources(const PodClass& pod, const NodeView& node, Reasons& reasons) {

@@ -1,7 +1,7 @@
 // Fills GPU nodes that are in use before it breaks into an empty one, and prefers the tightest fit.
 //
-// Whole free nodes are what gangs and 8-GPU pods need, so a partly used node always beats an untouched one; among equals
-// the one that is left with the fewest free GPUs wins. Pods without GPUs that ask to pack fill cpu and memory.
+// Whole free nodes are what gangs and 8-GPU pods need, so a partly used node always beats an untouched one; among
+// equals the one that is left with the fewest free GPUs wins. Pods without GPUs that ask to pack fill cpu and memory.
 #include "engine/policy.h"
 
 namespace berth::policy {
@@ -32,12 +32,13 @@ int32_t pack_gpus(const PodClass& pod, const NodeView& node) {
 int32_t pack(const PodClass& pod, const NodeView& node) {
   if (!pod.packs) return 0;
   if (pod.requests_gpu) return pack_gpus(pod, node);
-  return static_cast<int32_t>((used_permille(node, kCpu, pod.request(kCpu)) +
-                               used_permille(node, kMemory, pod.request(kMemory))) / 2);
+  return static_cast<int32_t>(
+      (used_permille(node, kCpu, pod.request(kCpu)) + used_permille(node, kMemory, pod.request(kMemory))) / 2);
 }
 
 }  // namespace
 
-extern const PolicyInfo kPack = score_policy("pack", "fills nodes that are in use, GPUs first, to keep whole nodes free", 1, &pack);
+extern const PolicyInfo kPack =
+    score_policy("pack", "fills nodes that are in use, GPUs first, to keep whole nodes free", 1, &pack);
 
 }  // namespace berth::policy

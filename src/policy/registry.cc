@@ -15,9 +15,11 @@ Status check_weight(const std::string& name, int64_t weight) {
   if (at == all.end())
     return fail(ErrorCode::kInvalidInput, fmt::format("no policy is called '{}'; `berth policies` lists them", name));
   if ((*at)->score == nullptr)
-    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is a filter, which has no weight and cannot be turned off", name));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("'{}' is a filter, which has no weight and cannot be turned off", name));
   if (weight < 0 || weight > kMaxWeight)
-    return fail(ErrorCode::kInvalidInput, fmt::format("weight {} of '{}' is outside 0 to {}", weight, name, kMaxWeight));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("weight {} of '{}' is outside 0 to {}", weight, name, kMaxWeight));
   return {};
 }
 
