@@ -1,7 +1,7 @@
 // engine_bench: the engine alone, no I/O: placements per second, cost against cluster size, cold start.
 //
-// Prints one JSON object. Beside the absolute figures stands a fixed calibration kernel (random reads of 64 MiB), timed in
-// the same run, so that runs on different machines can be compared.
+// Prints one JSON object. Beside the absolute figures stands a fixed calibration kernel (random reads of 64 MiB), timed
+// in the same run, so that runs on different machines can be compared.
 //
 //   build/release/bin/engine_bench [nodes] [pods]
 #include <sys/resource.h>
@@ -20,9 +20,7 @@
 namespace berth {
 namespace {
 
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Dependent random reads over 64 MiB, in millions per second.
 double calibrate() {
@@ -42,9 +40,13 @@ model::Node make_node(int i) {
   char name[32];
   std::snprintf(name, sizeof name, "node-%05d", i);
   node.name = name;
-  node.labels = {{"kubernetes.io/hostname", name}, {"nvidia.com/gpu.product", i % 4 == 0 ? "H100" : "A100"},
+  node.labels = {{"kubernetes.io/hostname", name},
+                 {"nvidia.com/gpu.product", i % 4 == 0 ? "H100" : "A100"},
                  {"topology.kubernetes.io/zone", "zone-" + std::to_string(i % 3)}};
-  node.allocatable = {{"cpu", 128'000}, {"memory", int64_t{1} << 40}, {"pods", 110}, {"ephemeral-storage", int64_t{1} << 40},
+  node.allocatable = {{"cpu", 128'000},
+                      {"memory", int64_t{1} << 40},
+                      {"pods", 110},
+                      {"ephemeral-storage", int64_t{1} << 40},
                       {"nvidia.com/gpu", 8}};
   node.capacity = node.allocatable;
   return node;
@@ -96,8 +98,14 @@ Run run(int nodes, int pods, int classes, int bound = 0) {
 }
 
 nlohmann::json to_json(const char* name, int nodes, int pods, int classes, const Run& run) {
-  return {{"name", name}, {"nodes", nodes}, {"pods", pods}, {"classes", classes}, {"decisions", run.placed},
-          {"apply_nodes_s", run.apply_nodes_s}, {"apply_pods_s", run.apply_pods_s}, {"cycle_s", run.cycle_s},
+  return {{"name", name},
+          {"nodes", nodes},
+          {"pods", pods},
+          {"classes", classes},
+          {"decisions", run.placed},
+          {"apply_nodes_s", run.apply_nodes_s},
+          {"apply_pods_s", run.apply_pods_s},
+          {"cycle_s", run.cycle_s},
           {"placements_per_s", static_cast<double>(run.placed) / run.cycle_s}};
 }
 
@@ -105,8 +113,10 @@ int main_with(int nodes, int pods) {
   nlohmann::json out;
   out["calibration_million_reads_per_s"] = calibrate();
   auto& runs = out["runs"] = nlohmann::json::array();
-  for (const int size : {nodes / 10, nodes, nodes * 4}) runs.push_back(to_json("placements", size, pods, 1, run(size, std::min(pods, size * 8), 1)));
-  for (const int classes : {10, 100, 1000}) runs.push_back(to_json("classes", nodes, pods, classes, run(nodes, pods, classes)));
+  for (const int size : {nodes / 10, nodes, nodes * 4})
+    runs.push_back(to_json("placements", size, pods, 1, run(size, std::min(pods, size * 8), 1)));
+  for (const int classes : {10, 100, 1000})
+    runs.push_back(to_json("classes", nodes, pods, classes, run(nodes, pods, classes)));
   runs.push_back(to_json("cold-start", nodes, 140'000, 20, run(nodes, 70'000, 20, 70'000)));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -22,6 +22,6 @@ function(berth_layer_tests name)
   endif()
   add_executable(${name}_test ${sources})
   target_link_libraries(${name}_test PRIVATE berth_${name} ${ARGN} GTest::gtest_main GTest::gmock rapidcheck)
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 300)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${BERTH_TEST_PREFIX}${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                       DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

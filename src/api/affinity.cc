@@ -66,7 +66,8 @@ void check_values(const Reader& reader, const NodeSelectorRequirement& requireme
       if (requirement.values.size() != 1)
         reader.problem_at("values", required_value("must be specified single value when `operator` is 'Lt' or 'Gt'"));
       else if (!is_int64(requirement.values[0]))
-        reader.problem_at("values", 0, invalid_value(requirement.values[0], "must be an integer when `operator` is 'Lt' or 'Gt'"));
+        reader.problem_at("values", 0,
+                          invalid_value(requirement.values[0], "must be an integer when `operator` is 'Lt' or 'Gt'"));
       return;
   }
 }
@@ -83,7 +84,8 @@ void read_expression(const Reader& reader, NodeSelectorRequirement& out) {
   read_object(reader, kRequirement, out);
   if (!reader.strict() || reader.problem_count() != before) return;
   if (!has_member(reader, "operator"))
-    return reader.problem_at("operator", invalid_value("", "not a valid selector operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt"));
+    return reader.problem_at(
+        "operator", invalid_value("", "not a valid selector operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt"));
   check_values(reader, out);
   const std::string why = check_qualified_name(out.key);
   if (!why.empty()) reader.problem_at("key", invalid_value(out.key, why));
@@ -99,28 +101,35 @@ void read_field_requirement(const Reader& reader, NodeSelectorRequirement& out) 
   read_object(reader, kRequirement, out);
   if (!reader.strict() || reader.problem_count() != before) return;
   if (out.op != NodeSelectorOperator::kIn && out.op != NodeSelectorOperator::kNotIn)
-    reader.problem_at("operator", invalid_value(to_string(out.op), "not a valid selector operator; matchFields takes In or NotIn"));
+    reader.problem_at("operator",
+                      invalid_value(to_string(out.op), "not a valid selector operator; matchFields takes In or NotIn"));
   else if (!has_member(reader, "operator"))
     reader.problem_at("operator", invalid_value("", "not a valid selector operator; matchFields takes In or NotIn"));
   else if (out.values.size() != 1)
-    reader.problem_at("values", required_value("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
+    reader.problem_at(
+        "values", required_value("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
   if (out.key != "metadata.name")
     reader.problem_at("key", invalid_value(out.key, "not a valid field selector key; the only one is metadata.name"));
 }
 
 constexpr Field<NodeSelectorTerm> kRequiredTerm[] = {
-    {"matchExpressions", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_required_expression); }},
-    {"matchFields", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_fields, &read_field_requirement); }},
+    {"matchExpressions",
+     [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_required_expression); }},
+    {"matchFields",
+     [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_fields, &read_field_requirement); }},
 };
 constexpr Field<NodeSelectorTerm> kPreferredTerm[] = {
-    {"matchExpressions", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_expression); }},
-    {"matchFields", [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_fields, &read_field_requirement); }},
+    {"matchExpressions",
+     [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_expression); }},
+    {"matchFields",
+     [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_fields, &read_field_requirement); }},
 };
 
 void read_required_term(const Reader& reader, NodeSelectorTerm& out) { read_object(reader, kRequiredTerm, out); }
 
 constexpr Field<std::vector<NodeSelectorTerm>> kNodeSelector[] = {
-    {"nodeSelectorTerms", [](const Reader& r, std::vector<NodeSelectorTerm>& t) { read_list(r, t, &read_required_term); }},
+    {"nodeSelectorTerms",
+     [](const Reader& r, std::vector<NodeSelectorTerm>& t) { read_list(r, t, &read_required_term); }},
 };
 
 void read_required(const Reader& reader, NodeAffinity& out) {
@@ -172,11 +181,16 @@ void read_toleration_effect(const Reader& reader, Toleration& out) {
 void read_toleration_operator(const Reader& reader, Toleration& out) {
   std::string_view text;
   if (!reader.read(text)) return;
-  if (text.empty() || text == "Equal") out.op = TolerationOperator::kEqual;
-  else if (text == "Exists") out.op = TolerationOperator::kExists;
-  else if (text == "Lt") out.op = TolerationOperator::kLt;
-  else if (text == "Gt") out.op = TolerationOperator::kGt;
-  else reader.problem(unsupported_value(text, {"Equal", "Exists", "Lt", "Gt"}));
+  if (text.empty() || text == "Equal")
+    out.op = TolerationOperator::kEqual;
+  else if (text == "Exists")
+    out.op = TolerationOperator::kExists;
+  else if (text == "Lt")
+    out.op = TolerationOperator::kLt;
+  else if (text == "Gt")
+    out.op = TolerationOperator::kGt;
+  else
+    reader.problem(unsupported_value(text, {"Equal", "Exists", "Lt", "Gt"}));
 }
 
 constexpr Field<Toleration> kToleration[] = {
@@ -184,7 +198,11 @@ constexpr Field<Toleration> kToleration[] = {
     {"operator", &read_toleration_operator},
     {"value", [](const Reader& r, Toleration& t) { r.read(t.value); }},
     {"effect", &read_toleration_effect},
-    {"tolerationSeconds", [](const Reader& r, Toleration&) { int64_t seconds = 0; r.read(seconds); }},
+    {"tolerationSeconds",
+     [](const Reader& r, Toleration&) {
+       int64_t seconds = 0;
+       r.read(seconds);
+     }},
 };
 
 void check_toleration(const Reader& reader, const Toleration& toleration) {
@@ -192,9 +210,11 @@ void check_toleration(const Reader& reader, const Toleration& toleration) {
     const std::string why = check_qualified_name(toleration.key);
     if (!why.empty()) reader.problem_at("key", invalid_value(toleration.key, why));
   } else if (toleration.op != TolerationOperator::kExists) {
-    return reader.problem_at("operator", "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
+    return reader.problem_at(
+        "operator", "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
   }
-  if (has_member(reader, "tolerationSeconds") && (toleration.any_effect || toleration.effect != TaintEffect::kNoExecute))
+  if (has_member(reader, "tolerationSeconds") &&
+      (toleration.any_effect || toleration.effect != TaintEffect::kNoExecute))
     reader.problem_at("effect", "effect must be 'NoExecute' when `tolerationSeconds` is set");
   switch (toleration.op) {
     case TolerationOperator::kExists:
@@ -209,7 +229,8 @@ void check_toleration(const Reader& reader, const Toleration& toleration) {
     case TolerationOperator::kLt:
     case TolerationOperator::kGt:
       if (!is_int64(toleration.value))
-        reader.problem_at("value", invalid_value(toleration.value, "must be an integer when `operator` is 'Lt' or 'Gt'"));
+        reader.problem_at("value",
+                          invalid_value(toleration.value, "must be an integer when `operator` is 'Lt' or 'Gt'"));
       return;
   }
 }
@@ -247,7 +268,8 @@ void check_taints(const Reader& spec, const std::vector<model::Taint>& taints) {
   for (size_t i = 0; i < taints.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (taints[i].key == taints[j].key && taints[i].effect == taints[j].effect) {
-        spec.problem_at("taints", i, duplicate_value(to_string(taints[i])) + " (taints must be unique by key and effect pair)");
+        spec.problem_at("taints", i,
+                        duplicate_value(to_string(taints[i])) + " (taints must be unique by key and effect pair)");
         break;
       }
 }

@@ -9,11 +9,13 @@ namespace berth::api {
 namespace {
 
 constexpr Field<Node> kNodeSpec[] = {
-    {"podCIDR"}, {"podCIDRs"},
+    {"podCIDR"},
+    {"podCIDRs"},
     {"providerID", [](const Reader& r, Node& n) { r.read(n.provider_id); }},
     {"unschedulable", [](const Reader& r, Node& n) { r.read(n.unschedulable); }},
     {"taints", [](const Reader& r, Node& n) { read_list(r, n.taints, &read_taint); }},
-    {"configSource"}, {"externalID"},
+    {"configSource"},
+    {"externalID"},
 };
 
 void read_node_spec(const Reader& reader, Node& out) {
@@ -26,32 +28,43 @@ constexpr Field<Node> kNodeStatus[] = {
     {"allocatable", [](const Reader& r, Node& n) { read_resource_list(r, ResourceScope::kNode, n.allocatable); }},
     {"phase"},
     {"conditions", [](const Reader& r, Node& n) { read_list(r, n.conditions, &read_condition); }},
-    {"addresses"}, {"daemonEndpoints"}, {"nodeInfo"}, {"images"}, {"volumesInUse"}, {"volumesAttached"}, {"config"},
-    {"runtimeHandlers"}, {"features"}, {"declaredFeatures"},
+    {"addresses"},
+    {"daemonEndpoints"},
+    {"nodeInfo"},
+    {"images"},
+    {"volumesInUse"},
+    {"volumesAttached"},
+    {"config"},
+    {"runtimeHandlers"},
+    {"features"},
+    {"declaredFeatures"},
 };
 
 constexpr Field<Node> kNode[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, Node& n) { read_object_meta(r, n.metadata); }},
     {"spec", &read_node_spec},
     {"status", [](const Reader& r, Node& n) { read_object(r, kNodeStatus, n); }},
 };
 
 constexpr Field<Namespace> kNamespace[] = {
-    {"kind"}, {"apiVersion"},
-    {"metadata", [](const Reader& r, Namespace& n) { read_object_meta(r, n.metadata); }},
+    {"kind"}, {"apiVersion"}, {"metadata", [](const Reader& r, Namespace& n) { read_object_meta(r, n.metadata); }},
     {"spec"}, {"status"},
 };
 
 void read_preemption_policy(const Reader& reader, PriorityClass& out) {
   std::string_view text;
   if (!reader.read(text) || text.empty()) return;
-  if (text == "PreemptLowerPriority" || text == "Never") out.preemption_policy.assign(text);
-  else reader.problem(unsupported_value(text, {"Never", "PreemptLowerPriority"}));
+  if (text == "PreemptLowerPriority" || text == "Never")
+    out.preemption_policy.assign(text);
+  else
+    reader.problem(unsupported_value(text, {"Never", "PreemptLowerPriority"}));
 }
 
 constexpr Field<PriorityClass> kPriorityClass[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, PriorityClass& p) { read_object_meta(r, p.metadata); }},
     {"value", [](const Reader& r, PriorityClass& p) { r.read(p.value); }},
     {"globalDefault", [](const Reader& r, PriorityClass& p) { r.read(p.global_default); }},

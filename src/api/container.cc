@@ -11,10 +11,14 @@ constexpr int32_t kPortMax = 65535;
 void read_protocol(const Reader& reader, ContainerPort& out) {
   std::string_view text;
   if (!reader.read(text)) return;
-  if (text.empty() || text == "TCP") out.protocol = model::Protocol::kTcp;
-  else if (text == "UDP") out.protocol = model::Protocol::kUdp;
-  else if (text == "SCTP") out.protocol = model::Protocol::kSctp;
-  else reader.problem(unsupported_value(text, {"SCTP", "TCP", "UDP"}));
+  if (text.empty() || text == "TCP")
+    out.protocol = model::Protocol::kTcp;
+  else if (text == "UDP")
+    out.protocol = model::Protocol::kUdp;
+  else if (text == "SCTP")
+    out.protocol = model::Protocol::kSctp;
+  else
+    reader.problem(unsupported_value(text, {"SCTP", "TCP", "UDP"}));
 }
 
 constexpr Field<ContainerPort> kPort[] = {
@@ -30,11 +34,14 @@ void read_port(const Reader& reader, ContainerPort& out) {
   read_object(reader, kPort, out);
   if (!reader.strict() || reader.problem_count() != before) return;
   const auto in_range = [](int32_t port) { return port >= 1 && port <= kPortMax; };
-  if (out.container_port == 0) reader.problem_at("containerPort", required_value("a port between 1 and 65535"));
+  if (out.container_port == 0)
+    reader.problem_at("containerPort", required_value("a port between 1 and 65535"));
   else if (!in_range(out.container_port))
-    reader.problem_at("containerPort", invalid_value(std::to_string(out.container_port), "must be between 1 and 65535, inclusive"));
+    reader.problem_at("containerPort",
+                      invalid_value(std::to_string(out.container_port), "must be between 1 and 65535, inclusive"));
   if (out.host_port != 0 && !in_range(out.host_port))
-    reader.problem_at("hostPort", invalid_value(std::to_string(out.host_port), "must be between 1 and 65535, inclusive"));
+    reader.problem_at("hostPort",
+                      invalid_value(std::to_string(out.host_port), "must be between 1 and 65535, inclusive"));
 }
 
 void read_restart_policy(const Reader& reader, Container& out) {
@@ -48,8 +55,20 @@ void read_restart_policy(const Reader& reader, Container& out) {
 constexpr Field<Container> kContainer[] = {
     {"name", [](const Reader& r, Container& c) { r.read(c.name); }},
     {"image", [](const Reader& r, Container&) { r.expect(JsonType::kString); }},
-    {"command", [](const Reader& r, Container&) { if (r.strict()) { std::vector<std::string> words; r.read(words); } }},
-    {"args", [](const Reader& r, Container&) { if (r.strict()) { std::vector<std::string> words; r.read(words); } }},
+    {"command",
+     [](const Reader& r, Container&) {
+       if (r.strict()) {
+         std::vector<std::string> words;
+         r.read(words);
+       }
+     }},
+    {"args",
+     [](const Reader& r, Container&) {
+       if (r.strict()) {
+         std::vector<std::string> words;
+         r.read(words);
+       }
+     }},
     {"workingDir"},
     {"ports", [](const Reader& r, Container& c) { read_list(r, c.ports, &read_port); }},
     {"envFrom"},

@@ -26,9 +26,14 @@ void read_selector(const Reader& reader, Selector& out) {
   out.given |= !out.match_labels.empty();
 }
 
+// More pods than this from one object of a file are a slip of the pen, and would not fit in memory.
+constexpr int32_t kPodsOfOneObjectMax = 1'000'000;
+
 void read_count(const Reader& reader, int32_t& out) {
-  if (reader.read(out) && reader.strict() && out < 0)
-    reader.problem(invalid_value(std::to_string(out), "must be greater than or equal to 0"));
+  if (!reader.read(out) || !reader.strict()) return;
+  if (out < 0) reader.problem(invalid_value(std::to_string(out), "must be greater than or equal to 0"));
+  if (out > kPodsOfOneObjectMax)
+    reader.problem(invalid_value(std::to_string(out), "Berth reads at most 1000000 pods of one object"));
 }
 void read_count(const Reader& reader, std::optional<int32_t>& out) {
   int32_t count = 0;
@@ -56,22 +61,38 @@ void read_spec_selector(const Reader& reader, Spec<T>& spec) {
 }
 
 constexpr Field<Spec<Deployment>> kDeploymentSpec[] = {
-    {"replicas", &read_replicas}, {"selector", &read_spec_selector}, {"template", &read_template},
-    {"strategy"}, {"minReadySeconds"}, {"revisionHistoryLimit"}, {"paused"}, {"progressDeadlineSeconds"},
+    {"replicas", &read_replicas},
+    {"selector", &read_spec_selector},
+    {"template", &read_template},
+    {"strategy"},
+    {"minReadySeconds"},
+    {"revisionHistoryLimit"},
+    {"paused"},
+    {"progressDeadlineSeconds"},
 };
 constexpr Field<Spec<ReplicaSet>> kReplicaSetSpec[] = {
-    {"replicas", &read_replicas}, {"minReadySeconds"}, {"selector", &read_spec_selector}, {"template", &read_template},
+    {"replicas", &read_replicas},
+    {"minReadySeconds"},
+    {"selector", &read_spec_selector},
+    {"template", &read_template},
 };
 constexpr Field<int32_t> kOrdinals[] = {{"start", [](const Reader& r, int32_t& start) { read_count(r, start); }}};
 constexpr Field<Spec<StatefulSet>> kStatefulSetSpec[] = {
-    {"replicas", &read_replicas}, {"selector", &read_spec_selector}, {"template", &read_template},
-    {"volumeClaimTemplates"}, {"serviceName"}, {"podManagementPolicy"}, {"updateStrategy"}, {"revisionHistoryLimit"},
-    {"minReadySeconds"}, {"persistentVolumeClaimRetentionPolicy"},
+    {"replicas", &read_replicas},
+    {"selector", &read_spec_selector},
+    {"template", &read_template},
+    {"volumeClaimTemplates"},
+    {"serviceName"},
+    {"podManagementPolicy"},
+    {"updateStrategy"},
+    {"revisionHistoryLimit"},
+    {"minReadySeconds"},
+    {"persistentVolumeClaimRetentionPolicy"},
     {"ordinals", [](const Reader& r, Spec<StatefulSet>& s) { read_object(r, kOrdinals, s.object->ordinals_start); }},
 };
 constexpr Field<Spec<DaemonSet>> kDaemonSetSpec[] = {
-    {"selector", &read_spec_selector}, {"template", &read_template},
-    {"updateStrategy"}, {"minReadySeconds"}, {"revisionHistoryLimit"},
+    {"selector", &read_spec_selector}, {"template", &read_template}, {"updateStrategy"}, {"minReadySeconds"},
+    {"revisionHistoryLimit"},
 };
 
 void read_completion_mode(const Reader& reader, Job& out) {
@@ -90,20 +111,32 @@ constexpr Field<Job> kJobSpec[] = {
     {"parallelism", [](const Reader& r, Job& j) { read_count(r, j.parallelism); }},
     {"completions", [](const Reader& r, Job& j) { read_count(r, j.completions); }},
     {"activeDeadlineSeconds", &read_job_deadline},
-    {"podFailurePolicy"}, {"successPolicy"}, {"backoffLimit"}, {"backoffLimitPerIndex"}, {"maxFailedIndexes"},
-    {"selector"}, {"manualSelector"},
+    {"podFailurePolicy"},
+    {"successPolicy"},
+    {"backoffLimit"},
+    {"backoffLimitPerIndex"},
+    {"maxFailedIndexes"},
+    {"selector"},
+    {"manualSelector"},
     {"template", [](const Reader& r, Job& j) { read_pod_template(r, j.pod_template); }},
     {"ttlSecondsAfterFinished"},
     {"completionMode", &read_completion_mode},
     {"suspend", [](const Reader& r, Job& j) { r.read(j.suspend); }},
-    {"podReplacementPolicy"}, {"managedBy"},
+    {"podReplacementPolicy"},
+    {"managedBy"},
 };
 constexpr Field<Job> kJobStatus[] = {
-    {"conditions"}, {"startTime"}, {"completionTime"},
+    {"conditions"},
+    {"startTime"},
+    {"completionTime"},
     {"active", [](const Reader& r, Job& j) { r.read(j.active); }},
     {"succeeded", [](const Reader& r, Job& j) { r.read(j.succeeded); }},
     {"failed", [](const Reader& r, Job& j) { r.read(j.failed); }},
-    {"terminating"}, {"completedIndexes"}, {"failedIndexes"}, {"uncountedTerminatedPods"}, {"ready"},
+    {"terminating"},
+    {"completedIndexes"},
+    {"failedIndexes"},
+    {"uncountedTerminatedPods"},
+    {"ready"},
 };
 
 void check_job(const Reader& spec, const Job& job) {
@@ -114,8 +147,11 @@ void check_job(const Reader& spec, const Job& job) {
       if (members.key() == "template")
         for (Members inner(members.value()); inner.next();)
           if (inner.key() == "spec")
-            inner.value().problem_at("restartPolicy", required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
-  if (job.indexed && !job.completions) spec.problem_at("completions", required_value("when completion mode is Indexed"));
+            inner.value().problem_at(
+                "restartPolicy",
+                required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
+  if (job.indexed && !job.completions)
+    spec.problem_at("completions", required_value("when completion mode is Indexed"));
 }
 
 void read_job_spec(const Reader& reader, Job& out) {
@@ -129,7 +165,8 @@ void read_job_spec(const Reader& reader, Job& out) {
 }
 
 constexpr Field<Job> kJob[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, Job& j) { read_object_meta(r, j.metadata); }},
     {"spec", &read_job_spec},
     {"status", [](const Reader& r, Job& j) { read_object(r, kJobStatus, j); }},
@@ -141,13 +178,17 @@ constexpr Field<Job> kJobTemplate[] = {
 };
 constexpr Field<CronJob> kCronJobSpec[] = {
     {"schedule", [](const Reader& r, CronJob& c) { r.read(c.schedule); }},
-    {"timeZone"}, {"startingDeadlineSeconds"}, {"concurrencyPolicy"},
+    {"timeZone"},
+    {"startingDeadlineSeconds"},
+    {"concurrencyPolicy"},
     {"suspend", [](const Reader& r, CronJob& c) { r.read(c.suspend); }},
     {"jobTemplate", [](const Reader& r, CronJob& c) { read_object(r, kJobTemplate, c.job_template); }},
-    {"successfulJobsHistoryLimit"}, {"failedJobsHistoryLimit"},
+    {"successfulJobsHistoryLimit"},
+    {"failedJobsHistoryLimit"},
 };
 constexpr Field<CronJob> kCronJob[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, CronJob& c) { read_object_meta(r, c.metadata); }},
     {"spec", [](const Reader& r, CronJob& c) { read_object(r, kCronJobSpec, c); }},
     {"status"},
@@ -162,10 +203,13 @@ void check_selector(const Reader& spec, const Selector& selector, const PodTempl
   for (const auto& [key, value] : selector.match_labels) {
     const std::string* label = pod_template.metadata.labels.find(key);
     if (label == nullptr || *label != value)
-      return spec.problem_at("template", fmt::format("`selector` does not match template `labels`: {}={} is missing; add it to metadata.labels of the template", key, value));
+      return spec.problem_at("template", fmt::format("`selector` does not match template `labels`: {}={} is missing; "
+                                                     "add it to metadata.labels of the template",
+                                                     key, value));
   }
   if (pod_template.spec.restart_policy != "Always")
-    spec.problem_at("template", unsupported_value(pod_template.spec.restart_policy, {"Always"}) + " (spec.restartPolicy)");
+    spec.problem_at("template",
+                    unsupported_value(pod_template.spec.restart_policy, {"Always"}) + " (spec.restartPolicy)");
 }
 
 // The spec of a kind with a selector, by its table.
@@ -178,25 +222,29 @@ void read_controller_spec(const Reader& reader, const Field<Spec<T>> (&fields)[N
 }
 
 constexpr Field<Deployment> kDeployment[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, Deployment& d) { read_object_meta(r, d.metadata); }},
     {"spec", [](const Reader& r, Deployment& d) { read_controller_spec(r, kDeploymentSpec, d); }},
     {"status"},
 };
 constexpr Field<ReplicaSet> kReplicaSet[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, ReplicaSet& s) { read_object_meta(r, s.metadata); }},
     {"spec", [](const Reader& r, ReplicaSet& s) { read_controller_spec(r, kReplicaSetSpec, s); }},
     {"status"},
 };
 constexpr Field<StatefulSet> kStatefulSet[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, StatefulSet& s) { read_object_meta(r, s.metadata); }},
     {"spec", [](const Reader& r, StatefulSet& s) { read_controller_spec(r, kStatefulSetSpec, s); }},
     {"status"},
 };
 constexpr Field<DaemonSet> kDaemonSet[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, DaemonSet& d) { read_object_meta(r, d.metadata); }},
     {"spec", [](const Reader& r, DaemonSet& d) { read_controller_spec(r, kDaemonSetSpec, d); }},
     {"status"},

@@ -54,7 +54,8 @@ constexpr KindEntry kKinds[] = {
 };
 
 bool is_closed_group(std::string_view group) {
-  return std::any_of(std::begin(kKinds), std::end(kKinds), [&](const KindEntry& entry) { return entry.group == group; });
+  return std::any_of(std::begin(kKinds), std::end(kKinds),
+                     [&](const KindEntry& entry) { return entry.group == group; });
 }
 
 std::string api_version_of(const KindEntry& entry) {
@@ -62,14 +63,18 @@ std::string api_version_of(const KindEntry& entry) {
 }
 
 // Why no server has this kind at this version; empty if one may: custom resources and groups that Berth does not know.
-std::string check_kind(const Document& document, std::string_view group, const KindEntry* found, std::string_view& path) {
+std::string check_kind(const Document& document, std::string_view group, const KindEntry* found,
+                       std::string_view& path) {
   path = "apiVersion";
   if (found != nullptr && found->group == group)
-    return api_version_of(*found) == document.api_version ? ""
-        : fmt::format("unknown version '{}' of kind {}; write '{}'", document.api_version, document.kind, api_version_of(*found));
+    return api_version_of(*found) == document.api_version
+               ? ""
+               : fmt::format("unknown version '{}' of kind {}; write '{}'", document.api_version, document.kind,
+                             api_version_of(*found));
   const bool legacy = group == "extensions" || is_closed_group(group);
   if (found != nullptr && legacy)
-    return fmt::format("kind {} is not in '{}'; write '{}'", document.kind, document.api_version, api_version_of(*found));
+    return fmt::format("kind {} is not in '{}'; write '{}'", document.kind, document.api_version,
+                       api_version_of(*found));
   if (!is_closed_group(group) || group == "scheduling.k8s.io") return "";
   path = "kind";
   std::vector<std::string_view> kinds;
@@ -93,8 +98,10 @@ Object read_unknown(const Reader& reader, const Document& document) {
 
 std::optional<Object> decode(const Document& document, Problems& problems) {
   const size_t slash = document.api_version.find('/');
-  const std::string_view group = slash == std::string::npos ? std::string_view() : std::string_view(document.api_version).substr(0, slash);
-  const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const KindEntry& entry) { return entry.kind == document.kind; });
+  const std::string_view group =
+      slash == std::string::npos ? std::string_view() : std::string_view(document.api_version).substr(0, slash);
+  const auto* found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                   [&](const KindEntry& entry) { return entry.kind == document.kind; });
   if (found == std::end(kKinds)) found = nullptr;
   std::string_view kind_path;
   const std::string why = check_kind(document, group, found, kind_path);
@@ -102,17 +109,22 @@ std::optional<Object> decode(const Document& document, Problems& problems) {
   ProblemSink sink{known, &document, {}};
   std::optional<Object> object;
   const Status status = read_json(document.json, sink, [&](const Reader& reader) {
-    if (!why.empty()) reader.problem_at(kind_path, why);
-    else object = known ? found->read(reader) : read_unknown(reader, document);
+    if (!why.empty())
+      reader.problem_at(kind_path, why);
+    else
+      object = known ? found->read(reader) : read_unknown(reader, document);
   });
-  if (!status) sink.problems.push_back({document.file, document.lines.empty() ? 0 : static_cast<int>(document.lines[0]), "", status.error().message});
+  if (!status)
+    sink.problems.push_back(
+        {document.file, document.lines.empty() ? 0 : static_cast<int>(document.lines[0]), "", status.error().message});
   problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
   return sink.problems.empty() ? std::move(object) : std::nullopt;
 }
 
 std::string_view kind_of(const Object& object) {
   static constexpr std::array<std::string_view, std::variant_size_v<Object> - 1> kNames{
-      "Pod", "Node", "Namespace", "PriorityClass", "Job", "CronJob", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"};
+      "Pod",     "Node",       "Namespace",  "PriorityClass", "Job",
+      "CronJob", "Deployment", "ReplicaSet", "StatefulSet",   "DaemonSet"};
   const auto* unknown = std::get_if<Unknown>(&object);
   return unknown != nullptr ? std::string_view(unknown->kind) : kNames[object.index()];
 }

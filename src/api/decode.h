@@ -37,8 +37,8 @@ std::optional<Object> decode(const Document& document, Problems& problems);
 std::string_view kind_of(const Object& object);
 const ObjectMeta& metadata_of(const Object& object);
 
-// Lenient, from the API server's JSON. Instantiated for Pod, Node, Namespace and PriorityClass. Lists and watch streams:
-// api/watch.h.
+// Lenient, from the API server's JSON. Instantiated for Pod, Node, Namespace and PriorityClass. Lists and watch
+// streams: api/watch.h.
 template <typename T>
 Result<T> decode_json(std::string_view json);
 inline Result<Pod> decode_pod(std::string_view json) { return decode_json<Pod>(json); }

@@ -1,7 +1,7 @@
 // Decoders: one function per API type, composed by those above it. Internal to src/api.
 //
-// Each reads `reader`'s object into `out` and reports problems as it goes; when strict it also checks what the API server
-// would. Tables hold every field of Kubernetes 1.35; those without a function are known and not read.
+// Each reads `reader`'s object into `out` and reports problems as it goes; when strict it also checks what the API
+// server would. Tables hold every field of Kubernetes 1.35; those without a function are known and not read.
 #pragma once
 
 #include "api/cluster.h"
@@ -11,8 +11,8 @@
 
 namespace berth::api {
 
-// metadata of an object. `named`: a name (or generateName) is required and must be a DNS subdomain.
 void read_object_meta(const Reader& reader, ObjectMeta& out);
+// When strict: the object has metadata with a name (or generateName) that the API server would take.
 void check_object_meta(const Reader& object, const ObjectMeta& metadata);
 
 void read_condition(const Reader& reader, Condition& out);

@@ -63,32 +63,42 @@ class DocumentReader {
 
   void read(const Chunk& chunk) {
     if (const size_t bad = find_bad_byte(chunk.text); bad != std::string_view::npos) return report_byte(chunk, bad);
-    const size_t first = chunk.text.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos) return;
     const bool separator = is_separator(chunk.text.substr(0, chunk.text.find('\n')));
-    if ((chunk.text[first] == '{' || chunk.text[first] == '[') && read_as_json(chunk, 0, chunk.first_line)) return;
-    if (separator) {
-      const size_t body = std::min(chunk.text.find('\n'), chunk.text.size());
-      const size_t next = chunk.text.find_first_not_of(" \t\r\n", body);
-      if (next != std::string_view::npos && chunk.text[next] == '{' && read_as_json(chunk, body, chunk.first_line)) return;
-    }
+    const size_t body = separator ? std::min(chunk.text.find('\n'), chunk.text.size()) : 0;
+    const size_t first = chunk.text.find_first_not_of(" \t\r\n", body);
+    if (first == std::string_view::npos && !separator) return;
+    const bool maybe_json = first != std::string_view::npos && (chunk.text[first] == '{' || chunk.text[first] == '[');
+    Problems json_problems;
+    if (maybe_json && read_as_json(chunk, body, json_problems)) return;
+    const size_t problems_before = problems_.size();
     read_yaml_text(chunk.text, chunk.first_line, builder_, [this](const TreeNode& root) { add(root); });
+    const bool meant_json =
+        maybe_json && (file_.ends_with(".json") || chunk.text.substr(first + 1).find_first_not_of(" \t\r\n") ==
+                                                       chunk.text.find('"', first) - first - 1);
+    if (!meant_json || problems_.size() == problems_before) return;
+    problems_.resize(problems_before);
+    problems_.insert(problems_.end(), json_problems.begin(), json_problems.end());
   }
 
   std::vector<Document> take() { return std::move(documents_); }
 
  private:
-  // A stream of JSON values. False, with nothing kept, where it is not JSON: it may be YAML in flow style.
-  bool read_as_json(const Chunk& chunk, size_t at, uint32_t line) {
+  // A stream of JSON values. False, with nothing kept but `json_problems`, where it is not JSON: it may be YAML in flow
+  // style, as Kubernetes tries too.
+  bool read_as_json(const Chunk& chunk, size_t at, Problems& json_problems) {
     const size_t documents_before = documents_.size();
     const size_t problems_before = problems_.size();
+    uint32_t line = chunk.first_line;
     while (true) {
       builder_.reset();
       switch (read_json_text(chunk.text, at, line, builder_)) {
-        case JsonOutcome::kEnd: return true;
-        case JsonOutcome::kValue: add(*builder_.root()); break;
+        case JsonOutcome::kEnd:
+          return true;
+        case JsonOutcome::kValue:
+          add(*builder_.root());
+          break;
         case JsonOutcome::kBroken:
-          if (file_.ends_with(".json")) return true;
+          json_problems.assign(problems_.begin() + static_cast<ptrdiff_t>(problems_before), problems_.end());
           documents_.resize(documents_before);
           problems_.resize(problems_before);
           return false;
@@ -99,9 +109,13 @@ class DocumentReader {
   void report_byte(const Chunk& chunk, size_t at) {
     const auto lines = std::count(chunk.text.begin(), chunk.text.begin() + static_cast<ptrdiff_t>(at), '\n');
     const auto byte = static_cast<unsigned char>(chunk.text[at]);
-    problem(chunk.first_line + static_cast<uint32_t>(lines), byte < 0x80
-        ? fmt::format("control characters are not allowed (byte 0x{:02x}); remove it, or write it as an escape in quotes", byte)
-        : fmt::format("the text is not UTF-8 (byte 0x{:02x}); save the file as UTF-8", byte));
+    problem(
+        chunk.first_line + static_cast<uint32_t>(lines),
+        byte < 0x80
+            ? fmt::format(
+                  "control characters are not allowed (byte 0x{:02x}); remove it, or write it as an escape in quotes",
+                  byte)
+            : fmt::format("the text is not UTF-8 (byte 0x{:02x}); save the file as UTF-8", byte));
   }
 
   void problem(uint32_t line, std::string message, std::string path = "") {
@@ -125,11 +139,14 @@ class DocumentReader {
   // apiVersion or kind: its text, or nothing after a problem.
   bool identity(const TreeNode& map, std::string_view key, const std::string& fallback, std::string& out) {
     const TreeNode* node = map.find(key);
-    const bool absent = node == nullptr || node->kind == TreeKind::kNull || (node->kind == TreeKind::kString && node->text.empty());
+    const bool absent =
+        node == nullptr || node->kind == TreeKind::kNull || (node->kind == TreeKind::kString && node->text.empty());
     out = absent ? fallback : node->text;
     if (absent && fallback.empty()) {
-      problem(map.line, required_value(key == "kind" ? "say what this object is, for example 'kind: Pod'"
-                                                     : "say which API it belongs to, for example 'apiVersion: v1'"), std::string(key));
+      problem(map.line,
+              required_value(key == "kind" ? "say what this object is, for example 'kind: Pod'"
+                                           : "say which API it belongs to, for example 'apiVersion: v1'"),
+              std::string(key));
       return false;
     }
     if (absent || node->kind == TreeKind::kString) return true;
@@ -142,25 +159,31 @@ class DocumentReader {
     const bool has_kind = identity(object, "kind", list_kind, kind);
     if (!identity(object, "apiVersion", list_version, version) || !has_kind) return;
     const TreeNode* items = object.find("items");
-    if (kind.ends_with("List") && (kind == "List" || items != nullptr)) return add_items(object, items, version, kind, depth);
+    if (kind.ends_with("List") && (kind == "List" || items != nullptr))
+      return add_items(object, items, version, kind, depth);
     std::vector<std::pair<std::string, std::string>> extra;
     if (object.find("apiVersion") == nullptr) extra.emplace_back("apiVersion", version);
     if (object.find("kind") == nullptr) extra.emplace_back("kind", kind);
     emit(object, version, kind, extra);
   }
 
-  void add_items(const TreeNode& list, const TreeNode* items, const std::string& version, const std::string& kind, int depth) {
+  void add_items(const TreeNode& list, const TreeNode* items, const std::string& version, const std::string& kind,
+                 int depth) {
     constexpr int kListDepthMax = 4;
     if (items == nullptr || items->kind == TreeKind::kNull) return;
-    if (items->kind != TreeKind::kList) return problem(items->line, "expected a list; put '- ' before each item", "items");
+    if (items->kind != TreeKind::kList)
+      return problem(items->line, "expected a list; put '- ' before each item", "items");
     if (depth >= kListDepthMax) return problem(list.line, "lists within lists within lists; write them out flat");
     const bool generic = kind == "List";
     const std::string item_kind = generic ? "" : kind.substr(0, kind.size() - std::string_view("List").size());
     for (size_t i = 0; i < items->members.size(); ++i) {
       const TreeNode& item = *items->members[i].value;
-      if (item.kind != TreeKind::kMap) problem(items->members[i].line, "expected an object", fmt::format("items[{}]", i));
-      else if (++list_items_ > kAliasedValuesMax) return problem(list.line, "more than 1000000 items; split the file");
-      else add_object(item, generic ? "" : version, item_kind, depth + 1);
+      if (item.kind != TreeKind::kMap)
+        problem(items->members[i].line, "expected an object", fmt::format("items[{}]", i));
+      else if (++list_items_ > kAliasedValuesMax)
+        return problem(list.line, "more than 1000000 items; split the file");
+      else
+        add_object(item, generic ? "" : version, item_kind, depth + 1);
     }
   }
 

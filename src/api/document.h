@@ -40,12 +40,13 @@ inline constexpr size_t kDocumentBytesMax = size_t{64} << 20;
 inline constexpr int kDocumentDepthMax = 64;
 inline constexpr size_t kAliasedValuesMax = 1'000'000;
 
-// The objects in `text`, in order: documents split at "---", streams of JSON objects, and the items of lists (kind List,
-// PodList, …). Documents without content are skipped. What is wrong is appended to `problems`; `file` only names it.
+// The objects in `text`, in order: documents split at "---", streams of JSON objects, and the items of lists (kind
+// List, PodList, …). Documents without content are skipped. What is wrong is appended to `problems`; `file` only names
+// it.
 std::vector<Document> read_documents(std::string_view text, const std::string& file, Problems& problems);
 
-// The same for files that hold something else than Kubernetes objects (scenarios, configuration): each non-empty document
-// whole, without asking for apiVersion and kind (taken where they are strings) and without expanding lists.
+// The same for files that hold something else than Kubernetes objects (scenarios, configuration): each non-empty
+// document whole, without asking for apiVersion and kind (taken where they are strings) and without expanding lists.
 std::vector<Document> read_plain_documents(std::string_view text, const std::string& file, Problems& problems);
 
 }  // namespace berth::api

@@ -12,8 +12,8 @@ namespace berth::api {
 
 enum class JsonOutcome { kValue, kEnd, kBroken };
 
-// Reads the next JSON value of `text` from `at` into `builder` and moves `at` and `line` behind it. kEnd when only white
-// space was left; kBroken after a problem was reported.
+// Reads the next JSON value of `text` from `at` into `builder` and moves `at` and `line` behind it. kEnd when only
+// white space was left; kBroken after a problem was reported.
 JsonOutcome read_json_text(std::string_view text, size_t& at, uint32_t& line, TreeBuilder& builder);
 
 }  // namespace berth::api

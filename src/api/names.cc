@@ -134,7 +134,8 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
 }
 
 std::string append_key(std::string path, std::string_view key) {
-  const bool plain = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return is_alphanumeric(c) || c == '_'; });
+  const bool plain =
+      !key.empty() && std::all_of(key.begin(), key.end(), [](char c) { return is_alphanumeric(c) || c == '_'; });
   if (!plain) return path + "[" + std::string(key) + "]";
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }

@@ -24,7 +24,9 @@ std::string binding_json(std::string_view namespace_name, std::string_view name,
 
 std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, Time transition,
                                      std::string_view nominated_node) {
-  Json entry{{"type", condition.type}, {"status", condition.status}, {"lastProbeTime", nullptr},
+  Json entry{{"type", condition.type},
+             {"status", condition.status},
+             {"lastProbeTime", nullptr},
              {"lastTransitionTime", format_rfc3339(transition)}};
   if (!condition.reason.empty()) entry["reason"] = condition.reason;
   if (!condition.message.empty()) entry["message"] = condition.message;

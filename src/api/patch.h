@@ -16,8 +16,9 @@ std::string binding_json(std::string_view namespace_name, std::string_view name,
                          std::string_view node, const model::Labels& annotations = {});
 
 // A strategic merge patch of pod status (PATCH …/pods/NAME/status) that sets `condition`, merged by its type, and
-// nominates `nominated_node` unless it is empty. `transition` is when the condition's status last changed. With `uid` the
-// server refuses (409) a pod of the same name made anew. kube-scheduler writes PodScheduled=False/Unschedulable this way.
+// nominates `nominated_node` unless it is empty. `transition` is when the condition's status last changed. With `uid`
+// the server refuses (409) a pod of the same name made anew. kube-scheduler writes PodScheduled=False/Unschedulable
+// this way.
 std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, Time transition,
                                      std::string_view nominated_node = {});
 

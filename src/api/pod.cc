@@ -7,7 +7,8 @@ namespace berth::api {
 namespace {
 
 constexpr Field<Pod> kPod[] = {
-    {"kind"}, {"apiVersion"},
+    {"kind"},
+    {"apiVersion"},
     {"metadata", [](const Reader& r, Pod& p) { read_object_meta(r, p.metadata); }},
     {"spec", [](const Reader& r, Pod& p) { read_pod_spec(r, p.spec); }},
     {"status", [](const Reader& r, Pod& p) { read_pod_status(r, p.status); }},
@@ -24,7 +25,7 @@ void require_spec(const Reader& object) {
   if (!object.strict()) return;
   for (Members members(object); members.next();)
     if (members.key() == "spec" && !members.value().is_null()) return;
-  object.problem_at("spec", required_value("say what it should run"));
+  if (!misspelt(object, "spec")) object.problem_at("spec", required_value("say what it should run"));
 }
 
 void read_value(const Reader& reader, Pod& out) {

@@ -1,9 +1,8 @@
 // Pod: a Kubernetes pod as Berth reads it, from the API server or from a file.
 //
-// A plain value that keeps what scheduling and its explanations need, under the API's own names. requests.h turns it into
-// amounts, src/bridge into the engine's model::Pod. Resource amounts are in canonical units (model/quantity.h), with
-// requests already defaulted from limits as the API server does.
-// Source: k8s.io/api/core/v1 (1.35).
+// A plain value that keeps what scheduling and its explanations need, under the API's own names. requests.h turns it
+// into amounts, src/bridge into the engine's model::Pod. Resource amounts are in canonical units (model/quantity.h),
+// with requests already defaulted from limits as the API server does. Source: k8s.io/api/core/v1 (1.35).
 #pragma once
 
 #include <cstdint>

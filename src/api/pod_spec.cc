@@ -32,12 +32,37 @@ constexpr Field<Volume> kClaimSource[] = {
 };
 
 constexpr Field<Volume> kVolume[] = {
-    {"name"}, {"hostPath"}, {"emptyDir"}, {"gcePersistentDisk"}, {"awsElasticBlockStore"}, {"gitRepo"}, {"secret"}, {"nfs"},
-    {"iscsi"}, {"glusterfs"},
+    {"name"},
+    {"hostPath"},
+    {"emptyDir"},
+    {"gcePersistentDisk"},
+    {"awsElasticBlockStore"},
+    {"gitRepo"},
+    {"secret"},
+    {"nfs"},
+    {"iscsi"},
+    {"glusterfs"},
     {"persistentVolumeClaim", [](const Reader& r, Volume& v) { read_object(r, kClaimSource, v); }},
-    {"rbd"}, {"flexVolume"}, {"cinder"}, {"cephfs"}, {"flocker"}, {"downwardAPI"}, {"fc"}, {"azureFile"}, {"configMap"},
-    {"vsphereVolume"}, {"quobyte"}, {"azureDisk"}, {"photonPersistentDisk"}, {"projected"}, {"portworxVolume"}, {"scaleIO"},
-    {"storageos"}, {"csi"}, {"ephemeral"}, {"image"},
+    {"rbd"},
+    {"flexVolume"},
+    {"cinder"},
+    {"cephfs"},
+    {"flocker"},
+    {"downwardAPI"},
+    {"fc"},
+    {"azureFile"},
+    {"configMap"},
+    {"vsphereVolume"},
+    {"quobyte"},
+    {"azureDisk"},
+    {"photonPersistentDisk"},
+    {"projected"},
+    {"portworxVolume"},
+    {"scaleIO"},
+    {"storageos"},
+    {"csi"},
+    {"ephemeral"},
+    {"image"},
 };
 
 void read_volumes(const Reader& reader, PodSpec& out) {
@@ -50,8 +75,10 @@ void read_volumes(const Reader& reader, PodSpec& out) {
 }
 
 constexpr Field<PodSpec> kPodAffinity[] = {
-    {"requiredDuringSchedulingIgnoredDuringExecution", [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
-    {"preferredDuringSchedulingIgnoredDuringExecution", [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
+    {"requiredDuringSchedulingIgnoredDuringExecution",
+     [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
+    {"preferredDuringSchedulingIgnoredDuringExecution",
+     [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
 };
 constexpr Field<PodSpec> kAffinity[] = {
     {"nodeAffinity", [](const Reader& r, PodSpec& s) { read_node_affinity(r, s.node_affinity); }},
@@ -83,7 +110,8 @@ void read_node_selector(const Reader& reader, PodSpec& out) {
 void read_deadline(const Reader& reader, PodSpec& out) {
   if (!reader.read(out.active_deadline_s) || !reader.strict()) return;
   if (*out.active_deadline_s < 1 || *out.active_deadline_s > std::numeric_limits<int32_t>::max())
-    reader.problem(invalid_value(std::to_string(*out.active_deadline_s), "must be between 1 and 2147483647, inclusive"));
+    reader.problem(
+        invalid_value(std::to_string(*out.active_deadline_s), "must be between 1 and 2147483647, inclusive"));
 }
 
 void read_name(const Reader& reader, std::string& out) {
@@ -97,7 +125,10 @@ constexpr Field<PodSpec> kPodSpec[] = {
     {"initContainers", [](const Reader& r, PodSpec& s) { read_list(r, s.init_containers, &read_container); }},
     {"containers", [](const Reader& r, PodSpec& s) { read_list(r, s.containers, &read_container); }},
     {"ephemeralContainers"},
-    {"restartPolicy", [](const Reader& r, PodSpec& s) { read_choice(r, {"Always", "OnFailure", "Never"}, s.restart_policy); }},
+    {"restartPolicy",
+     [](const Reader& r, PodSpec& s) {
+       read_choice(r, {"Always", "OnFailure", "Never"}, s.restart_policy);
+     }},
     {"terminationGracePeriodSeconds", [](const Reader& r, PodSpec& s) { r.read(s.termination_grace_s); }},
     {"activeDeadlineSeconds", &read_deadline},
     {"dnsPolicy"},
@@ -115,7 +146,8 @@ constexpr Field<PodSpec> kPodSpec[] = {
     {"hostname"},
     {"subdomain"},
     {"affinity", [](const Reader& r, PodSpec& s) { read_object(r, kAffinity, s); }},
-    {"schedulerName", [](const Reader& r, PodSpec& s) {
+    {"schedulerName",
+     [](const Reader& r, PodSpec& s) {
        std::string name;
        if (r.read(name) && !name.empty()) s.scheduler_name = std::move(name);
      }},
@@ -127,7 +159,10 @@ constexpr Field<PodSpec> kPodSpec[] = {
     {"readinessGates"},
     {"runtimeClassName"},
     {"enableServiceLinks"},
-    {"preemptionPolicy", [](const Reader& r, PodSpec& s) { read_choice(r, {"PreemptLowerPriority", "Never"}, s.preemption_policy); }},
+    {"preemptionPolicy",
+     [](const Reader& r, PodSpec& s) {
+       read_choice(r, {"PreemptLowerPriority", "Never"}, s.preemption_policy);
+     }},
     {"overhead", [](const Reader& r, PodSpec& s) { read_resource_list(r, ResourceScope::kContainer, s.overhead); }},
     {"topologySpreadConstraints", [](const Reader& r, PodSpec& s) { s.has_topology_spread = r.size() > 0; }},
     {"setHostnameAsFQDN"},
@@ -146,11 +181,13 @@ void default_host_ports(const Reader& reader, PodSpec& spec) {
   for (auto* containers : {&spec.containers, &spec.init_containers}) {
     for (Container& container : *containers) {
       for (ContainerPort& port : container.ports) {
-        if (port.host_port == 0) port.host_port = port.container_port;
+        if (port.host_port == 0)
+          port.host_port = port.container_port;
         else if (reader.strict() && port.host_port != port.container_port)
-          reader.problem_at(containers == &spec.containers ? "containers" : "initContainers",
-                            fmt::format("hostPort {} of container '{}' must match containerPort {} when `hostNetwork` is true",
-                                        port.host_port, container.name, port.container_port));
+          reader.problem_at(
+              containers == &spec.containers ? "containers" : "initContainers",
+              fmt::format("hostPort {} of container '{}' must match containerPort {} when `hostNetwork` is true",
+                          port.host_port, container.name, port.container_port));
       }
     }
   }
@@ -170,8 +207,8 @@ void check_names(const Reader& reader, const PodSpec& spec) {
   check("containers", spec.containers);
   check("initContainers", spec.init_containers);
   for (size_t i = 0; i < spec.scheduling_gates.size(); ++i)
-    if (std::find(spec.scheduling_gates.begin(), spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i), spec.scheduling_gates[i]) !=
-        spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i))
+    if (std::find(spec.scheduling_gates.begin(), spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i),
+                  spec.scheduling_gates[i]) != spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i))
       reader.problem_at("schedulingGates", i, duplicate_value(spec.scheduling_gates[i]));
 }
 

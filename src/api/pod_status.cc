@@ -5,7 +5,9 @@ namespace berth::api {
 namespace {
 
 // Amounts that the kubelet reports: read as they are, without the rules for what users write.
-void read_reported(const Reader& reader, model::ResourceList& out) { read_resource_list(reader, ResourceScope::kNode, out); }
+void read_reported(const Reader& reader, model::ResourceList& out) {
+  read_resource_list(reader, ResourceScope::kNode, out);
+}
 
 constexpr Field<ResourceRequirements> kReported[] = {
     {"limits", [](const Reader& r, ResourceRequirements& x) { read_reported(r, x.limits); }},
@@ -15,10 +17,20 @@ constexpr Field<ResourceRequirements> kReported[] = {
 
 constexpr Field<ContainerStatus> kContainerStatus[] = {
     {"name", [](const Reader& r, ContainerStatus& s) { r.read(s.name); }},
-    {"state"}, {"lastState"}, {"ready"}, {"restartCount"}, {"image"}, {"imageID"}, {"containerID"}, {"started"},
+    {"state"},
+    {"lastState"},
+    {"ready"},
+    {"restartCount"},
+    {"image"},
+    {"imageID"},
+    {"containerID"},
+    {"started"},
     {"allocatedResources", [](const Reader& r, ContainerStatus& s) { read_reported(r, s.allocated); }},
     {"resources", [](const Reader& r, ContainerStatus& s) { read_object(r, kReported, s.resources.emplace()); }},
-    {"volumeMounts"}, {"user"}, {"allocatedResourcesStatus"}, {"stopSignal"},
+    {"volumeMounts"},
+    {"user"},
+    {"allocatedResourcesStatus"},
+    {"stopSignal"},
 };
 
 void read_container_status(const Reader& reader, ContainerStatus& out) { read_object(reader, kContainerStatus, out); }
@@ -37,11 +49,19 @@ constexpr Field<PodStatus> kPodStatus[] = {
     {"message", [](const Reader& r, PodStatus& s) { r.read(s.message); }},
     {"reason", [](const Reader& r, PodStatus& s) { r.read(s.reason); }},
     {"nominatedNodeName", [](const Reader& r, PodStatus& s) { r.read(s.nominated_node_name); }},
-    {"hostIP"}, {"hostIPs"}, {"podIP"}, {"podIPs"},
+    {"hostIP"},
+    {"hostIPs"},
+    {"podIP"},
+    {"podIPs"},
     {"startTime", [](const Reader& r, PodStatus& s) { r.read(s.start_time); }},
-    {"initContainerStatuses", [](const Reader& r, PodStatus& s) { read_list(r, s.init_containers, &read_container_status); }},
+    {"initContainerStatuses",
+     [](const Reader& r, PodStatus& s) { read_list(r, s.init_containers, &read_container_status); }},
     {"containerStatuses", [](const Reader& r, PodStatus& s) { read_list(r, s.containers, &read_container_status); }},
-    {"qosClass"}, {"ephemeralContainerStatuses"}, {"resize"}, {"resourceClaimStatuses"}, {"extendedResourceClaimStatus"},
+    {"qosClass"},
+    {"ephemeralContainerStatuses"},
+    {"resize"},
+    {"resourceClaimStatuses"},
+    {"extendedResourceClaimStatus"},
     {"allocatedResources", [](const Reader& r, PodStatus& s) { read_reported(r, s.allocated); }},
     {"resources", [](const Reader& r, PodStatus& s) { read_object(r, kReported, s.resources.emplace()); }},
 };

@@ -26,13 +26,20 @@ T thaw(const Raw& raw) {
 
 std::string_view name_of(JsonType type) {
   switch (type) {
-    case JsonType::kNull: return "null";
-    case JsonType::kBool: return "a boolean";
-    case JsonType::kInteger: return "an integer";
-    case JsonType::kFloat: return "a number with decimals";
-    case JsonType::kString: return "a string";
-    case JsonType::kArray: return "a list";
-    case JsonType::kObject: return "an object";
+    case JsonType::kNull:
+      return "null";
+    case JsonType::kBool:
+      return "a boolean";
+    case JsonType::kInteger:
+      return "an integer";
+    case JsonType::kFloat:
+      return "a number with decimals";
+    case JsonType::kString:
+      return "a string";
+    case JsonType::kArray:
+      return "a list";
+    case JsonType::kObject:
+      return "an object";
   }
   return "";
 }
@@ -58,23 +65,28 @@ std::string number_text(const dom::element& element) {
 // The value as a user would recognise it in a message: scalars themselves, containers by kind.
 std::string describe(const dom::element& element, JsonType type) {
   switch (type) {
-    case JsonType::kBool: return fmt::format("the boolean {}", bool(element));
-    case JsonType::kInteger: return fmt::format("the number {}", number_text(element));
-    case JsonType::kFloat: return fmt::format("the number {}", number_text(element));
-    case JsonType::kString: return fmt::format("the string \"{}\"", printable(std::string_view(element), 80));
-    default: return std::string(name_of(type));
+    case JsonType::kBool:
+      return fmt::format("the boolean {}", bool(element));
+    case JsonType::kInteger:
+      return fmt::format("the number {}", number_text(element));
+    case JsonType::kFloat:
+      return fmt::format("the number {}", number_text(element));
+    case JsonType::kString:
+      return fmt::format("the string \"{}\"", printable(std::string_view(element), 80));
+    default:
+      return std::string(name_of(type));
   }
 }
 
-// What to do about a scalar of the wrong type: quote it, or take the quotes off.
-std::string advice(JsonType wanted, const dom::element& element, JsonType found) {
+// What to do about a value of the wrong type. The text that made it (yes, 0x1F) is gone, so it is not repeated.
+std::string_view advice(JsonType wanted, JsonType found) {
   if (wanted == JsonType::kString && found == JsonType::kBool)
-    return fmt::format("; write it in quotes: \"{}\"", bool(element));
+    return "; put the value in quotes (YAML reads true, yes, on, y, false, no, off and n as booleans)";
   if (wanted == JsonType::kString && (found == JsonType::kInteger || found == JsonType::kFloat))
-    return fmt::format("; write it in quotes: \"{}\"", number_text(element));
+    return "; put the value in quotes";
   if (wanted == JsonType::kArray && found == JsonType::kObject) return "; put '- ' before its first field";
   if ((wanted == JsonType::kInteger || wanted == JsonType::kBool) && found == JsonType::kString)
-    return "; write it without quotes";
+    return "; write the value without quotes";
   return "";
 }
 
@@ -90,14 +102,21 @@ constexpr size_t kKeptCapacityMax = size_t{16} << 20;
 
 JsonType Reader::type() const {
   switch (thaw<dom::element>(raw_).type()) {
-    case ElementType::NULL_VALUE: return JsonType::kNull;
-    case ElementType::BOOL: return JsonType::kBool;
+    case ElementType::NULL_VALUE:
+      return JsonType::kNull;
+    case ElementType::BOOL:
+      return JsonType::kBool;
     case ElementType::INT64:
-    case ElementType::UINT64: return JsonType::kInteger;
-    case ElementType::DOUBLE: return JsonType::kFloat;
-    case ElementType::STRING: return JsonType::kString;
-    case ElementType::ARRAY: return JsonType::kArray;
-    case ElementType::OBJECT: return JsonType::kObject;
+    case ElementType::UINT64:
+      return JsonType::kInteger;
+    case ElementType::DOUBLE:
+      return JsonType::kFloat;
+    case ElementType::STRING:
+      return JsonType::kString;
+    case ElementType::ARRAY:
+      return JsonType::kArray;
+    case ElementType::OBJECT:
+      return JsonType::kObject;
   }
   return JsonType::kNull;
 }
@@ -106,8 +125,7 @@ bool Reader::expect(JsonType wanted) const {
   const JsonType found = type();
   if (found == wanted) return true;
   const auto element = thaw<dom::element>(raw_);
-  problem(fmt::format("expected {}, found {}{}", name_of(wanted), describe(element, found),
-                      advice(wanted, element, found)));
+  problem(fmt::format("expected {}, found {}{}", name_of(wanted), describe(element, found), advice(wanted, found)));
   return false;
 }
 
@@ -178,8 +196,12 @@ bool Reader::read(model::Labels& out) const {
   bool ok = true;
   for (Members members(*this); members.next();) {
     std::string value;
-    if (members.value().is_null()) value.clear();
-    else if (!members.value().read(value)) { ok = false; continue; }
+    if (members.value().is_null())
+      value.clear();
+    else if (!members.value().read(value)) {
+      ok = false;
+      continue;
+    }
     out.set(std::string(members.key()), std::move(value));
   }
   return ok;
@@ -259,6 +281,12 @@ void Reader::unknown_field(const std::vector<std::string_view>& known) const {
   const std::string_view near = closest(key_, known);
   problem(near.empty() ? "unknown field; remove it, or check its indentation"
                        : fmt::format("unknown field; did you mean '{}'?", near));
+}
+
+bool misspelt(const Reader& object, std::string_view wanted) {
+  for (Members members(object); members.next();)
+    if (members.key() != wanted && !closest(members.key(), {wanted}).empty()) return true;
+  return false;
 }
 
 Members::Members(const Reader& object) {

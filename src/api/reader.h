@@ -1,8 +1,9 @@
 // Reader: a cursor over one JSON value, which knows how it came there and where problems go.
 //
-// Every object is decoded by composing readers: a table of Fields per type, and small functions per field. Paths and line
-// numbers are worked out only when something is wrong, so that decoding good input costs little more than parsing it.
-// A Reader lives on the stack of the function that walks the JSON and must not outlive it or its parent. One thread.
+// Every object is decoded by composing readers: a table of Fields per type, and small functions per field. Paths and
+// line numbers are worked out only when something is wrong, so that decoding good input costs little more than parsing
+// it. A Reader lives on the stack of the function that walks the JSON and must not outlive it or its parent. One
+// thread.
 //
 //   constexpr Field<Taint> kTaint[] = {{"key", [](const Reader& r, Taint& t) { r.read(t.key); }},
 //                                      {"timeAdded"}};   // known to the API, not used
@@ -25,7 +26,8 @@ namespace berth::api {
 
 enum class JsonType : uint8_t { kNull, kBool, kInteger, kFloat, kString, kArray, kObject };
 
-// Where problems of one document are collected. Strict: unknown fields and what the API server would refuse are problems.
+// Where problems of one document are collected. Strict: unknown fields and what the API server would refuse are
+// problems.
 struct ProblemSink {
   static constexpr size_t kProblemsMax = 50;
   bool strict = false;
@@ -39,8 +41,8 @@ class Reader {
   bool is_null() const { return type() == JsonType::kNull; }
   bool strict() const { return sink_->strict; }
 
-  // Each sets `out` and returns true, or reports the wrong type and returns false. Integers must be in range; there is no
-  // conversion between types, as in the API server.
+  // Each sets `out` and returns true, or reports the wrong type and returns false. Integers must be in range; there is
+  // no conversion between types, as in the API server.
   bool read(std::string& out) const;
   bool read(std::string_view& out) const;
   bool read(bool& out) const;
@@ -123,6 +125,9 @@ class Items {
   size_t next_index_ = 0;
   Reader value_;
 };
+
+// True if a member's name is a slip of the pen for `wanted`, which is then not reported as missing as well.
+bool misspelt(const Reader& object, std::string_view wanted);
 
 // Parses `json` and calls `use` with its root; an Error when it is not JSON. What `use` finds wrong is in `sink`.
 Status read_json(std::string_view json, ProblemSink& sink, const std::function<void(const Reader&)>& use);

@@ -23,7 +23,8 @@ bool resize_infeasible(const PodStatus& status) {
 }
 
 // determineEffectiveRequests: what a container counts for while a resize is under way.
-ResourceList in_force(const ResourceList& desired, const ResourceList& actual, const ResourceList& allocated, bool infeasible) {
+ResourceList in_force(const ResourceList& desired, const ResourceList& actual, const ResourceList& allocated,
+                      bool infeasible) {
   ResourceList out = infeasible ? ResourceList{} : desired;
   out.max(actual);
   out.max(allocated);
@@ -35,7 +36,8 @@ ResourceList container_requests(const Container& container, const PodStatus& sta
   const ContainerStatus* found = find_status(status.init_containers, container.name);
   if (found == nullptr) found = find_status(status.containers, container.name);
   if (found == nullptr || !found->resources) return container.resources.requests;
-  return in_force(container.resources.requests, found->resources->requests, found->allocated, resize_infeasible(status));
+  return in_force(container.resources.requests, found->resources->requests, found->allocated,
+                  resize_infeasible(status));
 }
 
 // AggregateContainerRequests, over whatever `amounts` says that a container counts for.
@@ -64,13 +66,16 @@ ResourceList aggregate(const PodSpec& spec, const Amounts& amounts) {
 ResourceList effective_requests(const Pod& pod) {
   const PodSpec& spec = pod.spec;
   ResourceList total = aggregate(spec, [&](const Container& container) {
-    const bool init = &container >= spec.init_containers.data() && &container < spec.init_containers.data() + spec.init_containers.size();
+    const bool init = &container >= spec.init_containers.data() &&
+                      &container < spec.init_containers.data() + spec.init_containers.size();
     return init && !container.restart_always ? container.resources.requests : container_requests(container, pod.status);
   });
   if (spec.resources) {
     const ResourceList& desired = spec.resources->requests;
-    const ResourceList pod_level = !pod.status.resources ? desired
-        : in_force(desired, pod.status.resources->requests, pod.status.allocated, resize_infeasible(pod.status));
+    const ResourceList pod_level =
+        !pod.status.resources
+            ? desired
+            : in_force(desired, pod.status.resources->requests, pod.status.allocated, resize_infeasible(pod.status));
     for (const auto& [name, amount] : desired)
       if (is_pod_level(name)) total.set(name, pod_level.get(name));
   }
@@ -86,7 +91,8 @@ void default_pod_resources(PodSpec& spec) {
   for (const auto& [name, amount] : limits)
     if (is_huge_page(name) && !own.requests.contains(name) && !own.limits.contains(name)) own.limits.set(name, amount);
   if (own.limits.empty()) return;
-  const ResourceList requests = aggregate(spec, [](const Container& container) { return container.resources.requests; });
+  const ResourceList requests =
+      aggregate(spec, [](const Container& container) { return container.resources.requests; });
   for (const auto& [name, amount] : requests)
     if ((name == "cpu" || name == "memory") && !own.requests.contains(name)) own.requests.set(name, amount);
   for (const auto& [name, amount] : own.limits)

@@ -32,14 +32,18 @@ std::string check_resource_name(std::string_view name, ResourceScope scope) {
       if (!qualified && !is_standard_container(name)) {
         const std::string_view near = closest(name, {"cpu", "memory", "ephemeral-storage", "hugepages-2Mi"});
         return "must be a standard resource for containers" +
-               (near.empty() ? "; extended resources have a domain, such as nvidia.com/gpu" : fmt::format("; did you mean '{}'?", near));
+               (near.empty() ? "; extended resources have a domain, such as nvidia.com/gpu"
+                             : fmt::format("; did you mean '{}'?", near));
       }
-      if (qualified && !is_native(name) && !model::is_extended_resource(name)) return "doesn't follow extended resource name standard";
+      if (qualified && !is_native(name) && !model::is_extended_resource(name))
+        return "doesn't follow extended resource name standard";
       return "";
     case ResourceScope::kPod:
       return name == "cpu" || name == "memory" || is_huge_page(name)
-                 ? "" : "must be cpu, memory or hugepages at pod level; ask for others in a container";
-    case ResourceScope::kNode: return "";
+                 ? ""
+                 : "must be cpu, memory or hugepages at pod level; ask for others in a container";
+    case ResourceScope::kNode:
+      return "";
   }
   return "";
 }
@@ -48,7 +52,8 @@ void check_amount(const Reader& amount, const std::string& name, const std::stri
   if (const std::string why = check_resource_name(name, scope); !why.empty()) amount.problem(invalid_value(name, why));
   if (!is_integer(name)) return;
   const Result<int64_t> millis = model::parse_quantity(text, 3);
-  if (millis && *millis % 1000 != 0) amount.problem(invalid_value(text, "must be an integer; devices cannot be divided in a request"));
+  if (millis && *millis % 1000 != 0)
+    amount.problem(invalid_value(text, "must be an integer; devices cannot be divided in a request"));
 }
 
 struct Requirements {
@@ -77,11 +82,15 @@ void check_requirements(const Reader& reader, const ResourceRequirements& requir
       const std::string limit = model::format_resource(name, requirements.limits.get(name));
       if (!requirements.limits.contains(name)) {
         if (!may_overcommit(name))
-          members.value().problem_at(name, required_value(fmt::format("Limit must be set for non overcommitable resources; add limits: {{{}: {}}}", name, text)));
+          members.value().problem_at(
+              name, required_value(fmt::format(
+                        "Limit must be set for non overcommitable resources; add limits: {{{}: {}}}", name, text)));
       } else if (!may_overcommit(name) && amount != requirements.limits.get(name)) {
-        members.value().problem_at(name, invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
+        members.value().problem_at(name,
+                                   invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
       } else if (amount > requirements.limits.get(name)) {
-        members.value().problem_at(name, invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
+        members.value().problem_at(
+            name, invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
       }
     }
   }

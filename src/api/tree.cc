@@ -14,9 +14,12 @@ namespace {
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else out += c;
+    if (c == '"' || c == '\\')
+      out += '\\', out += c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
   }
   out += '"';
 }
@@ -29,17 +32,28 @@ class TreeWriter {
 
   bool write(const TreeNode& node, uint32_t line, int depth) {
     if (depth > kDocumentDepthMax)
-      return fail_at(line, fmt::format("nested deeper than {} levels through aliases; write it out flatter", kDocumentDepthMax));
+      return fail_at(
+          line, fmt::format("nested deeper than {} levels through aliases; write it out flatter", kDocumentDepthMax));
     if (out_.lines.size() >= budget_.values || out_.json.size() + node.text.size() > budget_.bytes)
-      return fail_at(line, fmt::format("aliases expand to more than {} values or 256 MiB; write the document without them", kAliasedValuesMax));
+      return fail_at(line,
+                     fmt::format("aliases expand to more than {} values or 256 MiB; write the document without them",
+                                 kAliasedValuesMax));
     out_.lines.push_back(line);
     switch (node.kind) {
-      case TreeKind::kNull: out_.json += "null"; return true;
+      case TreeKind::kNull:
+        out_.json += "null";
+        return true;
       case TreeKind::kBool:
-      case TreeKind::kNumber: out_.json += node.text; return true;
-      case TreeKind::kString: append_json_string(out_.json, node.text); return true;
-      case TreeKind::kList: return write_list(node, depth);
-      case TreeKind::kMap: return write_map(node, {}, depth);
+      case TreeKind::kNumber:
+        out_.json += node.text;
+        return true;
+      case TreeKind::kString:
+        append_json_string(out_.json, node.text);
+        return true;
+      case TreeKind::kList:
+        return write_list(node, depth);
+      case TreeKind::kMap:
+        return write_map(node, {}, depth);
     }
     return true;
   }
@@ -109,8 +123,10 @@ class TreeWriter {
       for (const TreeMember* candidate : source) {
         const auto [at, fresh] = own.emplace(candidate->key, map.members.size());
         if (!fresh && at->second < i)
-          return fail_at(member.line, fmt::format("'{}' is set before the merge key '<<', which sets it again and would "
-                                                  "win; move '<<' to the top of its map", candidate->key));
+          return fail_at(member.line,
+                         fmt::format("'{}' is set before the merge key '<<', which sets it again and would "
+                                     "win; move '<<' to the top of its map",
+                                     candidate->key));
         if (fresh) merged.push_back(candidate);
       }
     }
@@ -120,15 +136,20 @@ class TreeWriter {
 
   bool collect_source(const TreeMember& member, std::vector<const TreeMember*>& out, int depth) {
     std::vector<const TreeNode*> maps;
-    if (member.value->kind == TreeKind::kMap) maps.push_back(member.value);
+    if (member.value->kind == TreeKind::kMap)
+      maps.push_back(member.value);
     else if (member.value->kind == TreeKind::kList)
       for (const TreeMember& item : member.value->members) maps.push_back(item.value);
-    else return fail_at(member.line, "map merge requires map or sequence of maps as the value");
+    else
+      return fail_at(member.line, "map merge requires map or sequence of maps as the value");
     for (const TreeNode* map : maps) {
-      if (map->kind != TreeKind::kMap) return fail_at(member.line, "map merge requires map or sequence of maps as the value");
+      if (map->kind != TreeKind::kMap)
+        return fail_at(member.line, "map merge requires map or sequence of maps as the value");
       merged_values_ += map->members.size();
       if (merged_values_ > kAliasedValuesMax)
-        return fail_at(member.line, fmt::format("merge keys expand to more than {} values; write the document without them", kAliasedValuesMax));
+        return fail_at(member.line,
+                       fmt::format("merge keys expand to more than {} values; write the document without them",
+                                   kAliasedValuesMax));
       if (!collect(*map, out, depth + 1)) return false;
     }
     return true;
@@ -214,8 +235,9 @@ void TreeBuilder::check_duplicates(const TreeNode& map) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->key < b->key; });
   for (size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i]->key == sorted[i - 1]->key)
-      problems_.push_back({file_, static_cast<int>(sorted[i]->line), printable(append_key(path(), sorted[i]->key)),
-                           fmt::format("given twice in the same map, first on line {}; remove one of them", sorted[i - 1]->line)});
+      problems_.push_back(
+          {file_, static_cast<int>(sorted[i]->line), printable(append_key(path(), sorted[i]->key)),
+           fmt::format("given twice in the same map, first on line {}; remove one of them", sorted[i - 1]->line)});
 }
 
 std::string TreeBuilder::path() const {

@@ -1,8 +1,8 @@
 // Tree: a parsed document before it becomes JSON text. YAML and JSON parsers build it; api/document.cc writes it out.
 //
-// Between text and Document only: it exists because YAML needs one (aliases point back, merge keys copy) and because both
-// formats share the rules against duplicate keys and depth. TreeBuilder takes the events of either parser.
-// Aliases are pointers to nodes, so that the tree is never larger than its text; writing it out is what is bounded.
+// Between text and Document only: it exists because YAML needs one (aliases point back, merge keys copy) and because
+// both formats share the rules against duplicate keys and depth. TreeBuilder takes the events of either parser. Aliases
+// are pointers to nodes, so that the tree is never larger than its text; writing it out is what is bounded.
 #pragma once
 
 #include <cstdint>
@@ -79,9 +79,9 @@ struct WriteBudget {
   size_t bytes;
 };
 
-// Writes `tree` to `out` as JSON text with the line of every value, merge keys applied, `extra` string members put first,
-// and takes what it used from `budget`. False after a problem (budget spent, too deep, a bad merge).
-bool write_document(const TreeNode& tree, const std::vector<std::pair<std::string, std::string>>& extra,
-                    Document& out, WriteBudget& budget, Problems& problems);
+// Writes `tree` to `out` as JSON text with the line of every value, merge keys applied, `extra` string members put
+// first, and takes what it used from `budget`. False after a problem (budget spent, too deep, a bad merge).
+bool write_document(const TreeNode& tree, const std::vector<std::pair<std::string, std::string>>& extra, Document& out,
+                    WriteBudget& budget, Problems& problems);
 
 }  // namespace berth::api

@@ -74,14 +74,21 @@ constexpr Field<ApiStatus> kStatus[] = {
 ErrorCode code_of(int http_status) {
   switch (http_status) {
     case 401:
-    case 403: return ErrorCode::kUnauthorized;
-    case 404: return ErrorCode::kNotFound;
+    case 403:
+      return ErrorCode::kUnauthorized;
+    case 404:
+      return ErrorCode::kNotFound;
     case 408:
-    case 504: return ErrorCode::kTimeout;
-    case 409: return ErrorCode::kConflict;
-    case 410: return ErrorCode::kGone;
-    case 429: return ErrorCode::kThrottled;
-    default: return http_status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalidInput;
+    case 504:
+      return ErrorCode::kTimeout;
+    case 409:
+      return ErrorCode::kConflict;
+    case 410:
+      return ErrorCode::kGone;
+    case 429:
+      return ErrorCode::kThrottled;
+    default:
+      return http_status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalidInput;
   }
 }
 
@@ -91,7 +98,6 @@ Error to_error(const ApiStatus& status, int http_status) {
   if (message.empty()) message = fmt::format("the API server answered {} {}", code, printable(status.reason));
   return Error{code_of(code), std::move(message), code, status.retry_after_s};
 }
-
 
 WatchType type_of(std::string_view text) {
   if (text == "ADDED") return WatchType::kAdded;
@@ -160,9 +166,11 @@ Error decode_status(std::string_view json, int http_status) {
   ProblemSink sink;
   ApiStatus status;
   const Status parsed = read_json(json, sink, [&](const Reader& reader) { read_object(reader, kStatus, status); });
-  if (parsed && sink.problems.empty() && (!status.message.empty() || !status.reason.empty())) return to_error(status, http_status);
+  if (parsed && sink.problems.empty() && (!status.message.empty() || !status.reason.empty()))
+    return to_error(status, http_status);
   constexpr size_t kQuotedBytesMax = 200;
-  return Error{code_of(http_status), fmt::format("HTTP status {}: {}", http_status, printable(json, kQuotedBytesMax)), http_status, 0};
+  return Error{code_of(http_status), fmt::format("HTTP status {}: {}", http_status, printable(json, kQuotedBytesMax)),
+               http_status, 0};
 }
 
 Result<ObjectMeta> decode_metadata(std::string_view json) {

@@ -46,8 +46,8 @@ Result<List<T>> decode_list(std::string_view json);
 template <typename T>
 Result<WatchEvent<T>> decode_watch_event(std::string_view json);
 
-// The Error that a Status object describes, its code from `http_status` (or, when that is 0, from the object's own code).
-// `json` may be anything that a server or proxy answered: what is not a Status is quoted, cut short.
+// The Error that a Status object describes, its code from `http_status` (or, when that is 0, from the object's own
+// code). `json` may be anything that a server or proxy answered: what is not a Status is quoted, cut short.
 Error decode_status(std::string_view json, int http_status = 0);
 
 // metadata of any single object.

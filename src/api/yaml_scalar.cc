@@ -87,7 +87,8 @@ YamlScalar resolve_yaml_scalar(std::string_view text) {
     return {TreeKind::kBool, "true", true};
   if (one_of(text, {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"}))
     return {TreeKind::kBool, "false", true};
-  if (one_of(text, {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"}))
+  if (one_of(text,
+             {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"}))
     return {TreeKind::kNumber, std::string(text), false};
   const char first = text[0];
   const bool numeric = (first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.';

@@ -20,10 +20,21 @@ struct StopParsing {};
 
 class TreeHandler : public YAML::EventHandler {
  public:
-  TreeHandler(uint32_t first_line, TreeBuilder& builder) : first_line_(first_line), builder_(builder) {}
+  TreeHandler(std::string_view text, uint32_t first_line, TreeBuilder& builder)
+      : text_(text), first_line_(first_line), builder_(builder) {}
 
-  void OnDocumentStart(const YAML::Mark&) override {
+  // yaml-cpp takes whatever follows a document for another one, and never gets past a stray ',' or ']'.
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    const auto at = std::min(text_.size(), static_cast<size_t>(std::max(0, mark.pos)));
+    const bool ended =
+        text_.substr(last_start_, at - std::min(at, last_start_)).find("\n...") != std::string_view::npos;
     builder_.reset();
+    if (started_ && (!ended || at <= last_start_))
+      stop(mark,
+           "not valid YAML: something follows the end of the document; check the brackets, or separate documents by a "
+           "line '---'");
+    started_ = true;
+    last_start_ = at;
     anchors_.clear();
   }
   void OnDocumentEnd() override {}
@@ -33,7 +44,9 @@ class TreeHandler : public YAML::EventHandler {
     add({TreeKind::kNull, "", true}, mark, anchor);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (tag == "!") check_closed(mark);
     YamlScalar scalar = resolve(mark, tag, text);
     if (!builder_.wants_key()) return add(std::move(scalar), mark, anchor);
     if (anchor != 0) stop(mark, "anchors on keys are not supported; put the anchor on a value");
@@ -49,10 +62,12 @@ class TreeHandler : public YAML::EventHandler {
     if (!builder_.alias(*target->second, line(mark))) throw StopParsing{};
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(TreeKind::kList, "seq", mark, tag, anchor);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(TreeKind::kMap, "map", mark, tag, anchor);
   }
   void OnSequenceEnd() override { builder_.close(); }
@@ -71,7 +86,8 @@ class TreeHandler : public YAML::EventHandler {
   }
 
   void add(YamlScalar scalar, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (!scalar.finite) stop(mark, fmt::format("{} is not a number that JSON has; put it in quotes or write another", scalar.text));
+    if (!scalar.finite)
+      stop(mark, fmt::format("{} is not a number that JSON has; put it in quotes or write another", scalar.text));
     remember(anchor, builder_.scalar(scalar.kind, std::move(scalar.text), line(mark)));
   }
 
@@ -94,11 +110,31 @@ class TreeHandler : public YAML::EventHandler {
     const bool number = scalar.kind == TreeKind::kNumber;
     const bool whole = number && scalar.text.find_first_of(".en") == std::string::npos;
     const bool fits = (name == "int" && whole) || (name == "float" && number) ||
-                      (name == "bool" && scalar.kind == TreeKind::kBool) || (name == "null" && scalar.kind == TreeKind::kNull);
+                      (name == "bool" && scalar.kind == TreeKind::kBool) ||
+                      (name == "null" && scalar.kind == TreeKind::kNull);
     if (!fits) stop(mark, fmt::format("cannot read '{}' with the tag '{}'; remove the tag", text, tag));
     return scalar;
   }
 
+  // yaml-cpp lets a quoted text that is never closed run to the end of the file.
+  void check_closed(const YAML::Mark& mark) {
+    const auto at = static_cast<size_t>(std::max(0, mark.pos));
+    if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
+    const char quote = text_[at];
+    for (size_t i = at + 1; i < text_.size(); ++i) {
+      if (quote == '"' && text_[i] == '\\')
+        ++i;
+      else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote)
+        ++i;
+      else if (text_[i] == quote)
+        return;
+    }
+    stop(mark, "not valid YAML: the quote that opens here is never closed");
+  }
+
+  std::string_view text_;
+  size_t last_start_ = 0;
+  bool started_ = false;
   uint32_t first_line_;
   TreeBuilder& builder_;
   std::unordered_map<YAML::anchor_t, const TreeNode*> anchors_;
@@ -118,9 +154,12 @@ std::string explain(const YAML::Exception& error, std::string_view text) {
   const std::string_view line = error.mark.is_null() ? "" : line_of(text, error.mark.line);
   const size_t indent = line.find_first_not_of(' ');
   std::string hint;
-  if (indent != std::string_view::npos && line[indent] == '\t') hint = "; indent with spaces, not tabs";
-  else if (error.msg == "illegal map value") hint = "; put a text that holds ': ' in quotes, and check the indentation";
-  else if (error.msg.find("end of map") != std::string::npos) hint = "; check the indentation and the quotes above";
+  if (indent != std::string_view::npos && line[indent] == '\t')
+    hint = "; indent with spaces, not tabs";
+  else if (error.msg == "illegal map value")
+    hint = "; put a text that holds ': ' in quotes, and check the indentation";
+  else if (error.msg.find("end of map") != std::string::npos)
+    hint = "; check the indentation and the quotes above";
   return fmt::format("not valid YAML: {}{}", error.msg, hint);
 }
 
@@ -129,7 +168,7 @@ std::string explain(const YAML::Exception& error, std::string_view text) {
 bool read_yaml_text(std::string_view text, uint32_t first_line, TreeBuilder& builder,
                     const std::function<void(const TreeNode& root)>& on_document) {
   builder.reset();
-  TreeHandler handler(first_line, builder);
+  TreeHandler handler(text, first_line, builder);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);

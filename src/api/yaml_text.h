@@ -15,15 +15,15 @@ namespace berth::api {
 
 struct YamlScalar {
   TreeKind kind = TreeKind::kString;
-  std::string text;       // as JSON writes it (numbers), or the string itself
-  bool finite = true;     // false for .inf and .nan, which JSON cannot hold
+  std::string text;    // as JSON writes it (numbers), or the string itself
+  bool finite = true;  // false for .inf and .nan, which JSON cannot hold
 };
 
 // What an unquoted scalar means.
 YamlScalar resolve_yaml_scalar(std::string_view text);
 
-// Reads every document in `text`, the first line of which is `first_line` of its file, calling `on_document` after each.
-// False after a problem that ends the reading, which was reported.
+// Reads every document in `text`, the first line of which is `first_line` of its file, calling `on_document` after
+// each. False after a problem that ends the reading, which was reported.
 bool read_yaml_text(std::string_view text, uint32_t first_line, TreeBuilder& builder,
                     const std::function<void(const TreeNode& root)>& on_document);
 

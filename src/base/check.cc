@@ -5,9 +5,9 @@
 
 namespace berth {
 
-void check_failed(std::string_view what, const std::source_location& where) {
-  std::fprintf(stderr, "berth: internal check failed at %s:%u in %s: %.*s\n", where.file_name(), where.line(),
-               where.function_name(), static_cast<int>(what.size()), what.data());
+void check_failed(std::string_view what, const CallSite& where) {
+  std::fprintf(stderr, "berth: internal check failed at %s:%u in %s: %.*s\n", where.file, where.line, where.function,
+               static_cast<int>(what.size()), what.data());
   std::abort();
 }
 

@@ -53,7 +53,7 @@ std::string format_seconds(Time wall) {
 }
 
 bool read_digits(std::string_view text, size_t at, size_t count, int64_t& out) {
-  if (at + count > text.size()) return false;
+  if (at + count > text.size() || text[at] == '-') return false;
   const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + count, out);
   return error == std::errc{} && end == text.data() + at + count;
 }
@@ -85,8 +85,9 @@ Result<Time> parse_rfc3339(std::string_view text) {
   int64_t nanos = 0;
   if (at < text.size() && text[at] == '.') {
     int64_t scale = kNanosPerSecond / 10;
-    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10)
-      nanos += (text[at] - '0') * scale;
+    const size_t first = ++at;
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, scale /= 10) nanos += (text[at] - '0') * scale;
+    if (at == first) return bad();
   }
   int64_t offset_s = 0;
   if (at < text.size() && (text[at] == '+' || text[at] == '-')) {

@@ -12,11 +12,15 @@ namespace {
 using Nodes = std::span<const api::Node>;
 
 constexpr KindInfo kKinds[] = {
-    {"apps/v1", "DaemonSet", [](const api::Object& o, Nodes nodes) { return daemonset_pods(std::get<api::DaemonSet>(o), nodes); }},
-    {"apps/v1", "Deployment", [](const api::Object& o, Nodes) { return deployment_pods(std::get<api::Deployment>(o)); }},
+    {"apps/v1", "DaemonSet",
+     [](const api::Object& o, Nodes nodes) { return daemonset_pods(std::get<api::DaemonSet>(o), nodes); }},
+    {"apps/v1", "Deployment",
+     [](const api::Object& o, Nodes) { return deployment_pods(std::get<api::Deployment>(o)); }},
     {"batch/v1", "Job", [](const api::Object& o, Nodes) { return job_pods(std::get<api::Job>(o)); }},
-    {"apps/v1", "ReplicaSet", [](const api::Object& o, Nodes) { return replicaset_pods(std::get<api::ReplicaSet>(o)); }},
-    {"apps/v1", "StatefulSet", [](const api::Object& o, Nodes) { return statefulset_pods(std::get<api::StatefulSet>(o)); }},
+    {"apps/v1", "ReplicaSet",
+     [](const api::Object& o, Nodes) { return replicaset_pods(std::get<api::ReplicaSet>(o)); }},
+    {"apps/v1", "StatefulSet",
+     [](const api::Object& o, Nodes) { return statefulset_pods(std::get<api::StatefulSet>(o)); }},
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Workload kinds: how each kind of object becomes pods, as one table.
 //
-// One folder per kind holds its rules, as pure functions on api objects; kinds.cc lists the kinds. The simulator expands
-// through this table, so that a Job or Deployment in a file means what its controller would make of it. Deterministic:
-// the same object gives the same pods with the same names. Stateless, thread-safe.
+// One folder per kind holds its rules, as pure functions on api objects; kinds.cc lists the kinds. The simulator
+// expands through this table, so that a Job or Deployment in a file means what its controller would make of it.
+// Deterministic: the same object gives the same pods with the same names. Stateless, thread-safe.
 #pragma once
 
 #include <span>

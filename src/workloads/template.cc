@@ -23,8 +23,10 @@ api::Pod pod_from_template(const api::PodTemplate& pod_template, const api::Obje
   pod.metadata.labels = pod_template.metadata.labels;
   pod.metadata.annotations = pod_template.metadata.annotations;
   for (const auto& [key, value] : owner.annotations)
-    if (key.starts_with(kOwnAnnotations) && !pod.metadata.annotations.contains(key)) pod.metadata.annotations.set(key, value);
-  pod.metadata.owners.push_back({std::string(api_version), std::string(kind), std::string(base_name(owner)), owner.uid, true});
+    if (key.starts_with(kOwnAnnotations) && !pod.metadata.annotations.contains(key))
+      pod.metadata.annotations.set(key, value);
+  pod.metadata.owners.push_back(
+      {std::string(api_version), std::string(kind), std::string(base_name(owner)), owner.uid, true});
   pod.spec = pod_template.spec;
   return pod;
 }
@@ -33,7 +35,8 @@ std::vector<api::Pod> replicas_from_template(const api::PodTemplate& pod_templat
                                              std::string_view api_version, std::string_view kind, int32_t count) {
   std::vector<api::Pod> pods;
   for (int32_t i = 0; i < count; ++i)
-    pods.push_back(pod_from_template(pod_template, owner, api_version, kind, std::string(base_name(owner)) + "-" + std::to_string(i)));
+    pods.push_back(pod_from_template(pod_template, owner, api_version, kind,
+                                     std::string(base_name(owner)) + "-" + std::to_string(i)));
   return pods;
 }
 

@@ -1,6 +1,6 @@
 // DaemonSet: one pod on every node that it may run on.
-// Source: k8s.io/kubernetes/pkg/controller/daemon (NodeShouldRunDaemonPod, util.ReplaceDaemonSetPodNodeNameNodeAffinity,
-// util.AddOrUpdateDaemonPodTolerations).
+// Source: k8s.io/kubernetes/pkg/controller/daemon (NodeShouldRunDaemonPod,
+// util.ReplaceDaemonSetPodNodeNameNodeAffinity, util.AddOrUpdateDaemonPodTolerations).
 #pragma once
 
 #include <span>

@@ -5,7 +5,8 @@
 namespace berth::workloads {
 
 std::vector<api::Pod> deployment_pods(const api::Deployment& deployment) {
-  return replicas_from_template(deployment.pod_template, deployment.metadata, "apps/v1", "Deployment", deployment.replicas);
+  return replicas_from_template(deployment.pod_template, deployment.metadata, "apps/v1", "Deployment",
+                                deployment.replicas);
 }
 
 }  // namespace berth::workloads

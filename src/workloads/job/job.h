@@ -19,8 +19,8 @@ int32_t total_pods(const api::Job& job);
 // The `index`th pod, "train-0", "train-1", …; of an Indexed job with its completion index as annotation and label.
 api::Pod job_pod(const api::Job& job, int32_t index);
 
-// The pods at the start: wanted_active(job, 0, job.succeeded) of them, the first index being that of the first completion
-// still to come.
+// The pods at the start: wanted_active(job, 0, job.succeeded) of them, the first index being that of the first
+// completion still to come.
 std::vector<api::Pod> job_pods(const api::Job& job);
 
 }  // namespace berth::workloads

@@ -5,7 +5,8 @@
 namespace berth::workloads {
 
 std::vector<api::Pod> replicaset_pods(const api::ReplicaSet& replicaset) {
-  return replicas_from_template(replicaset.pod_template, replicaset.metadata, "apps/v1", "ReplicaSet", replicaset.replicas);
+  return replicas_from_template(replicaset.pod_template, replicaset.metadata, "apps/v1", "ReplicaSet",
+                                replicaset.replicas);
 }
 
 }  // namespace berth::workloads

@@ -1,0 +1,293 @@
+// Every broken manifest yields one clear problem, with its line. See also document_test.cc for broken text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/decode.h"
+
+namespace berth::api {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct BadCase {
+  std::string name;
+  std::string yaml;
+  std::string wanted;  // part of "file:line: path: message"
+};
+
+std::string pod(const std::string& spec) {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n" + spec;  // the spec's first line is line 5
+}
+const std::string kContainers = "  containers: [{name: c}]\n";  // line 5; what follows is line 6
+std::string pod_with(const std::string& rest) { return pod(kContainers + rest); }
+std::string container(const std::string& fields) {
+  return pod("  containers:\n  - name: c\n" + fields);
+}  // fields at line 7
+std::string resources(const std::string& lists) { return container("    resources: {" + lists + "}\n"); }
+std::string tolerations(const std::string& one) { return pod_with("  tolerations: [" + one + "]\n"); }
+std::string required(const std::string& term) {
+  return pod_with("  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" +
+                  term + "]}}}\n");
+}
+std::string expression(const std::string& one) { return required("{matchExpressions: [" + one + "]}"); }
+std::string node(const std::string& rest) { return "apiVersion: v1\nkind: Node\nmetadata: {name: worker}\n" + rest; }
+std::string job(const std::string& fields, const std::string& policy = "restartPolicy: Never, ") {
+  return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n" + fields + "  template: {spec: {" + policy +
+         "containers: [{name: c}]}}\n";
+}
+std::string deployment(const std::string& fields) {
+  return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n" + fields +
+         "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c}]}}\n";
+}
+const std::string kSelector = "  selector: {matchLabels: {app: x}}\n";
+
+const std::vector<BadCase> kCases = {
+    {"misspelt_node_selector", pod_with("  nodeselector: {a: b}\n"),
+     "f.yaml:6: spec.nodeselector: unknown field; did you mean 'nodeSelector'?"},
+    {"misspelt_tolerations", pod_with("  toleration: []\n"),
+     "f.yaml:6: spec.toleration: unknown field; did you mean 'tolerations'?"},
+    {"misspelt_containers", pod("  container: [{name: c}]\n"),
+     "f.yaml:5: spec.container: unknown field; did you mean 'containers'?"},
+    {"misspelt_resources", container("    resource: {}\n"),
+     "f.yaml:7: spec.containers[0].resource: unknown field; did you mean 'resources'?"},
+    {"misspelt_limits", resources("limit: {cpu: 1}"),
+     "f.yaml:7: spec.containers[0].resources.limit: unknown field; did you mean 'limits'?"},
+    {"misspelt_metadata", "apiVersion: v1\nkind: Pod\nmetdata: {name: p}\nspec: {containers: [{name: c}]}\n",
+     "f.yaml:3: metdata: unknown field; did you mean 'metadata'?"},
+    {"unknown_field", pod_with("  gpuCount: 4\n"), "f.yaml:6: spec.gpuCount: unknown field; remove it"},
+    {"spec_field_at_top",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\nnodeSelector: {a: b}\n",
+     "f.yaml:5: nodeSelector: unknown field"},
+    {"misspelt_match_expressions", required("{matchExpression: []}"),
+     "matchExpression: unknown field; did you mean 'matchExpressions'?"},
+    {"misspelt_taint_field", node("spec: {taints: [{key: a, effects: NoSchedule}]}\n"),
+     "f.yaml:4: spec.taints[0].effects: unknown field; did you mean 'effect'?"},
+    {"misspelt_replicas", deployment("  replica: 3\n" + kSelector),
+     "f.yaml:5: spec.replica: unknown field; did you mean 'replicas'?"},
+    {"misspelt_job_field", job("  parallelizm: 3\n"),
+     "f.yaml:5: spec.parallelizm: unknown field; did you mean 'parallelism'?"},
+    {"template_pod_field",
+     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    spec:\n      restartPolicy: "
+     "Never\n      nodeSelecter: {a: b}\n      containers: [{name: c}]\n",
+     "f.yaml:8: spec.template.spec.nodeSelecter: unknown field; did you mean 'nodeSelector'?"},
+
+    {"label_is_bool",
+     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels:\n    gpu: true\nspec: {containers: [{name: c}]}\n",
+     "f.yaml:6: metadata.labels.gpu: expected a string, found the boolean true; put the value in quotes"},
+    {"selector_is_number", pod_with("  nodeSelector: {zone: 1}\n"),
+     "f.yaml:6: spec.nodeSelector.zone: expected a string, found the number 1; put the value in quotes"},
+    {"annotation_is_number",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: 1.5}}\nspec: {containers: [{name: c}]}\n",
+     "f.yaml:3: metadata.annotations.a: expected a string, found the number 1.5"},
+    {"containers_is_map", pod("  containers: {name: c}\n"),
+     "f.yaml:5: spec.containers: expected a list, found an object; put '- ' before its first field"},
+    {"container_is_string", pod("  containers: [c]\n"),
+     "f.yaml:5: spec.containers[0]: expected an object, found the string \"c\""},
+    {"replicas_is_string", deployment("  replicas: \"3\"\n" + kSelector),
+     "f.yaml:5: spec.replicas: expected an integer, found the string \"3\"; write the value without quotes"},
+    {"replicas_has_decimals", deployment("  replicas: 1.5\n" + kSelector),
+     "f.yaml:5: spec.replicas: expected an integer, found the number 1.5"},
+    {"replicas_too_large", deployment("  replicas: 99999999999\n" + kSelector), "out of range"},
+    {"replicas_huge", deployment("  replicas: 2000000000\n" + kSelector), "at most 1000000 pods"},
+    {"replicas_negative", deployment("  replicas: -1\n" + kSelector),
+     "f.yaml:5: spec.replicas: Invalid value: \"-1\": must be greater than or equal to 0"},
+    {"host_network_is_string", pod_with("  hostNetwork: \"true\"\n"),
+     "expected a boolean, found the string \"true\"; write the value without quotes"},
+    {"priority_is_string", pod_with("  priority: high\n"),
+     "f.yaml:6: spec.priority: expected an integer, found the string \"high\""},
+    {"spec_is_list", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: []\n",
+     "f.yaml:4: spec: expected an object, found a list"},
+    {"values_is_string", expression("{key: a, operator: In, values: b}"), "expected a list, found the string \"b\""},
+    {"quantity_is_list", resources("limits: {cpu: [1]}"),
+     "f.yaml:7: spec.containers[0].resources.limits.cpu: expected a string, found a list"},
+    {"name_is_number", "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\nspec: {containers: [{name: c}]}\n",
+     "f.yaml:3: metadata.name: expected a string, found the number 7"},
+    {"bad_timestamp",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, creationTimestamp: yesterday}\nspec: {containers: [{name: c}]}\n",
+     "'yesterday' is not an RFC 3339 time"},
+
+    {"quantity_1e400", resources("limits: {cpu: 1e400}"),
+     "f.yaml:7: spec.containers[0].resources.limits.cpu: '1e400' is larger than any machine has"},
+    {"quantity_negative", resources("requests: {memory: -1}"),
+     "f.yaml:7: spec.containers[0].resources.requests.memory: '-1' is negative"},
+    {"quantity_100E", resources("limits: {memory: 100E}"), "'100E' is larger than any machine has"},
+    {"quantity_gib", resources("limits: {memory: 64GiB}"), "'64GiB' is not a quantity; write a number"},
+    {"quantity_word", resources("limits: {nvidia.com/gpu: all}"),
+     "f.yaml:7: spec.containers[0].resources.limits[nvidia.com/gpu]: 'all' is not a quantity"},
+    {"quantity_empty", resources("limits: {cpu: \"\"}"), "'' is not a quantity"},
+    {"node_quantity", node("status: {capacity: {nvidia.com/gpu: eight}}\n"),
+     "f.yaml:4: status.capacity[nvidia.com/gpu]: 'eight' is not a quantity"},
+    {"fraction_of_gpu", resources("limits: {nvidia.com/gpu: 0.5}"),
+     "limits[nvidia.com/gpu]: Invalid value: \"0.5\": must be an integer"},
+    {"milli_gpu", resources("limits: {nvidia.com/gpu: 500m}"), "Invalid value: \"500m\": must be an integer"},
+    {"gpu_request_without_limit", resources("requests: {nvidia.com/gpu: 1}"),
+     "requests[nvidia.com/gpu]: Required value: Limit must be set for non overcommitable resources"},
+    {"gpu_request_below_limit", resources("requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}"),
+     "Invalid value: \"1\": must be equal to nvidia.com/gpu limit of 2"},
+    {"request_above_limit", resources("requests: {cpu: 2}, limits: {cpu: 1}"),
+     "requests.cpu: Invalid value: \"2\": must be less than or equal to cpu limit of 1"},
+    {"unknown_resource", resources("limits: {gpu: 1}"),
+     "Invalid value: \"gpu\": must be a standard resource for containers"},
+    {"misspelt_resource", resources("limits: {memroy: 1Gi}"), "did you mean 'memory'?"},
+    {"hugepages_alone", resources("limits: {hugepages-2Mi: 2Mi}"), "HugePages require cpu or memory"},
+    {"pod_level_gpu", pod_with("  resources: {limits: {nvidia.com/gpu: 1}}\n"),
+     "f.yaml:6: spec.resources.limits[nvidia.com/gpu]: Invalid value"},
+    {"resource_name", resources("limits: {\"nvidia.com/g p u\": 1}"),
+     "name part must consist of alphanumeric characters"},
+
+    {"toleration_exists_with_value", tolerations("{key: a, operator: Exists, value: b}"),
+     "f.yaml:6: spec.tolerations[0].value: Invalid value: \"b\": value must be empty when `operator` is 'Exists'"},
+    {"toleration_without_key", tolerations("{value: b}"),
+     "spec.tolerations[0].operator: operator must be Exists when `key` is empty"},
+    {"toleration_operator", tolerations("{key: a, operator: In}"),
+     "Unsupported value: \"In\": supported values: \"Equal\", \"Exists\", \"Gt\", \"Lt\""},
+    {"toleration_effect", tolerations("{key: a, operator: Exists, effect: NoSchedul}"),
+     "spec.tolerations[0].effect: Unsupported value: \"NoSchedul\""},
+    {"toleration_seconds", tolerations("{key: a, operator: Exists, effect: NoSchedule, tolerationSeconds: 5}"),
+     "effect must be 'NoExecute' when `tolerationSeconds` is set"},
+    {"toleration_gt_word", tolerations("{key: a, operator: Gt, value: many}"), "must be an integer"},
+    {"toleration_key", tolerations("{key: \"a b\", operator: Exists}"),
+     "spec.tolerations[0].key: Invalid value: \"a b\""},
+    {"taint_without_effect", node("spec: {taints: [{key: a}]}\n"), "spec.taints[0].effect: Required value"},
+    {"taint_effect", node("spec: {taints: [{key: a, effect: NoScheduling}]}\n"),
+     "Unsupported value: \"NoScheduling\": supported values: \"NoExecute\", \"NoSchedule\", \"PreferNoSchedule\""},
+    {"taint_twice",
+     node("spec:\n  taints:\n  - {key: a, effect: NoSchedule}\n  - {key: a, effect: NoSchedule, value: x}\n"),
+     "f.yaml:7: spec.taints[1]: Duplicate value"},
+
+    {"in_without_values", expression("{key: a, operator: In}"),
+     "values: Required value: must be specified when `operator` is 'In' or 'NotIn'"},
+    {"exists_with_values", expression("{key: a, operator: Exists, values: [b]}"),
+     "values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"},
+    {"gt_with_two_values", expression("{key: a, operator: Gt, values: [\"1\", \"2\"]}"),
+     "must be specified single value when `operator` is 'Lt' or 'Gt'"},
+    {"gt_with_word", expression("{key: a, operator: Gt, values: [big]}"),
+     "values[0]: Invalid value: \"big\": must be an integer"},
+    {"gt_with_number", expression("{key: a, operator: Gt, values: [80]}"),
+     "values[0]: expected a string, found the number 80; put the value in quotes"},
+    {"unknown_operator", expression("{key: a, operator: Equals, values: [b]}"),
+     "operator: Invalid value: \"Equals\": not a valid selector operator"},
+    {"missing_operator", expression("{key: a, values: [b]}"),
+     "operator: Invalid value: \"\": not a valid selector operator"},
+    {"no_terms", required(""), "nodeSelectorTerms: Required value: must have at least one node selector term"},
+    {"field_key", required("{matchFields: [{key: metadata.labels, operator: In, values: [a]}]}"),
+     "key: Invalid value: \"metadata.labels\": not a valid field selector key"},
+    {"field_operator", required("{matchFields: [{key: metadata.name, operator: Exists}]}"),
+     "operator: Invalid value: \"Exists\": not a valid selector operator"},
+    {"field_two_values", required("{matchFields: [{key: metadata.name, operator: In, values: [a, b]}]}"),
+     "must be only one value"},
+    {"weight",
+     pod_with("  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 101, preference: "
+              "{matchExpressions: [{key: a, operator: Exists}]}}]}}\n"),
+     "weight: Invalid value: \"101\": must be in the range 1-100"},
+    {"selector_value", pod_with("  nodeSelector: {gpu: \"a b\"}\n"),
+     "spec.nodeSelector.gpu: Invalid value: \"a b\": a valid label must be an empty string or consist of"},
+
+    {"no_containers", pod("  nodeName: n1\n"), "f.yaml:4: spec.containers: Required value"},
+    {"empty_containers", pod("  containers: []\n"), "f.yaml:5: spec.containers: Required value"},
+    {"no_spec", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "f.yaml:1: spec: Required value"},
+    {"no_metadata", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c}]}\n", "metadata: Required value"},
+    {"no_name", "apiVersion: v1\nkind: Pod\nmetadata: {labels: {a: b}}\nspec: {containers: [{name: c}]}\n",
+     "f.yaml:3: metadata.name: Required value: name or generateName is required"},
+    {"no_container_name", pod("  containers: [{image: x}]\n"), "f.yaml:5: spec.containers[0].name: Required value"},
+    {"pod_name", "apiVersion: v1\nkind: Pod\nmetadata: {name: My_Pod}\nspec: {containers: [{name: c}]}\n",
+     "metadata.name: Invalid value: \"My_Pod\": a lowercase RFC 1123 subdomain"},
+    {"namespace_name",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: a.b}\nspec: {containers: [{name: c}]}\n",
+     "metadata.namespace: Invalid value: \"a.b\": a lowercase RFC 1123 label"},
+    {"container_name", pod("  containers: [{name: C}]\n"), "spec.containers[0].name: Invalid value: \"C\""},
+    {"container_twice", pod("  containers:\n  - {name: c}\n  - {name: c}\n"),
+     "f.yaml:7: spec.containers[1]: Duplicate value: \"c\""},
+    {"node_name", pod_with("  nodeName: Node_1\n"), "spec.nodeName: Invalid value: \"Node_1\""},
+    {"label_key",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {\"a b\": c}}\nspec: {containers: [{name: c}]}\n",
+     "metadata.labels[a b]: Invalid value"},
+    {"restart_policy", pod_with("  restartPolicy: Sometimes\n"),
+     "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"Never\", \"OnFailure\""},
+    {"preemption_policy", pod_with("  preemptionPolicy: Maybe\n"), "Unsupported value: \"Maybe\""},
+    {"phase", pod_with("status: {phase: Done}\n"), "f.yaml:6: status.phase: Unsupported value: \"Done\""},
+    {"port_range", container("    ports: [{containerPort: 70000}]\n"),
+     "containerPort: Invalid value: \"70000\": must be between 1 and 65535"},
+    {"protocol", container("    ports: [{containerPort: 80, protocol: HTTP}]\n"),
+     "Unsupported value: \"HTTP\": supported values: \"SCTP\", \"TCP\", \"UDP\""},
+    {"host_port_differs",
+     pod("  hostNetwork: true\n  containers: [{name: c, ports: [{containerPort: 80, hostPort: 81}]}]\n"),
+     "must match containerPort 80"},
+    {"deadline", pod_with("  activeDeadlineSeconds: 0\n"),
+     "spec.activeDeadlineSeconds: Invalid value: \"0\": must be between 1 and 2147483647"},
+    {"gate_twice", pod_with("  schedulingGates: [{name: a}, {name: a}]\n"),
+     "spec.schedulingGates[1]: Duplicate value: \"a\""},
+
+    {"job_restart_policy", job("", ""), "restartPolicy: Required value: valid values: \"OnFailure\", \"Never\""},
+    {"job_without_template", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {parallelism: 1}\n",
+     "f.yaml:4: spec.template: Required value"},
+    {"indexed_without_completions", job("  completionMode: Indexed\n"),
+     "spec.completions: Required value: when completion mode is Indexed"},
+    {"completion_mode", job("  completionMode: Sorted\n"), "Unsupported value: \"Sorted\""},
+    {"deployment_without_selector", deployment(""), "spec.selector: Required value"},
+    {"selector_does_not_match", deployment("  selector: {matchLabels: {app: z}}\n"),
+     "`selector` does not match template `labels`: app=z is missing"},
+    {"priority_class_value",
+     "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: p}\nvalue: 2000000000\n",
+     "maximum allowed value of a user defined priority is 1000000000"},
+
+    {"no_kind", "apiVersion: v1\nmetadata: {name: p}\n", "f.yaml:1: kind: Required value"},
+    {"no_api_version", "kind: Pod\nmetadata: {name: p}\n", "f.yaml:1: apiVersion: Required value"},
+    {"api_version_number", "apiVersion: 1\nkind: Pod\n", "apiVersion: expected a string"},
+    {"unknown_version", "apiVersion: v2\nkind: Pod\nmetadata: {name: p}\n", "f.yaml:1: apiVersion: "},
+    {"old_deployment", "apiVersion: extensions/v1beta1\nkind: Deployment\nmetadata: {name: p}\n",
+     "f.yaml:1: apiVersion: kind Deployment is not in 'extensions/v1beta1'; write 'apps/v1'"},
+    {"apps_v1beta1", "apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: p}\n",
+     "unknown version 'apps/v1beta1' of kind Deployment; write 'apps/v1'"},
+    {"pod_in_apps", "apiVersion: apps/v1\nkind: Pod\nmetadata: {name: p}\n",
+     "kind Pod is not in 'apps/v1'; write 'v1'"},
+    {"kind_in_lower_case", "apiVersion: v1\nkind: pod\nmetadata: {name: p}\n",
+     "f.yaml:2: kind: unknown kind 'pod' in 'v1'; did you mean 'Pod'?"},
+
+    {"tab_indent", "apiVersion: v1\nkind: Pod\nmetadata:\n\tname: p\n", "f.yaml:4: "},
+    {"colon_in_text", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a: b\n",
+     "f.yaml:4: metadata.name: not valid YAML"},
+    {"open_quote", "apiVersion: v1\nkind: \"Pod\nmetadata: {}\n",
+     "f.yaml:2: kind: not valid YAML: the quote that opens here is never closed"},
+    {"open_single_quote", "apiVersion: v1\nkind: Pod # \u00e9\nmetadata: {name: p}\nspec:\n  nodeName: 'it''s\n",
+     "f.yaml:5: spec.nodeName: not valid YAML: the quote that opens here"},
+    {"bad_indent", "apiVersion: v1\nkind: Pod\nmetadata:\n    name: p\n  labels: {}\n", "f.yaml:5: "},
+    {"open_flow", "apiVersion: v1\nkind: Pod\nmetadata: {name: p\n", "not valid YAML"},
+    {"unknown_alias", "apiVersion: v1\nkind: Pod\nmetadata: *nothing\n", "f.yaml:3: metadata"},
+    {"duplicate_key",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c}]\n  nodeName: a\n  nodeName: b\n",
+     "f.yaml:7: spec.nodeName: given twice in the same map, first on line 6"},
+    {"custom_tag", "apiVersion: v1\nkind: Pod\nmetadata: !secret {name: p}\n", "the tag '!secret' is not supported"},
+    {"infinity", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, generation: .inf}\n",
+     ".inf is not a number that JSON has"},
+    {"merge_of_text", "apiVersion: v1\nkind: Pod\nmetadata: {<<: text}\n", "map merge requires map"},
+};
+
+class BadManifests : public ::testing::TestWithParam<BadCase> {};
+
+TEST_P(BadManifests, YieldOneClearProblem) {
+  Problems problems;
+  for (const Document& document : read_documents(GetParam().yaml, "f.yaml", problems)) decode(document, problems);
+  ASSERT_FALSE(problems.empty()) << GetParam().yaml;
+  EXPECT_THAT(to_string(problems[0]), HasSubstr(GetParam().wanted));
+  std::string rest;
+  for (size_t i = 1; i < problems.size(); ++i) rest += to_string(problems[i]) + "\n";
+  EXPECT_EQ(rest, "") << "only one problem was expected";
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, BadManifests, ::testing::ValuesIn(kCases),
+                         [](const auto& param_info) { return param_info.param.name; });
+
+TEST(BadManifests, AllProblemsOfAFileAreReportedInOneRun) {
+  Problems problems;
+  const std::string text = pod_with("  nodeselector: {a: b}\n  priority: high\n") + "---\n" +
+                           resources("limits: {cpu: 1e400}") + "---\na: [\n---\n" + pod_with("");
+  size_t good = 0;
+  for (const Document& document : read_documents(text, "f.yaml", problems))
+    good += decode(document, problems).has_value();
+  EXPECT_EQ(good, 1);
+  EXPECT_EQ(problems.size(), 4);
+}
+
+}  // namespace
+}  // namespace berth::api

@@ -1,0 +1,190 @@
+#include "api/decode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/watch.h"
+
+namespace berth::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// The only object of a file without problems.
+Object object_of(const std::string& text) {
+  Problems problems;
+  const auto documents = read_documents(text, "f.yaml", problems);
+  std::optional<Object> object;
+  if (documents.size() == 1) object = decode(documents[0], problems);
+  for (const Problem& problem : problems) ADD_FAILURE() << to_string(problem);
+  return object ? *object : Object(Unknown{});
+}
+
+TEST(DecodeStrict, ReadsEverythingOfAPodThatSchedulingNeeds) {
+  const auto pod = std::get<Pod>(object_of(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: train, namespace: research, labels: {app: x}, annotations: {berth.dev/placement: pack}}
+spec:
+  schedulerName: berth
+  priorityClassName: high
+  nodeSelector: {gpu-type: a100}
+  hostNetwork: true
+  activeDeadlineSeconds: 3600
+  schedulingGates: [{name: example.com/wait}]
+  preemptionPolicy: Never
+  affinity:
+    nodeAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 7
+        preference: {matchExpressions: [{key: zone, operator: NotIn, values: [a]}]}
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: host}]
+  tolerations: [{operator: Exists}, {key: k, value: v, effect: NoExecute, tolerationSeconds: 5}]
+  initContainers: [{name: side, image: x, restartPolicy: Always}]
+  containers:
+  - name: main
+    image: x
+    livenessProbe: {whatever: 1}
+    ports: [{containerPort: 80}]
+    resources: {limits: {cpu: 1.5, memory: 1Gi, nvidia.com/gpu: 2}, requests: {cpu: 500m}}
+  volumes: [{name: v, persistentVolumeClaim: {claimName: data}}, {name: w, emptyDir: {}}]
+)"));
+  EXPECT_EQ(pod.metadata.namespace_name, "research");
+  EXPECT_EQ(*pod.metadata.annotation("berth.dev/placement"), "pack");
+  EXPECT_EQ(pod.spec.scheduler_name, "berth");
+  EXPECT_EQ(pod.spec.priority_class_name, "high");
+  EXPECT_EQ(pod.spec.preemption_policy, "Never");
+  EXPECT_EQ(pod.spec.active_deadline_s, 3600);
+  EXPECT_THAT(pod.spec.scheduling_gates, ElementsAre("example.com/wait"));
+  EXPECT_THAT(pod.spec.claim_names, ElementsAre("data"));
+  EXPECT_TRUE(pod.spec.has_pod_affinity);
+  ASSERT_THAT(pod.spec.node_affinity.preferred, SizeIs(1));
+  EXPECT_EQ(pod.spec.node_affinity.preferred[0].weight, 7);
+  ASSERT_THAT(pod.spec.tolerations, SizeIs(2));
+  EXPECT_TRUE(pod.spec.tolerations[0].any_effect);
+  EXPECT_EQ(pod.spec.tolerations[1].effect, model::TaintEffect::kNoExecute);
+  EXPECT_TRUE(pod.spec.init_containers[0].restart_always);
+  const Container& main = pod.spec.containers[0];
+  EXPECT_EQ(main.ports[0].host_port, 80) << "defaulted under hostNetwork";
+  EXPECT_EQ(main.resources.requests, (model::ResourceList{{"cpu", 500}, {"memory", 1 << 30}, {"nvidia.com/gpu", 2}}));
+  EXPECT_EQ(main.resources.limits.get("cpu"), 1500);
+}
+
+TEST(DecodeStrict, ReadsNodesWithTaintsAndCapacity) {
+  const auto node = std::get<Node>(object_of(R"(
+apiVersion: v1
+kind: Node
+metadata: {name: gpu-1, labels: {zone: a}}
+spec: {unschedulable: true, taints: [{key: gpu, effect: NoSchedule}]}
+status: {capacity: {cpu: "96", nvidia.com/gpu: 8, pods: 110}, nodeInfo: {x: y}}
+)"));
+  EXPECT_TRUE(node.unschedulable);
+  EXPECT_THAT(node.taints, ElementsAre(model::Taint{"gpu", "", model::TaintEffect::kNoSchedule}));
+  EXPECT_EQ(node.allocatable, node.capacity);
+  EXPECT_EQ(node.allocatable.get("cpu"), 96000);
+}
+
+TEST(DecodeStrict, ReadsControllers) {
+  const auto job =
+      std::get<Job>(object_of("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {parallelism: 2, "
+                              "completions: 5, completionMode: Indexed, "
+                              "suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}\n"));
+  EXPECT_EQ(job.parallelism, 2);
+  EXPECT_EQ(job.completions, 5);
+  EXPECT_TRUE(job.indexed && job.suspend);
+  const auto cron =
+      std::get<CronJob>(object_of("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: n1}\nspec: {schedule: "
+                                  "'@daily', jobTemplate: {spec: {template: {spec: "
+                                  "{restartPolicy: OnFailure, containers: [{name: c}]}}}}}\n"));
+  EXPECT_EQ(cron.job_template.pod_template.spec.restart_policy, "OnFailure");
+  const auto priority =
+      std::get<PriorityClass>(object_of("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: "
+                                        "high}\nvalue: -5\nglobalDefault: true\n"));
+  EXPECT_EQ(priority.value, -5);
+}
+
+TEST(DecodeStrict, PassesKindsThatItDoesNotUse) {
+  const Object service = object_of("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {anything: true}\n");
+  EXPECT_EQ(kind_of(service), "Service");
+  EXPECT_EQ(metadata_of(service).name, "web");
+  const Object custom =
+      object_of("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec: {odd: [1]}\n");
+  EXPECT_TRUE(std::holds_alternative<Unknown>(custom));
+}
+
+TEST(DecodeStrict, PodLevelRequestsDefaultToThoseOfTheContainers) {
+  const auto pod = std::get<Pod>(
+      object_of("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  resources: {limits: {cpu: 8, memory: 8Gi}}\n"
+                "  containers: [{name: c, resources: {requests: {cpu: 2}}}]\n"));
+  EXPECT_EQ(pod.spec.resources->requests, (model::ResourceList{{"cpu", 2000}, {"memory", int64_t{8} << 30}}));
+}
+
+TEST(DecodeLenient, IgnoresUnknownFieldsAndDoesNotValidateNames) {
+  const auto pod = decode_pod(
+      R"({"metadata":{"name":"P_1","future":{}},"spec":{"brandNew":[1],"containers":[]},"status":{"phase":"Running","x":1}})");
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(pod->status.phase, "Running");
+}
+
+TEST(DecodeLenient, RefusesWhatItCannotUnderstand) {
+  EXPECT_THAT(
+      decode_pod(
+          R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"100E"}}}]}})")
+          .error()
+          .message,
+      HasSubstr("spec.containers[0].resources.requests.cpu: '100E' is larger"));
+  EXPECT_THAT(decode_pod(R"({"spec":{"tolerations":[{"operator":"Near"}]}})").error().message,
+              HasSubstr("spec.tolerations[0].operator"));
+  EXPECT_THAT(decode_pod("{").error().message, HasSubstr("not valid JSON"));
+  EXPECT_THAT(decode_pod("[]").error().message, HasSubstr("expected an object, found a list"));
+}
+
+TEST(Lists, QuarantineMalformedItemsAlone) {
+  const auto list = decode_list<Pod>(R"({"kind":"PodList","metadata":{"resourceVersion":"7","continue":"abc"},"items":[
+      {"metadata":{"name":"good","uid":"1"}},{"metadata":{"name":"bad","uid":"2"},"spec":{"priority":"x"}},{"metadata":{"name":"fine"}}]})");
+  ASSERT_TRUE(list) << list.error().message;
+  EXPECT_EQ(list->resource_version, "7");
+  EXPECT_EQ(list->continue_token, "abc");
+  ASSERT_THAT(list->items, SizeIs(2));
+  EXPECT_EQ(list->items[1].metadata.name, "fine");
+  ASSERT_THAT(list->malformed, SizeIs(1));
+  EXPECT_EQ(list->malformed[0].metadata.uid, "2");
+  EXPECT_THAT(list->malformed[0].error.message, HasSubstr("spec.priority"));
+}
+
+TEST(WatchEvents, CarryObjectsBookmarksAndErrors) {
+  const auto added =
+      decode_watch_event<Node>(R"({"type":"ADDED","object":{"metadata":{"name":"n","resourceVersion":"3"}}})");
+  ASSERT_TRUE(added && added->object);
+  EXPECT_EQ(added->resource_version, "3");
+  const auto bookmark =
+      decode_watch_event<Node>(R"({"type":"BOOKMARK","object":{"kind":"Node","metadata":{"resourceVersion":"9"}}})");
+  EXPECT_EQ(bookmark->resource_version, "9");
+  EXPECT_EQ(bookmark->type, WatchType::kBookmark);
+  const auto gone = decode_watch_event<Node>(
+      R"({"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}})");
+  ASSERT_TRUE(gone && gone->error);
+  EXPECT_EQ(gone->error->code, ErrorCode::kGone);
+  const auto bad = decode_watch_event<Pod>(
+      R"({"type":"MODIFIED","object":{"metadata":{"name":"p","uid":"u","resourceVersion":"4"},"spec":{"containers":{}}}})");
+  ASSERT_TRUE(bad && bad->malformed);
+  EXPECT_EQ(bad->malformed->metadata.uid, "u");
+  EXPECT_EQ(bad->resource_version, "4");
+  EXPECT_FALSE(decode_watch_event<Pod>(R"({"kind":"Pod"})"));
+}
+
+TEST(Statuses, BecomeErrorsWithTheirCodes) {
+  EXPECT_EQ(decode_status(R"({"kind":"Status","code":409,"message":"busy"})").code, ErrorCode::kConflict);
+  EXPECT_EQ(
+      decode_status(R"({"kind":"Status","code":429,"message":"slow","details":{"retryAfterSeconds":3}})").retry_after_s,
+      3);
+  EXPECT_EQ(decode_status("<html>\x1b[1m bad gateway", 502).code, ErrorCode::kUnavailable);
+  EXPECT_EQ(decode_status("<html>\x1b[1m", 502).message.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::api

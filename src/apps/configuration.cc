@@ -1,0 +1,245 @@
+#include "apps/configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/reader.h"
+#include "policy/registry.h"
+
+namespace berth::apps {
+namespace {
+
+using api::Field;
+using api::Reader;
+
+void read_duration(const Reader& reader, Duration& out) {
+  std::string text;
+  if (!reader.read(text)) return;
+  const Result<Duration> value = parse_duration(text);
+  if (!value) return reader.problem(value.error().message);
+  if (value->nanos <= 0) return reader.problem("must be longer than 0");
+  out = *value;
+}
+
+void read_bounded(const Reader& reader, int32_t& out, int32_t low, int32_t high) {
+  int32_t value = 0;
+  if (!reader.read(value)) return;
+  if (value < low || value > high) return reader.problem(fmt::format("{} is outside {} to {}", value, low, high));
+  out = value;
+}
+
+void read_choice(const Reader& reader, std::string& out, std::initializer_list<std::string_view> choices) {
+  std::string value;
+  if (!reader.read(value)) return;
+  if (std::find(choices.begin(), choices.end(), value) == choices.end())
+    return reader.problem(fmt::format("'{}' is none of: {}", value, fmt::join(choices, ", ")));
+  out = value;
+}
+
+constexpr Field<LeaderElectionConfiguration> kLeaderElection[] = {
+    {"leaderElect", [](const Reader& r, LeaderElectionConfiguration& c) { r.read(c.leader_elect); }},
+    {"resourceNamespace", [](const Reader& r, LeaderElectionConfiguration& c) { r.read(c.resource_namespace); }},
+    {"resourceName", [](const Reader& r, LeaderElectionConfiguration& c) { r.read(c.resource_name); }},
+    {"leaseDuration", [](const Reader& r, LeaderElectionConfiguration& c) { read_duration(r, c.lease_duration); }},
+    {"renewDeadline", [](const Reader& r, LeaderElectionConfiguration& c) { read_duration(r, c.renew_deadline); }},
+    {"retryPeriod", [](const Reader& r, LeaderElectionConfiguration& c) { read_duration(r, c.retry_period); }},
+};
+
+constexpr Field<ClientConfiguration> kClient[] = {
+    {"kubeconfig", [](const Reader& r, ClientConfiguration& c) { r.read(c.kubeconfig); }},
+    {"context", [](const Reader& r, ClientConfiguration& c) { r.read(c.context); }},
+    {"bindConnections", [](const Reader& r, ClientConfiguration& c) { read_bounded(r, c.bind_connections, 1, 1024); }},
+    {"maxOutstandingBinds",
+     [](const Reader& r, ClientConfiguration& c) { read_bounded(r, c.max_outstanding_binds, 1, 100'000); }},
+    {"bindTimeout", [](const Reader& r, ClientConfiguration& c) { read_duration(r, c.bind_timeout); }},
+    {"noteConnections", [](const Reader& r, ClientConfiguration& c) { read_bounded(r, c.note_connections, 1, 1024); }},
+};
+
+constexpr Field<HttpConfiguration> kHttp[] = {
+    {"bindAddress", [](const Reader& r, HttpConfiguration& c) { r.read(c.bind_address); }},
+    {"port", [](const Reader& r, HttpConfiguration& c) { read_bounded(r, c.port, 0, 65535); }},
+    {"tlsCertFile", [](const Reader& r, HttpConfiguration& c) { r.read(c.tls_cert_file); }},
+    {"tlsPrivateKeyFile", [](const Reader& r, HttpConfiguration& c) { r.read(c.tls_private_key_file); }},
+};
+
+constexpr Field<LoggingConfiguration> kLogging[] = {
+    {"format",
+     [](const Reader& r, LoggingConfiguration& c) {
+       read_choice(r, c.format, {"text", "json"});
+     }},
+    {"level",
+     [](const Reader& r, LoggingConfiguration& c) {
+       read_choice(r, c.level, {"debug", "info", "warn", "error"});
+     }},
+};
+
+constexpr Field<engine::EngineOptions> kBackoff[] = {
+    {"initial", [](const Reader& r, engine::EngineOptions& o) { read_duration(r, o.backoff_initial); }},
+    {"max", [](const Reader& r, engine::EngineOptions& o) { read_duration(r, o.backoff_max); }},
+    {"rejectedMax", [](const Reader& r, engine::EngineOptions& o) { read_duration(r, o.rejection_backoff_max); }},
+};
+
+void read_scores(const Reader& reader, Configuration& out) {
+  if (!reader.expect(api::JsonType::kObject)) return;
+  for (api::Members members(reader); members.next();) {
+    int64_t weight = 0;
+    if (!members.value().read(weight)) continue;
+    const std::string name(members.key());
+    if (const auto set = policy::make_policy_set({{name, weight}}); !set) members.value().problem(set.error().message);
+    else out.score_weights[name] = weight;
+  }
+}
+
+void read_scheduler_names(const Reader& reader, Configuration& out) {
+  std::vector<std::string> names;
+  if (!reader.read(names)) return;
+  if (names.empty()) return reader.problem("must name at least one scheduler, for example berth");
+  out.scheduler_names = std::move(names);
+}
+
+constexpr Field<Configuration> kConfiguration[] = {
+    {"apiVersion"},
+    {"kind"},
+    {"schedulerNames", &read_scheduler_names},
+    {"scores", &read_scores},
+    {"cycleMaxWork",
+     [](const Reader& r, Configuration& c) {
+       int32_t work = 0;
+       if (read_bounded(r, work, 1, INT32_MAX); work > 0) c.cycle_max_work = work;
+     }},
+    {"verdictInterval", [](const Reader& r, Configuration& c) { read_duration(r, c.engine.report_interval); }},
+    {"backoff", [](const Reader& r, Configuration& c) { api::read_object(r, kBackoff, c.engine); }},
+    {"clientConnection", [](const Reader& r, Configuration& c) { api::read_object(r, kClient, c.client); }},
+    {"leaderElection",
+     [](const Reader& r, Configuration& c) { api::read_object(r, kLeaderElection, c.leader_election); }},
+    {"http", [](const Reader& r, Configuration& c) { api::read_object(r, kHttp, c.http); }},
+    {"logging", [](const Reader& r, Configuration& c) { api::read_object(r, kLogging, c.logging); }},
+};
+
+// What no single field can tell.
+void check_together(const Reader& root, const Configuration& c) {
+  const LeaderElectionConfiguration& le = c.leader_election;
+  if (le.renew_deadline >= le.lease_duration)
+    root.problem_at("leaderElection",
+                    "renewDeadline must be shorter than leaseDuration, or two leaders could act at once");
+  if (le.retry_period * 2 > le.renew_deadline)
+    root.problem_at("leaderElection", "retryPeriod must be at most half of renewDeadline");
+  if (c.client.bind_timeout >= le.renew_deadline)
+    root.problem_at("clientConnection",
+                    "bindTimeout must be shorter than leaderElection.renewDeadline: a bind has to end "
+                    "before the lease can");
+  const bool tls = !c.http.tls_cert_file.empty() && !c.http.tls_private_key_file.empty();
+  if (c.http.tls_cert_file.empty() != c.http.tls_private_key_file.empty())
+    root.problem_at("http", "tlsCertFile and tlsPrivateKeyFile go together");
+  if (!is_loopback(c.http.bind_address) && !tls)
+    root.problem_at("http", fmt::format("bindAddress {} is reachable from other machines: set tlsCertFile and "
+                                        "tlsPrivateKeyFile, or bind to 127.0.0.1",
+                                        c.http.bind_address));
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view address) {
+  return address == "localhost" || address == "::1" || address.starts_with("127.");
+}
+
+Configuration read_configuration(std::string_view text, const std::string& file, api::Problems& problems) {
+  Configuration out;
+  const std::vector<api::Document> documents = api::read_plain_documents(text, file, problems);
+  if (documents.size() > 1) problems.push_back({file, 0, "", "one BerthConfiguration document is expected"});
+  if (documents.empty()) return out;
+  const api::Document& document = documents.front();
+  if (document.api_version != "berth.dev/v1alpha1" || document.kind != "BerthConfiguration") {
+    problems.push_back({file, 1, "",
+                        fmt::format("expected apiVersion berth.dev/v1alpha1 and kind BerthConfiguration, found '{}' "
+                                    "and '{}'; `berth config` prints a complete example",
+                                    document.api_version, document.kind)});
+    return out;
+  }
+  api::ProblemSink sink{.strict = true, .document = &document, .problems = {}};
+  const Status status = api::read_json(document.json, sink, [&](const Reader& root) {
+    api::read_object(root, kConfiguration, out);
+    if (root.problem_count() == 0) check_together(root, out);
+  });
+  if (!status) problems.push_back({file, 0, "", status.error().message});
+  problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
+  return out;
+}
+
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string scores_yaml(const Configuration& configuration) {
+  std::string out;
+  for (const engine::PolicyInfo* policy : policy::all_policies()) {
+    if (policy->score == nullptr) continue;
+    const auto at = configuration.score_weights.find(std::string(policy->name));
+    const int64_t weight = at == configuration.score_weights.end() ? policy->default_weight : at->second;
+    out += fmt::format("  {}: {}  # {}\n", policy->name, weight, policy->summary);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_yaml(const Configuration& c) {
+  std::string names;
+  for (const std::string& name : c.scheduler_names) names += (names.empty() ? "" : ", ") + quoted(name);
+  std::string out = fmt::format(R"(apiVersion: berth.dev/v1alpha1
+kind: BerthConfiguration
+schedulerNames: [{}]  # pods with one of these in spec.schedulerName are Berth's to schedule
+scores:  # weights, 0 to 10000; 0 turns a rule off
+{}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at
+verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
+backoff:
+  initial: {}  # after a bind that failed; doubles with each in a row
+  max: {}
+  rejectedMax: {}  # after the kubelet refused pods of the same owner
+)",
+                                names, scores_yaml(c), c.cycle_max_work, format_duration(c.engine.report_interval),
+                                format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
+                                format_duration(c.engine.rejection_backoff_max));
+  out += fmt::format(R"(clientConnection:
+  kubeconfig: {}  # empty: KUBECONFIG, ~/.kube/config, else the pod's service account
+  context: {}  # empty: the current context
+  bindConnections: {}  # binds on the wire at once
+  maxOutstandingBinds: {}  # binds decided and not yet answered
+  bindTimeout: {}  # shorter than renewDeadline
+  noteConnections: {}  # events and status patches on the wire at once
+)",
+                     quoted(c.client.kubeconfig), quoted(c.client.context), c.client.bind_connections,
+                     c.client.max_outstanding_binds, format_duration(c.client.bind_timeout), c.client.note_connections);
+  out += fmt::format(R"(leaderElection:
+  leaderElect: {}
+  resourceNamespace: {}
+  resourceName: {}
+  leaseDuration: {}
+  renewDeadline: {}
+  retryPeriod: {}
+http:  # /metrics, /healthz, /readyz
+  bindAddress: {}  # beyond loopback TLS is required, and /metrics asks for a token
+  port: {}  # 0: any free one
+  tlsCertFile: {}
+  tlsPrivateKeyFile: {}
+logging:
+  format: {}  # text or json
+  level: {}  # debug, info, warn or error
+)",
+                     c.leader_election.leader_elect, quoted(c.leader_election.resource_namespace),
+                     quoted(c.leader_election.resource_name), format_duration(c.leader_election.lease_duration),
+                     format_duration(c.leader_election.renew_deadline), format_duration(c.leader_election.retry_period),
+                     quoted(c.http.bind_address), c.http.port, quoted(c.http.tls_cert_file),
+                     quoted(c.http.tls_private_key_file), c.logging.format, c.logging.level);
+  return out;
+}
+
+}  // namespace berth::apps

@@ -1,0 +1,79 @@
+#include "apps/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "base/printable.h"
+
+namespace berth::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<std::string> read_stream(std::istream& stream, const std::string& name) {
+  std::string text;
+  std::vector<char> buffer(size_t{1} << 16);
+  while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), stream.gcount() > 0) {
+    text.append(buffer.data(), static_cast<size_t>(stream.gcount()));
+    if (text.size() > api::kDocumentBytesMax)
+      return fail(ErrorCode::kInvalidInput, fmt::format("{} is larger than 64 MiB; split it", printable(name)));
+  }
+  if (stream.bad()) return fail(ErrorCode::kInvalidInput, fmt::format("cannot read {}: {}", printable(name), std::strerror(errno)));
+  return text;
+}
+
+std::vector<std::string> files_in(const std::string& folder, api::Problems& problems) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string extension = at->path().extension();
+    std::error_code ignored;
+    if (extension != ".yaml" && extension != ".yml" && extension != ".json") continue;
+    if (fs::is_regular_file(at->path(), ignored)) out.push_back(at->path().lexically_normal());
+  }
+  if (error) problems.push_back({folder, 0, "", "cannot list the folder: " + error.message()});
+  else if (out.empty()) problems.push_back({folder, 0, "", "no *.yaml, *.yml or *.json in this folder; name the files"});
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  if (path == "-") return read_stream(std::cin, "standard input");
+  std::error_code error;
+  if (fs::is_directory(path, error)) return fail(ErrorCode::kInvalidInput, printable(path) + " is a folder");
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    return fail(ErrorCode::kNotFound, fmt::format("cannot read the file: {}; check the name", std::strerror(errno)));
+  return read_stream(stream, path);
+}
+
+std::vector<scenario::ManifestFile> read_manifest_files(const std::vector<std::string>& paths, api::Problems& problems) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (path != "-" && fs::is_directory(path, error)) {
+      const auto inside = files_in(path, problems);
+      names.insert(names.end(), inside.begin(), inside.end());
+    } else {
+      names.push_back(path);
+    }
+  }
+  std::vector<scenario::ManifestFile> files;
+  for (const std::string& name : names) {
+    auto text = read_file(name);
+    const std::string shown = name == "-" ? "stdin" : printable(name);
+    if (text) files.push_back({shown, std::move(*text)});
+    else problems.push_back({shown, 0, "", text.error().message});
+  }
+  return files;
+}
+
+}  // namespace berth::apps

@@ -1,0 +1,57 @@
+#include "apps/offline_run.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iostream>
+#include <map>
+
+#include "apps/files.h"
+#include "base/printable.h"
+#include "policy/registry.h"
+
+namespace berth::apps {
+namespace {
+
+// "pack=5" as given to --weight.
+Result<engine::PolicySet> policies_from(const std::vector<std::string>& weights) {
+  std::map<std::string, int64_t> by_name;
+  for (const std::string& text : weights) {
+    const size_t equals = text.find('=');
+    int64_t value = 0;
+    const char* end = text.data() + text.size();
+    const char* begin = equals == std::string::npos ? end : text.data() + equals + 1;
+    if (const auto parsed = std::from_chars(begin, end, value); begin == end || parsed.ec != std::errc{} || parsed.ptr != end)
+      return fail(ErrorCode::kInvalidInput, fmt::format("--weight {}: write it as POLICY=NUMBER, for example pack=5", printable(text)));
+    by_name[printable(text.substr(0, equals))] = value;
+  }
+  return policy::make_policy_set(by_name);
+}
+
+}  // namespace
+
+std::unique_ptr<scenario::Simulation> run_offline(const std::vector<std::string>& paths,
+                                                  const std::vector<std::string>& weights) {
+  api::Problems problems;
+  std::vector<std::string> notes;
+  const auto files = read_manifest_files(paths, problems);
+  scenario::PriorityClasses classes;
+  auto manifests = scenario::read_manifests(files, classes, problems, notes);
+  auto policies = policies_from(weights);
+  if (problems.empty() && manifests.empty())
+    problems.push_back({files.empty() ? "" : files.front().name, 0, "", "no objects in the input; give manifests of nodes and pods"});
+  for (const api::Problem& problem : problems) std::cerr << "error: " << api::to_string(problem) << "\n";
+  if (!policies) std::cerr << "error: " << policies.error().message << "\n";
+  if (!problems.empty() || !policies) return nullptr;
+
+  auto cluster = std::make_unique<scenario::Simulation>(scenario::SimulationOptions{.policies = *std::move(policies)});
+  if (const Status submitted = cluster->submit(std::move(manifests)); !submitted) {
+    std::cerr << "error: " << submitted.error().message << "\n";
+    return nullptr;
+  }
+  for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
+  cluster->run_to_end();
+  return cluster;
+}
+
+}  // namespace berth::apps

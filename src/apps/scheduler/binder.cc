@@ -1,0 +1,103 @@
+#include "apps/scheduler/binder.h"
+
+#include <algorithm>
+
+#include "api/decode.h"
+
+namespace berth::apps {
+namespace {
+
+constexpr int kRepetitionsMax = 5;
+constexpr Duration kAskMin = Duration::millis(250);
+constexpr Duration kAskMax = Duration::seconds(5);
+
+}  // namespace
+
+struct Binder::Attempt {
+  std::shared_ptr<Shared> shared;
+  kube::PodBinding binding;
+  Time started;
+  int repetitions = 0;
+  bool outcome_open = false;  // some attempt may have been stored, or may yet be
+  Duration ask_wait = kAskMin;
+  std::string error;
+};
+
+std::string_view to_string(BindEnd end) {
+  switch (end) {
+    case BindEnd::kBound: return "bound";
+    case BindEnd::kUnknown: return "unknown";
+    case BindEnd::kFailed: return "failed";
+    case BindEnd::kGone: return "gone";
+    case BindEnd::kElsewhere: return "elsewhere";
+  }
+  return "";
+}
+
+Binder::Binder(kube::Client& client, io::Transport& transport, Duration timeout, std::function<bool()> may_send,
+               Sink sink)
+    : shared_(new Shared{client, transport, timeout, std::move(may_send), std::move(sink), {}}) {}
+
+void Binder::bind(const engine::Decision& decision) {
+  auto attempt = std::make_shared<Attempt>();
+  attempt->shared = shared_;
+  attempt->binding = {.name_space = decision.namespace_name,
+                      .pod = decision.pod_name,
+                      .uid = decision.pod_uid,
+                      .node = decision.node_name};
+  attempt->started = shared_->transport.clock().monotonic();
+  ++shared_->outstanding;
+  send(attempt);
+}
+
+void Binder::send(const std::shared_ptr<Attempt>& attempt) {
+  Shared& shared = *attempt->shared;
+  shared.client.bind(attempt->binding, [attempt](const Result<std::string>& result) { answered(attempt, result); },
+                     {.timeout = shared.timeout, .may_start = shared.may_send});
+}
+
+void Binder::answered(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
+  if (result) return end(attempt, BindEnd::kBound, "");
+  const Error& error = result.error();
+  attempt->error = error.message;
+  if (!io::surely_not_applied(error)) {
+    if (!attempt->outcome_open) attempt->shared->sink({attempt->binding.uid, BindEnd::kUnknown, {}, error.message, {}});
+    attempt->outcome_open = true;
+    return ask(attempt);
+  }
+  if (error.http_status == 409 || error.http_status == 404 || attempt->outcome_open) return ask(attempt);
+  end(attempt, BindEnd::kFailed, error.message);
+}
+
+void Binder::ask(const std::shared_ptr<Attempt>& attempt) {
+  const std::string path = kube::kPods.object(attempt->binding.name_space, attempt->binding.pod);
+  attempt->shared->client.get(path, [attempt](const Result<std::string>& result) { told(attempt, result); },
+                              {.timeout = attempt->shared->timeout, .may_start = {}});
+}
+
+void Binder::told(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
+  if (!result && result.error().http_status == 404) return end(attempt, BindEnd::kGone, "");
+  Result<api::Pod> pod = result ? api::decode_pod(*result) : Result<api::Pod>(fail(result.error()));
+  if (!pod) {
+    const Duration wait = attempt->ask_wait;
+    attempt->ask_wait = std::min(wait * 2, kAskMax);
+    return attempt->shared->transport.run_after(wait, [attempt] { ask(attempt); });
+  }
+  if (pod->metadata.uid != attempt->binding.uid) return end(attempt, BindEnd::kGone, "");
+  if (pod->spec.node_name == attempt->binding.node) return end(attempt, BindEnd::kBound, "");
+  if (!pod->spec.node_name.empty()) return end(attempt, BindEnd::kElsewhere, "", std::move(*pod));
+  if (!attempt->outcome_open || attempt->repetitions >= kRepetitionsMax)
+    return end(attempt, BindEnd::kFailed, attempt->error);
+  ++attempt->repetitions;
+  send(attempt);
+}
+
+void Binder::end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::string error,
+                 std::optional<api::Pod> seen) {
+  Shared& shared = *attempt->shared;
+  --shared.outstanding;
+  const Duration took = shared.transport.clock().monotonic() - attempt->started;
+  shared.sink({attempt->binding.uid, how, std::move(seen), std::move(error), took});
+}
+
+}  // namespace berth::apps

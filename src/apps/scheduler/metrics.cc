@@ -1,0 +1,117 @@
+#include "apps/scheduler/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace berth::apps {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using Labels = std::map<std::string, std::string>;
+
+const Histogram::BucketBoundaries kLatency{0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
+                                           0.1,    0.2,    0.5,   1,     2,     5,    10,   30};
+const Histogram::BucketBoundaries kLongLatency{0.005, 0.01, 0.05, 0.1, 0.5, 1,   2,    5,
+                                               10,    30,   60,   120, 300, 600, 1800, 3600};
+
+Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+}
+Family<Gauge>& gauge(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+}
+Family<Histogram>& histogram(prometheus::Registry& registry, const char* name, const char* help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+}
+
+}  // namespace
+
+struct Metrics::Families {
+  prometheus::Registry registry;
+  Family<Counter>& attempts = counter(registry, "scheduler_schedule_attempts_total",
+                                      "Attempts to schedule pods, by result: scheduled, unschedulable or error.");
+  Family<Histogram>& attempt_seconds =
+      histogram(registry, "scheduler_scheduling_attempt_duration_seconds",
+                "From the decision of a pod to its end: bound, or found unschedulable.");
+  Histogram& pod_seconds =
+      histogram(registry, "scheduler_pod_scheduling_sli_duration_seconds", "From a pod's creation until it was bound.")
+          .Add({}, kLongLatency);
+  Family<Gauge>& pending =
+      gauge(registry, "scheduler_pending_pods", "Pods that wait, by queue: active, backoff, unschedulable or gated.");
+  Histogram& cycle_seconds =
+      histogram(registry, "berth_cycle_duration_seconds", "How long the owner thread was busy with one cycle.")
+          .Add({}, kLatency);
+  Counter& cycle_work = counter(registry, "berth_cycle_work_units_total", "Candidates examined.").Add({});
+  Family<Counter>& binds = counter(registry, "berth_binds_total", "Bindings sent, by result.");
+  Histogram& bind_seconds =
+      histogram(registry, "berth_bind_duration_seconds", "From handing a Binding to the transport until its answer.")
+          .Add({}, kLatency);
+  Gauge& outstanding = gauge(registry, "berth_binds_outstanding", "Bindings decided and not yet answered.").Add({});
+  Family<Counter>& patches =
+      counter(registry, "berth_status_patches_total", "PodScheduled conditions written, by result.");
+  Family<Counter>& quarantined = counter(registry, "berth_quarantined_objects_total",
+                                         "Objects from the API server that could not be understood, by kind.");
+  Gauge& leader = gauge(registry, "berth_leader", "1 while this replica holds the lease.").Add({});
+  Family<Gauge>& gpus = gauge(registry, "berth_gpus", "GPUs of all nodes, by state: allocatable or used.");
+  Gauge& nodes = gauge(registry, "berth_nodes", "Nodes known.").Add({});
+  Family<Gauge>& events = gauge(registry, "berth_events", "Events since the start: created, aggregated, dropped.");
+  Family<Gauge>& watch =
+      gauge(registry, "berth_watch", "Lists, watches, 410s and failures, by resource, since the start.");
+};
+
+Metrics::Metrics() : families_(std::make_unique<Families>()) {}
+Metrics::~Metrics() = default;
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
+
+void Metrics::attempt(std::string_view result, Duration took) {
+  const Labels labels{{"profile", "berth"}, {"result", std::string(result)}};
+  families_->attempts.Add(labels).Increment();
+  families_->attempt_seconds.Add(labels, kLatency).Observe(took.as_seconds());
+}
+void Metrics::pod_scheduled(Duration since_creation) { families_->pod_seconds.Observe(since_creation.as_seconds()); }
+void Metrics::cycle(Duration took, int64_t work_units) {
+  families_->cycle_seconds.Observe(took.as_seconds());
+  families_->cycle_work.Increment(static_cast<double>(work_units));
+}
+void Metrics::bind(std::string_view result, Duration took) {
+  families_->binds.Add({{"result", std::string(result)}}).Increment();
+  families_->bind_seconds.Observe(took.as_seconds());
+}
+void Metrics::status_patch(bool ok) { families_->patches.Add({{"result", ok ? "ok" : "failed"}}).Increment(); }
+void Metrics::quarantined(std::string_view kind) {
+  families_->quarantined.Add({{"kind", std::string(kind)}}).Increment();
+}
+void Metrics::pending(const PendingCounts& counts) {
+  families_->pending.Add({{"queue", "active"}}).Set(static_cast<double>(counts.active));
+  families_->pending.Add({{"queue", "backoff"}}).Set(static_cast<double>(counts.backoff));
+  families_->pending.Add({{"queue", "unschedulable"}}).Set(static_cast<double>(counts.unschedulable));
+  families_->pending.Add({{"queue", "gated"}}).Set(static_cast<double>(counts.gated));
+}
+void Metrics::binds_outstanding(size_t count) { families_->outstanding.Set(static_cast<double>(count)); }
+void Metrics::leader(bool leading) { families_->leader.Set(leading ? 1 : 0); }
+void Metrics::gpus(double allocatable, double used) {
+  families_->gpus.Add({{"state", "allocatable"}}).Set(allocatable);
+  families_->gpus.Add({{"state", "used"}}).Set(used);
+}
+void Metrics::nodes(size_t count) { families_->nodes.Set(static_cast<double>(count)); }
+void Metrics::events(double created, double aggregated, double dropped) {
+  families_->events.Add({{"result", "created"}}).Set(created);
+  families_->events.Add({{"result", "aggregated"}}).Set(aggregated);
+  families_->events.Add({{"result", "dropped"}}).Set(dropped);
+}
+void Metrics::watch(std::string_view resource, double lists, double watches, double gone, double failures) {
+  const std::string name(resource);
+  families_->watch.Add({{"resource", name}, {"what", "lists"}}).Set(lists);
+  families_->watch.Add({{"resource", name}, {"what", "watches"}}).Set(watches);
+  families_->watch.Add({{"resource", name}, {"what", "gone"}}).Set(gone);
+  families_->watch.Add({{"resource", name}, {"what", "failures"}}).Set(failures);
+}
+
+}  // namespace berth::apps

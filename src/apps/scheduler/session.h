@@ -1,0 +1,119 @@
+// Session: one term as leader: from a fresh list of the cluster to the last bind.
+//
+// Owns one engine and the thread that drives it. Reflectors decode on their own transport's thread and put facts into
+// the inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the status writer and the
+// event recorder, none of which ever makes it wait. A new term is a new Session with a new engine, so what an earlier
+// term believed cannot leak into it.
+//
+// Invariants: 1. no cycle runs before pods, nodes and namespaces have all been listed in this term; 2. nothing is sent
+// once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "apps/configuration.h"
+#include "apps/scheduler/binder.h"
+#include "apps/scheduler/inbox.h"
+#include "apps/scheduler/metrics.h"
+#include "apps/scheduler/status_writer.h"
+#include "bridge/to_model.h"
+#include "engine/engine.h"
+#include "io/curl_transport.h"
+#include "kube/client.h"
+#include "kube/event_recorder.h"
+#include "kube/reflector.h"
+
+namespace berth::apps {
+
+// A pod as the owner thread needs it: mapped on the transport's thread already.
+struct SeenPod {
+  model::Pod pod;
+  std::string told;  // message of its PodScheduled=False condition, reason Unschedulable; empty without one
+};
+
+struct SessionOptions {
+  const Configuration* configuration = nullptr;  // outlives the session
+  io::CurlTransportOptions transport;            // server and credentials; the session sets lanes
+  std::function<bool()> may_bind;                // thread-safe: the lease outlasts a bind that starts now
+  std::string instance;                          // "berth-<host>"
+  Metrics* metrics = nullptr;                    // outlives the session
+};
+
+class Session {
+ public:
+  // Starts listing at once. Errors: the transports cannot be made.
+  static Result<std::unique_ptr<Session>> start(SessionOptions options);
+  ~Session();  // stop() without draining
+
+  // True once everything has been listed and the first cycle has run.
+  bool ready() const { return ready_; }
+  // The store has lost writes that this session had seen: it must be replaced by a new one.
+  bool doubtful() const { return doubtful_; }
+  // When the owner thread last came round, monotonic.
+  Time last_tick() const { return Time{last_tick_}; }
+  // Why lists or watches fail at present; empty when they do not.
+  std::string trouble() const;
+  // Stops deciding; waits up to `drain` for binds under way, then as long for their events; ends all threads.
+  void stop(Duration drain);
+
+ private:
+  struct StopDeciding {};
+  using PodUpdates = std::vector<kube::WatchUpdate<SeenPod>>;
+  using NodeUpdates = std::vector<kube::WatchUpdate<model::Node>>;
+  using NamespaceUpdates = std::vector<kube::WatchUpdate<engine::NamespaceUpserted>>;
+  using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BindReport, StopDeciding>;
+
+  explicit Session(SessionOptions options);
+  Status open();
+  void run();
+  void cycle(Time now);
+  void handle(PodUpdates& updates);
+  void handle(NodeUpdates& updates);
+  void handle(NamespaceUpdates& updates);
+  void handle(BindReport& report);
+  void handle(StopDeciding&) { deciding_ = false; }
+  void quarantine(const char* kind, const kube::Malformed& object);
+  void carry_out(const engine::Decision& decision);
+  void tell_unschedulable(const engine::Decision& decision);
+  void publish(Time now);
+
+  const SessionOptions options_;
+  const Configuration& config_;
+  const Clock& clock_;
+  bridge::SchedulerNames served_;
+  std::unique_ptr<io::CurlTransport> watch_transport_, bind_transport_, note_transport_;
+  std::unique_ptr<kube::Client> watch_client_, bind_client_, note_client_;
+  std::unique_ptr<kube::EventRecorder> events_;
+  std::unique_ptr<StatusWriter> statuses_;
+  std::unique_ptr<Binder> binder_;
+  std::unique_ptr<kube::Reflector<SeenPod>> pods_;
+  std::unique_ptr<kube::Reflector<model::Node>> nodes_;
+  std::unique_ptr<kube::Reflector<engine::NamespaceUpserted>> namespaces_;
+  Inbox<Message> inbox_;
+
+  // Owner thread only.
+  engine::Engine engine_;
+  absl::flat_hash_map<std::string, std::string> told_;  // by UID: the verdict in the pod's condition
+  absl::flat_hash_set<std::string> namespace_names_;
+  bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;
+  bool deciding_ = true;
+  bool cycle_due_ = false;
+  bool has_wakeup_ = false;
+  Time wakeup_;
+  Time published_at_;
+
+  std::atomic<bool> ready_{false}, doubtful_{false}, stopping_{false};
+  std::atomic<int64_t> last_tick_{0};
+  std::thread owner_;
+};
+
+}  // namespace berth::apps

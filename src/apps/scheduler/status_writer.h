@@ -1,0 +1,42 @@
+// StatusWriter: keeps PodScheduled conditions up to date, the latest text per pod, a few writes at a time.
+//
+// A pod whose text changes again before its write went out gets one write, not two; a pod that is bound meanwhile gets
+// none. Writes that fail for a passing reason are repeated with back-off; a pod that is gone or changed is left alone.
+// Thread-safe; never blocks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kube/client.h"
+
+namespace berth::apps {
+
+struct UnschedulableStatus {
+  std::string namespace_name;
+  std::string pod_name;
+  std::string uid;
+  std::shared_ptr<const std::string> message;
+  bool first = false;  // the pod has no PodScheduled=False yet: lastTransitionTime is now
+};
+
+class StatusWriter {
+ public:
+  // `done` hears of each finished write, on the transport's thread. The client's transport must outlive the answers.
+  StatusWriter(kube::Client& client, io::Transport& transport, int in_flight_max, std::function<void(bool ok)> done);
+
+  void write(UnschedulableStatus status);
+  // The pod has found a place: forget a write that has not gone out.
+  void forget(const std::string& uid);
+  size_t queued() const;
+
+ private:
+  struct Shared;
+  static void pump(const std::shared_ptr<Shared>& shared);
+  static void send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status, int attempt);
+
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace berth::apps

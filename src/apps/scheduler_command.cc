@@ -1,0 +1,93 @@
+#include "apps/scheduler_command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+#include "apps/configuration.h"
+#include "apps/scheduler/daemon.h"
+#include "apps/scheduler/log.h"
+
+namespace berth::apps {
+namespace {
+
+struct Flags {
+  std::string config_file, kubeconfig, context, log_format, log_level;
+  std::vector<std::string> scheduler_names;
+  std::optional<bool> leader_elect;
+  std::optional<int> port;
+};
+
+// The configuration of the file, if any, or nothing after saying what is wrong with it.
+std::optional<Configuration> load(const std::string& file) {
+  if (file.empty()) return Configuration{};
+  std::ifstream stream(file);
+  if (!stream) {
+    std::fprintf(stderr, "error: cannot read %s; --config must name a readable file\n", file.c_str());
+    return std::nullopt;
+  }
+  std::ostringstream text;
+  text << stream.rdbuf();
+  api::Problems problems;
+  Configuration configuration = read_configuration(text.str(), file, problems);
+  for (const api::Problem& problem : problems) std::fprintf(stderr, "error: %s\n", api::to_string(problem).c_str());
+  if (!problems.empty()) return std::nullopt;
+  return configuration;
+}
+
+int run_scheduler(const Flags& flags) {
+  std::optional<Configuration> configuration = load(flags.config_file);
+  if (!configuration) return 2;
+  if (!flags.kubeconfig.empty()) configuration->client.kubeconfig = flags.kubeconfig;
+  if (!flags.context.empty()) configuration->client.context = flags.context;
+  if (!flags.scheduler_names.empty()) configuration->scheduler_names = flags.scheduler_names;
+  if (flags.leader_elect) configuration->leader_election.leader_elect = *flags.leader_elect;
+  if (flags.port) configuration->http.port = *flags.port;
+  if (!flags.log_format.empty()) configuration->logging.format = flags.log_format;
+  if (!flags.log_level.empty()) configuration->logging.level = flags.log_level;
+  set_up_log(configuration->logging.format, configuration->logging.level);
+  const Status status = run_daemon(*configuration);
+  if (status) return 0;
+  std::fprintf(stderr, "error: %s\n", status.error().message.c_str());
+  return status.error().code == ErrorCode::kInvalidInput || status.error().code == ErrorCode::kNotFound ? 2 : 1;
+}
+
+}  // namespace
+
+void add_scheduler_command(CLI::App& app, int& exit_code) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("scheduler", "Schedule pods on a Kubernetes API server");
+  command->footer(
+      "Example:\n  berth scheduler --kubeconfig ~/.kube/config --scheduler-name berth\n\n"
+      "Without --kubeconfig: KUBECONFIG, ~/.kube/config, then the pod's service account. What it needs to be allowed\n"
+      "to do is in deploy/rbac.yaml. SIGTERM drains binds and gives the lease back.");
+  command->add_option("--config", flags->config_file,
+                      "BerthConfiguration file; `berth config` prints one with all defaults");
+  command->add_option("--kubeconfig", flags->kubeconfig, "Kubeconfig file");
+  command->add_option("--context", flags->context, "Context of the kubeconfig");
+  command->add_option("--scheduler-name", flags->scheduler_names,
+                      "spec.schedulerName of the pods to schedule; may be repeated");
+  command->add_option("--leader-elect", flags->leader_elect, "Take part in leader election (true or false)");
+  command->add_option("--port", flags->port, "Port of /metrics, /healthz and /readyz; 0 for any free one")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--log-format", flags->log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--log-level", flags->log_level, "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  command->callback([flags, &exit_code] { exit_code = run_scheduler(*flags); });
+}
+
+void add_config_command(CLI::App& app, int& exit_code) {
+  const auto file = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("config", "Print the configuration with every default, or check a file");
+  command->add_option("--config", *file, "Check this file and print what it comes to");
+  command->callback([file, &exit_code] {
+    const std::optional<Configuration> configuration = load(*file);
+    if (configuration) std::fputs(to_yaml(*configuration).c_str(), stdout);
+    exit_code = configuration ? 0 : 2;
+  });
+}
+
+}  // namespace berth::apps

@@ -1,0 +1,13 @@
+// `berth version`: what this program is.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace berth::apps {
+
+// Adds the verb to `app`; running it sets `exit_code` (apps/exit_code.h). Both must outlive the parse.
+void add_version_command(CLI::App& app, int& exit_code);
+
+}  // namespace berth::apps

@@ -1,0 +1,78 @@
+#include "apps/why_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "api/names.h"
+#include "apps/exit_code.h"
+#include "apps/offline_run.h"
+#include "base/printable.h"
+#include "scenario/report_table.h"
+#include "scenario/verdict_text.h"
+
+namespace berth::apps {
+namespace {
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string pod;
+  std::string namespace_name = "default";
+};
+
+constexpr const char* kFooter = R"(Examples:
+  berth why -f cluster/ train-0
+  berth why -f cluster/ -n nlp pod/train-0
+  kubectl get nodes,pods -A -o yaml | berth why -f - default/train-0)";
+
+// "train-0", "pod/train-0" and "nlp/train-0" all name a pod.
+std::string full_name(const Flags& flags) {
+  std::string name = flags.pod;
+  for (const std::string_view prefix : {"pod/", "pods/", "po/"})
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  return name.find('/') == std::string::npos ? flags.namespace_name + "/" + name : name;
+}
+
+void say_not_found(const std::string& name, const scenario::Report& report) {
+  std::vector<std::string> names;
+  for (const scenario::PodReport& pod : report.pods) names.push_back(pod.namespace_name + "/" + pod.name);
+  const std::string_view near = api::closest(name, {names.begin(), names.end()});
+  std::cerr << "error: no pod is called " << printable(name)
+            << (near.empty() ? "; `berth simulate` lists the pods" : fmt::format("; did you mean {}?", near)) << "\n";
+}
+
+int why(const Flags& flags) {
+  const auto cluster = run_offline(flags.files, {});
+  if (cluster == nullptr) return kExitUsage;
+  const std::string name = full_name(flags);
+  const scenario::Report report = cluster->report();
+  for (auto pod = report.pods.rbegin(); pod != report.pods.rend(); ++pod) {
+    if (pod->namespace_name + "/" + pod->name != name) continue;
+    std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended) << "\n  "
+              << printable(pod->message, 2000) << "\n  asks for " << scenario::requests_text(pod->requests) << "\n";
+    if (pod->verdict >= report.verdicts.size()) return kExitOk;
+    const auto& verdict = report.verdicts[pod->verdict];
+    if (!verdict.nodes.empty()) std::cout << "\nNode by node:\n";
+    for (const std::string& line : scenario::verdict_lines(verdict, "  ", 8)) std::cout << line << "\n";
+    return kExitOk;
+  }
+  say_not_found(name, report);
+  return kExitFailure;
+}
+
+}  // namespace
+
+void add_why_command(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("why", "Say why a pod is running or waiting, node by node");
+  command->footer(kFooter);
+  command->add_option("-f,--filename", flags->files, "Manifests: a file, a folder, or - for standard input; repeatable")
+      ->required()->type_name("FILE|DIR")->allow_extra_args(false);
+  command->add_option("-n,--namespace", flags->namespace_name, "The pod's namespace")->type_name("NAMESPACE");
+  command->add_option("pod", flags->pod, "The pod: NAME, pod/NAME or NAMESPACE/NAME")->required()->type_name("POD");
+  command->callback([flags, &exit_code] { exit_code = why(*flags); });
+}
+
+}  // namespace berth::apps

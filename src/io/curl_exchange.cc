@@ -1,0 +1,218 @@
+#include "io/curl_exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::io {
+namespace {
+
+struct CurlFree {
+  void operator()(char* text) const { curl_free(text); }
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
+
+std::string url_part(CURLU* url, CURLUPart part, unsigned flags = 0) {
+  char* raw = nullptr;
+  if (curl_url_get(url, part, &raw, flags) != CURLUE_OK) return {};
+  const std::unique_ptr<char, CurlFree> text(raw);
+  return text.get();
+}
+
+size_t on_body(char* data, size_t size, size_t count, void* user) {
+  auto& exchange = *static_cast<Exchange*>(user);
+  const size_t bytes = size * count;
+  if (exchange.stream != 0 && exchange.response.status / 100 == 2) {
+    exchange.on_chunk({data, bytes});
+    return bytes;
+  }
+  if (exchange.response.body.size() + bytes > exchange.max_response_bytes) {
+    exchange.too_large = true;
+    return 0;
+  }
+  exchange.response.body.append(data, bytes);
+  return bytes;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.back() == '\r' || text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  return text;
+}
+
+size_t on_header(char* data, size_t size, size_t count, void* user) {
+  auto& exchange = *static_cast<Exchange*>(user);
+  const std::string_view line(data, size * count);
+  if (line.starts_with("HTTP/")) {  // a new response: 100 Continue and a proxy's CONNECT have their own before ours
+    exchange.response = {};
+    long status = 0;
+    curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
+    exchange.response.status = static_cast<int>(status);
+    return line.size();
+  }
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return line.size();
+  Header header{std::string(line.substr(0, colon)), std::string(trimmed(line.substr(colon + 1)))};
+  std::ranges::transform(header.name, header.name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (header.name == "content-length" && exchange.stream == 0) {
+    const long long announced = atoll(header.value.c_str());
+    if (announced > 0) exchange.response.body.reserve(std::min<size_t>(static_cast<size_t>(announced), 64 << 20) + 64);
+  }
+  exchange.response.headers.push_back(std::move(header));
+  return line.size();
+}
+
+void set_blob(CURL* easy, CURLoption option, const std::string& pem) {
+  if (pem.empty()) {
+    curl_easy_setopt(easy, option, nullptr);
+    return;
+  }
+  curl_blob blob{const_cast<char*>(pem.data()), pem.size(), CURL_BLOB_NOCOPY};
+  curl_easy_setopt(easy, option, &blob);
+}
+
+void add_header(Exchange& exchange, const std::string& line) {
+  exchange.header_list = curl_slist_append(exchange.header_list, line.c_str());
+}
+
+void set_method(CURL* easy, const HttpRequest& request) {
+  curl_easy_setopt(easy, CURLOPT_NOBODY, 0L);
+  curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, nullptr);
+  if (request.method == "HEAD") {
+    curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    return;
+  }
+  const bool has_body = !request.body.empty() || request.method == "POST";
+  if (has_body) {
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+  }
+  if (request.method != (has_body ? "POST" : "GET"))
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+}
+
+}  // namespace
+
+Result<Endpoint> parse_endpoint(const CurlTransportOptions& options) {
+  const std::unique_ptr<CURLU, CurlFree> url(curl_url());
+  const bool parsed = curl_url_set(url.get(), CURLUPART_URL, options.server.c_str(), 0) == CURLUE_OK;
+  const std::string scheme = parsed ? url_part(url.get(), CURLUPART_SCHEME) : "";
+  if (scheme != "http" && scheme != "https")
+    return fail(
+        ErrorCode::kInvalidInput,
+        fmt::format("server '{}' is not an http:// or https:// URL; correct 'server' of the cluster", options.server));
+  const std::string host = url_part(url.get(), CURLUPART_HOST);
+  const std::string port = url_part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+  std::string path = url_part(url.get(), CURLUPART_PATH);
+  while (path.ends_with('/')) path.pop_back();
+  const bool renamed = !options.tls_server_name.empty() && scheme == "https" && options.tls_server_name != host;
+  Endpoint endpoint;
+  endpoint.base_url = fmt::format("{}://{}:{}{}", scheme, renamed ? options.tls_server_name : host, port, path);
+  if (renamed) {
+    endpoint.host_header = fmt::format("Host: {}:{}", host, port);
+    endpoint.connect_to = fmt::format("{}:{}:{}:{}", options.tls_server_name, port, host, port);
+  }
+  return endpoint;
+}
+
+void configure_handle(CURL* easy, const CurlTransportOptions& options, curl_slist* connect_to) {
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 20L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 10L);
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.nanos / 1'000'000));
+  curl_easy_setopt(easy, CURLOPT_USERAGENT, options.user_agent.c_str());
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &on_body);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &on_header);
+  curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 64L * 1024);
+  curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 600L);
+  curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, options.insecure_skip_verify ? 0L : 1L);
+  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options.insecure_skip_verify ? 0L : 2L);
+  curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
+  if (!options.ca_pem.empty()) set_blob(easy, CURLOPT_CAINFO_BLOB, options.ca_pem);
+  if (!options.proxy_url.empty()) curl_easy_setopt(easy, CURLOPT_PROXY, options.proxy_url.c_str());
+  if (connect_to != nullptr) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, connect_to);
+}
+
+void configure_request(Exchange& exchange, const CurlTransportOptions& options, const Endpoint& endpoint,
+                       Duration left) {
+  CURL* easy = exchange.easy;
+  curl_easy_setopt(easy, CURLOPT_URL, (endpoint.base_url + exchange.request.target).c_str());
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange.error_text.data());
+  const long left_ms = std::max<long>(1, static_cast<long>(left.nanos / 1'000'000));
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, exchange.stream != 0 ? 0L : left_ms);
+  set_method(easy, exchange.request);
+  for (const Header& header : exchange.request.headers) add_header(exchange, header.name + ": " + header.value);
+  if (exchange.credential) {
+    if (!exchange.credential->authorization.empty())
+      add_header(exchange, "Authorization: " + exchange.credential->authorization);
+    set_blob(easy, CURLOPT_SSLCERT_BLOB, exchange.credential->client_cert_pem);
+    set_blob(easy, CURLOPT_SSLKEY_BLOB, exchange.credential->client_key_pem);
+  }
+  if (!endpoint.host_header.empty()) add_header(exchange, endpoint.host_header);
+  add_header(exchange, "Expect:");  // no waiting for 100 Continue
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange.header_list);
+  exchange.max_response_bytes = options.max_response_bytes;
+}
+
+bool may_have_been_sent(const Exchange& exchange) {
+  if (exchange.easy == nullptr) return false;
+  long bytes = 0;
+  curl_easy_getinfo(exchange.easy, CURLINFO_REQUEST_SIZE, &bytes);
+  return bytes > 0;
+}
+
+Error exchange_error(CURLcode code, const Exchange& exchange, const CurlTransportOptions& options) {
+  const std::string detail = exchange.error_text[0] != '\0' ? exchange.error_text.data() : curl_easy_strerror(code);
+  const auto error = [&](ErrorCode kind, std::string_view what, std::string_view next) {
+    return Error{kind, fmt::format("{} {}: {} ({}); {}", exchange.request.method, options.server, what, detail, next),
+                 0, 0};
+  };
+  if (exchange.too_large)
+    return error(ErrorCode::kUnsupported,
+                 fmt::format("the response is larger than {} bytes", options.max_response_bytes),
+                 "ask for smaller pages");
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return error(ErrorCode::kUnavailable, "the server's name does not resolve",
+                   "check 'server' of the cluster, and DNS");
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      return error(ErrorCode::kUnavailable, "the proxy's name does not resolve", "check proxy-url or HTTPS_PROXY");
+    case CURLE_COULDNT_CONNECT:
+      return error(ErrorCode::kUnavailable, "no connection to the server",
+                   "check that it runs and is reachable from here");
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return error(ErrorCode::kUnavailable, "the server's certificate is not one that the configured CA vouches for",
+                   "check certificate-authority(-data), the server's name and the certificate's dates");
+    case CURLE_SSL_CACERT_BADFILE:
+      return error(ErrorCode::kUnavailable, "the CA bundle cannot be used",
+                   "check certificate-authority(-data): PEM is expected");
+    case CURLE_SSL_CERTPROBLEM:
+      return error(ErrorCode::kUnavailable, "the client certificate or its key cannot be used",
+                   "check client-certificate(-data) and client-key(-data): a matching PEM pair is expected");
+    case CURLE_SSL_CONNECT_ERROR:
+      return error(ErrorCode::kUnavailable, "the TLS handshake failed",
+                   "check the port, and that the server speaks TLS 1.2 or newer");
+    default:
+      break;
+  }
+  if (may_have_been_sent(exchange))
+    return error(ErrorCode::kTimeout,
+                 code == CURLE_OPERATION_TIMEDOUT ? "no answer in time" : "the connection was lost",
+                 "the server may have acted, ask it before trying again");
+  return error(ErrorCode::kUnavailable,
+               code == CURLE_OPERATION_TIMEDOUT ? "no connection in time" : "the request could not be sent",
+               "the request was not sent and may be tried again");
+}
+
+}  // namespace berth::io

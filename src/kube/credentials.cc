@@ -1,0 +1,145 @@
+#include "kube/credentials.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "io/system_clock.h"
+#include "kube/base64.h"
+#include "kube/exec_plugin.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr Duration kFilePeriod = Duration::seconds(60);  // as client-go
+constexpr Duration kPluginLimit = Duration::seconds(60);
+constexpr Duration kRetryPeriod = Duration::seconds(10);
+constexpr Duration kExpiryMargin = Duration::seconds(60);
+
+Result<std::string> read_file(const std::string& path, std::string_view field) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    return fail(ErrorCode::kNotFound,
+                fmt::format("{} '{}' cannot be read; correct the path or its permissions", field, path));
+  return text.str();
+}
+
+std::string trimmed(std::string text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  while (!text.empty() && blank(text.back())) text.pop_back();
+  while (!text.empty() && blank(text.front())) text.erase(0, 1);
+  return text;
+}
+
+}  // namespace
+
+Credentials::Credentials(const ClusterAccess& access, const Clock& clock) : access_(access), clock_(clock) {}
+
+Credentials::~Credentials() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<std::shared_ptr<Credentials>> Credentials::create(const ClusterAccess& access, const Clock& clock) {
+  std::shared_ptr<Credentials> out(new Credentials(access, clock));
+  BERTH_TRY_VOID(out->renew());
+  if (out->renewable()) out->thread_ = std::thread([self = out.get()] { self->renew_loop(); });
+  return out;
+}
+
+Result<std::shared_ptr<const io::Credential>> Credentials::current() {
+  const std::lock_guard lock(mutex_);
+  return credential_;
+}
+
+void Credentials::on_unauthorized() {
+  {
+    const std::lock_guard lock(mutex_);
+    renew_now_ = true;
+  }
+  wake_.notify_all();
+}
+
+bool Credentials::renewable() const {
+  return access_.exec || !access_.token_file.empty() || !access_.client_cert_file.empty();
+}
+
+// Reads or runs what the credential comes from; the old one stays in use if that fails.
+Status Credentials::renew() {
+  auto fresh = std::make_shared<io::Credential>();
+  fresh->client_cert_pem = access_.client_cert_pem;
+  fresh->client_key_pem = access_.client_key_pem;
+  if (!access_.client_cert_file.empty()) {
+    BERTH_TRY(cert, read_file(access_.client_cert_file, "client-certificate"));
+    fresh->client_cert_pem = cert;
+  }
+  if (!access_.client_key_file.empty()) {
+    BERTH_TRY(key, read_file(access_.client_key_file, "client-key"));
+    fresh->client_key_pem = key;
+  }
+  std::string token = access_.token;
+  Duration next = kFilePeriod;
+  if (!access_.token_file.empty()) {
+    BERTH_TRY(text, read_file(access_.token_file, "tokenFile"));
+    token = trimmed(text);
+    if (token.empty())
+      return fail(ErrorCode::kUnauthorized,
+                  fmt::format("tokenFile '{}' is empty; write a token into it", access_.token_file));
+  }
+  if (access_.exec) {
+    BERTH_TRY(made, run_exec_plugin(*access_.exec, access_, kPluginLimit));
+    if (!made.token.empty()) token = made.token;
+    if (!made.client_cert_pem.empty())
+      fresh->client_cert_pem = made.client_cert_pem, fresh->client_key_pem = made.client_key_pem;
+    next = made.expires ? std::max(kRetryPeriod, *made.expires - clock_.wall() - kExpiryMargin)
+                        : Duration::seconds(365 * 86400);
+  }
+  if (!token.empty()) fresh->authorization = "Bearer " + token;
+  if (token.empty() && !access_.username.empty())
+    fresh->authorization = "Basic " + base64_encode(access_.username + ":" + access_.password);
+  const std::lock_guard lock(mutex_);
+  credential_ = std::move(fresh);
+  renew_at_ = clock_.monotonic() + next;
+  return {};
+}
+
+void Credentials::renew_loop() {
+  std::unique_lock lock(mutex_);
+  Time earliest = clock_.monotonic() + kRetryPeriod;
+  while (!stopping_) {
+    const Time now = clock_.monotonic();
+    if (now < earliest || (now < renew_at_ && !renew_now_)) {
+      const Time until = renew_now_ ? earliest : std::max(earliest, renew_at_);
+      wake_.wait_for(lock,
+                     std::chrono::nanoseconds(std::clamp((until - now).nanos, int64_t{1'000'000}, kFilePeriod.nanos)));
+      continue;
+    }
+    renew_now_ = false;
+    lock.unlock();
+    const Status renewed = renew();  // a failure leaves the old credential; requests will show whether it still serves
+    lock.lock();
+    earliest = clock_.monotonic() + kRetryPeriod;
+    if (!renewed) renew_at_ = earliest;
+  }
+}
+
+Result<io::CurlTransportOptions> transport_options(const ClusterAccess& access) {
+  BERTH_TRY(credentials, Credentials::create(access, io::SystemClock::instance()));
+  io::CurlTransportOptions out;
+  out.server = access.server;
+  out.ca_pem = access.ca_pem;
+  out.insecure_skip_verify = access.insecure_skip_verify;
+  out.tls_server_name = access.tls_server_name;
+  out.proxy_url = access.proxy_url;
+  out.credential = [credentials] { return credentials->current(); };
+  out.on_unauthorized = [credentials] { credentials->on_unauthorized(); };
+  return out;
+}
+
+}  // namespace berth::kube

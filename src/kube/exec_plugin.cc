@@ -1,0 +1,166 @@
+#include "kube/exec_plugin.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "kube/base64.h"
+
+extern char** environ;
+
+namespace berth::kube {
+namespace {
+
+using nlohmann::json;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr size_t kMaxOutput = 1 << 20;
+
+// What the plugin finds in KUBERNETES_EXEC_INFO.
+std::string exec_info(const ExecPlugin& plugin, const ClusterAccess& access) {
+  json spec = {{"interactive", false}};
+  if (plugin.provide_cluster_info) {
+    json cluster = {{"server", access.server}};
+    if (!access.ca_pem.empty()) cluster["certificate-authority-data"] = base64_encode(access.ca_pem);
+    if (access.insecure_skip_verify) cluster["insecure-skip-tls-verify"] = true;
+    if (!access.tls_server_name.empty()) cluster["tls-server-name"] = access.tls_server_name;
+    if (!access.proxy_url.empty()) cluster["proxy-url"] = access.proxy_url;
+    spec["cluster"] = std::move(cluster);
+  }
+  return json{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}}.dump();
+}
+
+// Our environment with the plugin's on top.
+std::vector<std::string> environment(const ExecPlugin& plugin, const std::string& info) {
+  std::vector<std::pair<std::string, std::string>> extra = plugin.env;
+  extra.emplace_back("KUBERNETES_EXEC_INFO", info);
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    bool replaced = false;
+    for (const auto& [name, value] : extra) replaced |= text.starts_with(name + "=");
+    if (!replaced) out.emplace_back(text);
+  }
+  for (const auto& [name, value] : extra) out.push_back(name + "=" + value);
+  return out;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (std::string& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+Result<std::string> read_until_end(int fd, SteadyClock::time_point deadline) {
+  std::string out;
+  std::array<char, 16384> part;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now()).count();
+    if (left <= 0)
+      return fail(ErrorCode::kUnavailable, "took too long and was stopped; run it by hand to see what it waits for");
+    pollfd waited{fd, POLLIN, 0};
+    if (poll(&waited, 1, static_cast<int>(left)) <= 0) continue;
+    const ssize_t count = read(fd, part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return out;
+    out.append(part.data(), static_cast<size_t>(count));
+    if (out.size() > kMaxOutput) return fail(ErrorCode::kUnavailable, "printed over 1 MiB, which is no credential");
+  }
+}
+
+// Waits for the child, which is killed at the deadline; its wait status.
+int reap(pid_t child, SteadyClock::time_point deadline) {
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (SteadyClock::now() >= deadline) kill(child, SIGKILL);
+    usleep(2000);
+  }
+  return status;
+}
+
+Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, Duration limit) {
+  std::vector<std::string> args{plugin.command};
+  args.insert(args.end(), plugin.args.begin(), plugin.args.end());
+  std::array<int, 2> pipe_fds{};
+  if (pipe2(pipe_fds.data(), O_CLOEXEC) != 0)
+    return fail(ErrorCode::kInternal, "no pipe is left; raise the limit of open files");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], 1);
+  pid_t child = 0;
+  const int spawned =
+      posix_spawnp(&child, plugin.command.c_str(), &actions, nullptr, pointers(args).data(), pointers(env).data());
+  posix_spawn_file_actions_destroy(&actions);
+  close(pipe_fds[1]);
+  if (spawned != 0) {
+    close(pipe_fds[0]);
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("cannot be run: {}; {}", strerror(spawned),
+                            plugin.install_hint.empty() ? "install it or correct 'command'" : plugin.install_hint));
+  }
+  const auto deadline = SteadyClock::now() + std::chrono::nanoseconds(limit.nanos);
+  Result<std::string> output = read_until_end(pipe_fds[0], deadline);
+  close(pipe_fds[0]);
+  if (!output) kill(child, SIGKILL);
+  const int status = reap(child, deadline);
+  if (!output) return output;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return fail(ErrorCode::kUnauthorized,
+                fmt::format("failed with {} {}; run it by hand to see why, perhaps a login has expired",
+                            WIFEXITED(status) ? "exit status" : "signal",
+                            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
+  return output;
+}
+
+}  // namespace
+
+Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const ClusterAccess& access, Duration limit) {
+  const std::string who = fmt::format("credential plugin '{}'", plugin.command);
+  auto output = run(plugin, environment(plugin, exec_info(plugin, access)), limit);
+  if (!output) return fail(output.error().with_context(who));
+  return parse_exec_credential(*output, plugin.api_version).map_error(with_context(who));
+}
+
+Result<ExecCredential> parse_exec_credential(const std::string& text, const std::string& api_version) {
+  const json object = json::parse(text, nullptr, false);
+  const auto bad = [](std::string_view what) {
+    return fail(ErrorCode::kUnauthorized, fmt::format("{}; run it by hand and look at what it prints", what));
+  };
+  if (!object.is_object()) return bad("printed no JSON object");
+  const auto text_at = [](const json& from, const char* key) {
+    const auto found = from.find(key);
+    return found != from.end() && found->is_string() ? found->get<std::string>() : std::string{};
+  };
+  if (text_at(object, "kind") != "ExecCredential") return bad("printed something other than an ExecCredential");
+  if (text_at(object, "apiVersion") != api_version)
+    return bad(fmt::format("printed apiVersion '{}' where the kubeconfig asks for '{}'", text_at(object, "apiVersion"),
+                           api_version));
+  const auto status = object.find("status");
+  if (status == object.end() || !status->is_object()) return bad("printed an ExecCredential without a status");
+  ExecCredential out;
+  out.token = text_at(*status, "token");
+  out.client_cert_pem = text_at(*status, "clientCertificateData");
+  out.client_key_pem = text_at(*status, "clientKeyData");
+  if (out.client_cert_pem.empty() != out.client_key_pem.empty())
+    return bad("printed a client certificate without its key, or the reverse");
+  if (out.token.empty() && out.client_cert_pem.empty()) return bad("printed neither a token nor a client certificate");
+  if (const std::string expires = text_at(*status, "expirationTimestamp"); !expires.empty()) {
+    BERTH_TRY(time, parse_rfc3339(expires));
+    out.expires = time;
+  }
+  return out;
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,26 @@
+// Runs exec credential plugins (client.authentication.k8s.io): a program that prints an ExecCredential.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "kube/kubeconfig.h"
+
+namespace berth::kube {
+
+struct ExecCredential {
+  std::string token{};
+  std::string client_cert_pem{}, client_key_pem{};
+  std::optional<Time> expires{};  // wall
+};
+
+// Runs the plugin once and waits, `limit` at most; blocks the caller. Its stderr goes to ours, its stdin is empty.
+// Errors: it is missing, fails, takes too long, or prints no credential of the asked apiVersion.
+Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const ClusterAccess& access, Duration limit);
+
+// What the plugin printed (exposed for tests).
+Result<ExecCredential> parse_exec_credential(const std::string& text, const std::string& api_version);
+
+}  // namespace berth::kube

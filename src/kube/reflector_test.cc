@@ -1,0 +1,269 @@
+#include "kube/reflector.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "io/fake_transport.h"
+#include "kube/watch_frames.h"
+
+namespace berth::kube {
+namespace {
+
+using io::FakeReply;
+using io::FakeTransport;
+using io::HttpRequest;
+using nlohmann::json;
+
+// What a test decodes: the name; an object with "bad" does not decode.
+Result<std::string> decode_name(std::string_view text) {
+  const json object = json::parse(text);
+  if (object.contains("bad")) return fail(ErrorCode::kInvalidInput, "bad on purpose");
+  return object["metadata"]["name"].get<std::string>();
+}
+
+json pod(const std::string& name, int version) {
+  return {
+      {"metadata",
+       {{"name", name}, {"namespace", "ns"}, {"uid", "uid-" + name}, {"resourceVersion", std::to_string(version)}}}};
+}
+
+std::string frame(const std::string& type, const json& object) {
+  return json{{"type", type}, {"object", object}}.dump() + "\n";
+}
+
+class ReflectorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    transport_.on_request([this](const HttpRequest& request) { return list(request); });
+    reflector_ = std::make_unique<Reflector<std::string>>(
+        client_, ReflectorOptions{.resource = kPods}, &decode_name,
+        [this](std::vector<WatchUpdate<std::string>> batch) { take(std::move(batch)); });
+  }
+
+  // Pages of two; the continue token is the next index.
+  FakeReply list(const HttpRequest& request) {
+    lists_.push_back(request.target);
+    if (!failures_.empty()) {
+      FakeReply reply = failures_.front();
+      failures_.erase(failures_.begin());
+      return reply;
+    }
+    const size_t at = request.target.find("continue=");
+    const size_t from = at == std::string::npos ? 0 : std::stoul(request.target.substr(at + 9));
+    json page = {{"kind", "PodList"},
+                 {"apiVersion", "v1"},
+                 {"metadata", {{"resourceVersion", std::to_string(version_)}}},
+                 {"items", json::array()}};
+    for (size_t i = from; i < std::min(from + 2, store_.size()); ++i) page["items"].push_back(store_[i]);
+    if (from + 2 < store_.size()) page["metadata"]["continue"] = std::to_string(from + 2);
+    return FakeReply::json(200, page.dump());
+  }
+
+  void take(std::vector<WatchUpdate<std::string>> batch) {
+    ++batches_;
+    for (auto& update : batch) {
+      if (auto* list = std::get_if<ListReplaced<std::string>>(&update)) {
+        std::string names;
+        for (const std::string& name : list->objects) names += name + ",";
+        log_.push_back("list " + names + "@" + list->resource_version + (list->went_back ? " back" : ""));
+      } else if (auto* up = std::get_if<Upserted<std::string>>(&update)) {
+        log_.push_back("up " + up->object);
+      } else if (auto* gone = std::get_if<Deleted<std::string>>(&update)) {
+        log_.push_back("del " + gone->object);
+      } else {
+        const auto& bad = std::get<Malformed>(update);
+        log_.push_back("bad " + bad.name_space + "/" + bad.name + "/" + bad.uid + (bad.deleted ? " deleted" : ""));
+      }
+    }
+  }
+
+  void start() {
+    reflector_->start();
+    transport_.run_for(Duration::millis(1));
+  }
+  std::vector<std::string> drain() { return std::exchange(log_, {}); }
+  size_t watches() const { return transport_.streams().size(); }
+  std::string watch_target() const { return transport_.streams().rbegin()->second.request.target; }
+
+  FakeTransport transport_;
+  Client client_{transport_};
+  std::vector<json> store_{pod("a", 1), pod("b", 2), pod("c", 3)};
+  int version_ = 10;
+  std::vector<FakeReply> failures_;
+  std::vector<std::string> lists_, log_;
+  int batches_ = 0;
+  std::unique_ptr<Reflector<std::string>> reflector_;
+};
+
+using Log = std::vector<std::string>;
+
+TEST_F(ReflectorTest, ListsInPagesThenWatchesFromTheListsVersion) {
+  start();
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
+  EXPECT_EQ(lists_.size(), 2u);
+  EXPECT_NE(lists_[0].find("/api/v1/pods?limit=500"), std::string::npos);
+  ASSERT_EQ(watches(), 1u);
+  EXPECT_NE(watch_target().find("resourceVersion=10"), std::string::npos);
+  EXPECT_NE(watch_target().find("allowWatchBookmarks=true"), std::string::npos);
+  EXPECT_TRUE(reflector_->synced());
+}
+
+TEST_F(ReflectorTest, DeliversChangesCutAnywhereIntoChunks) {
+  start();
+  drain();
+  const std::string text =
+      frame("ADDED", pod("d", 11)) + frame("MODIFIED", pod("a", 12)) + frame("DELETED", pod("b", 13));
+  for (size_t at = 0; at < text.size(); at += 5) transport_.push("watch", text.substr(at, 5));
+  EXPECT_EQ(drain(), (Log{"up d", "up a", "del b"}));
+}
+
+TEST_F(ReflectorTest, OneChunkIsOneBatch) {
+  start();
+  batches_ = 0;
+  transport_.push("watch", frame("ADDED", pod("d", 11)) + frame("ADDED", pod("e", 12)));
+  EXPECT_EQ(batches_, 1);
+}
+
+TEST_F(ReflectorTest, WatchesOnFromTheLastBookmark) {
+  start();
+  transport_.push("watch", frame("BOOKMARK", {{"metadata", {{"resourceVersion", "50"}}}}));
+  transport_.finish("watch");
+  transport_.run_for(Duration::seconds(2));
+  ASSERT_EQ(watches(), 1u);
+  EXPECT_NE(watch_target().find("resourceVersion=50"), std::string::npos);
+  EXPECT_EQ(lists_.size(), 2u);  // the pages of the first list
+}
+
+TEST_F(ReflectorTest, ALostConnectionWatchesOnWithoutAList) {
+  start();
+  transport_.push("watch", frame("ADDED", pod("d", 11)));
+  transport_.finish("watch", fail(ErrorCode::kTimeout, "connection lost"));
+  transport_.run_for(Duration::seconds(2));
+  ASSERT_EQ(watches(), 1u);
+  EXPECT_NE(watch_target().find("resourceVersion=11"), std::string::npos);
+  EXPECT_TRUE(reflector_->synced());
+}
+
+TEST_F(ReflectorTest, GoneAsAnEventListsAgain) {
+  start();
+  drain();
+  store_.pop_back(), version_ = 20;
+  transport_.push("watch",
+                  frame("ERROR", {{"kind", "Status"}, {"code", 410}, {"reason", "Expired"}, {"message", "too old"}}));
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_EQ(drain(), (Log{"list a,b,@20"}));
+  EXPECT_EQ(reflector_->stats().gone, 1u);
+}
+
+TEST_F(ReflectorTest, GoneAsAStatusListsAgain) {
+  start();
+  drain();
+  transport_.finish("watch", io::HttpResponse{410, {}, R"({"kind":"Status","code":410,"reason":"Expired"})"});
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
+}
+
+TEST_F(ReflectorTest, GoneAmidThePagesStartsTheListAfresh) {
+  failures_ = {};
+  bool once = true;
+  transport_.on_request([&](const HttpRequest& request) {
+    if (once && request.target.find("continue") != std::string::npos) {
+      once = false;
+      return FakeReply::json(410, R"({"kind":"Status","code":410,"reason":"Expired"})");
+    }
+    return list(request);
+  });
+  start();
+  EXPECT_EQ(drain(), Log{});
+  EXPECT_FALSE(reflector_->synced());
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
+}
+
+TEST_F(ReflectorTest, MalformedObjectsAreNamedAndTheRestGoesOn) {
+  store_[1]["bad"] = true;
+  start();
+  EXPECT_EQ(drain(), (Log{"list a,c,@10", "bad ns/b/uid-b"}));
+  json x = pod("x", 11), y = pod("y", 13);
+  x["bad"] = y["bad"] = true;
+  transport_.push("watch", frame("ADDED", x) + frame("ADDED", pod("d", 12)) + frame("DELETED", y));
+  EXPECT_EQ(drain(), (Log{"bad ns/x/uid-x", "up d", "bad ns/y/uid-y deleted"}));
+}
+
+TEST_F(ReflectorTest, BacksOffAndHonoursRetryAfter) {
+  failures_ = {FakeReply::json(429, "{}").with_header("retry-after", "20"),
+               FakeReply::error(ErrorCode::kUnavailable, "refused")};
+  start();
+  transport_.run_for(Duration::seconds(19));
+  EXPECT_EQ(lists_.size(), 1u);
+  EXPECT_NE(reflector_->last_error(), "");
+  transport_.run_for(Duration::seconds(5));
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
+  EXPECT_EQ(reflector_->last_error(), "");
+}
+
+TEST_F(ReflectorTest, NeverLoopsHotWhenTheServerClosesEveryWatch) {
+  transport_.on_stream([](const HttpRequest&) { return FakeReply::json(200, ""); });
+  start();
+  transport_.run_for(Duration::seconds(60));
+  EXPECT_LT(reflector_->stats().watches, 20u);
+}
+
+TEST_F(ReflectorTest, ASilentWatchIsReplaced) {
+  start();
+  const auto first = transport_.streams().rbegin()->first;
+  transport_.run_for(Duration::seconds(100));
+  EXPECT_EQ(transport_.streams().rbegin()->first, first);
+  transport_.run_for(Duration::seconds(60));
+  ASSERT_EQ(watches(), 1u);
+  EXPECT_NE(transport_.streams().rbegin()->first, first);
+}
+
+TEST_F(ReflectorTest, AStoreThatWentBackIsListedAgainAndSaidSo) {
+  start();
+  drain();
+  version_ = 5;
+  transport_.push("watch", frame("MODIFIED", pod("a", 4)));
+  EXPECT_EQ(drain(), Log{});
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@5 back"}));
+}
+
+TEST_F(ReflectorTest, GarbageOnTheWatchMeansAList) {
+  start();
+  drain();
+  transport_.push("watch", "<html>proxy</html>\n");
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
+}
+
+TEST_F(ReflectorTest, StopSilencesTheSink) {
+  start();
+  drain();
+  const auto chunk = transport_.streams().rbegin()->second.callbacks.on_chunk;
+  reflector_->stop();
+  chunk(frame("ADDED", pod("d", 11)));
+  transport_.run_for(Duration::seconds(60));
+  EXPECT_EQ(drain(), Log{});
+}
+
+TEST(ReadListPage, AcceptsAnEmptyListOfEitherForm) {
+  int items = 0;
+  for (std::string body :
+       {R"({"metadata":{"resourceVersion":"1"},"items":null})", R"({"items":[],"metadata":{"resourceVersion":"1"}})"}) {
+    const auto page = read_list_page(body, [&](std::string_view) { ++items; });
+    ASSERT_TRUE(page) << page.error().message;
+    EXPECT_EQ(page->resource_version, "1");
+  }
+  EXPECT_EQ(items, 0);
+}
+
+TEST(ReadListPage, RefusesWhatIsNoList) {
+  for (std::string body :
+       {"", "[]", "{}", "null", R"({"items":[1],"metadata":{"resourceVersion":"1"}})", R"({"items":[{)"})
+    EXPECT_FALSE(read_list_page(body, [](std::string_view) {})) << body;
+}
+
+}  // namespace
+}  // namespace berth::kube

@@ -1,0 +1,42 @@
+#include "scenario/delivery.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <string>
+#include <utility>
+
+namespace berth::scenario {
+namespace {
+
+std::string subject_of(const engine::Event& event) {
+  struct Visitor {
+    std::string operator()(const engine::NodeUpserted& e) { return "node " + e.node.name; }
+    std::string operator()(const engine::NodeDeleted& e) { return "node " + e.name; }
+    std::string operator()(const engine::PodUpserted& e) { return "pod " + e.pod.uid; }
+    std::string operator()(const engine::PodDeleted& e) { return "pod " + e.uid; }
+    std::string operator()(const engine::NamespaceUpserted& e) { return "namespace " + e.name; }
+    std::string operator()(const engine::BindProgress& e) { return "bind " + e.uid; }
+    std::string operator()(const engine::NodesReplaced&) { return "nodes"; }
+    std::string operator()(const engine::PodsReplaced&) { return "pods"; }
+  };
+  return std::visit(Visitor{}, event);
+}
+
+}  // namespace
+
+void shuffle_delivery(std::vector<engine::Event>& events, Rng& rng) {
+  std::vector<size_t> order(events.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.below(i)]);
+  absl::flat_hash_map<std::string, std::vector<size_t>> positions;
+  for (size_t i = 0; i < order.size(); ++i) positions[subject_of(events[order[i]])].push_back(i);
+  std::vector<engine::Event> out(events.size());
+  absl::flat_hash_map<std::string, size_t> used;
+  for (engine::Event& event : events) {
+    const std::string subject = subject_of(event);
+    out[positions[subject][used[subject]++]] = std::move(event);
+  }
+  events = std::move(out);
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,65 @@
+#include "scenario/event_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::scenario {
+namespace {
+
+std::string describe(const engine::Decision& decision) {
+  const std::string pod = decision.namespace_name + "/" + decision.pod_name;
+  if (decision.kind == engine::DecisionKind::kBind) return fmt::format("bind {} to {}", pod, decision.node_name);
+  return fmt::format("tell {}: {}", pod, decision.message ? *decision.message : "");
+}
+
+}  // namespace
+
+void RecordingEngine::apply(engine::Event event) {
+  engine_.apply(event);
+  if (record_) log_.emplace_back(std::move(event));
+}
+
+engine::CycleResult RecordingEngine::run_cycle(Time now) {
+  engine::CycleResult result = engine_.run_cycle(now);
+  if (record_) log_.emplace_back(RecordedCycle{now, result.decisions, engine_.state().hash()});
+  return result;
+}
+
+std::vector<std::string> replay(const EventLog& log, const engine::PolicySet& policies,
+                                const engine::EngineOptions& options) {
+  std::vector<std::string> differences;
+  engine::Engine fresh(policies, options);
+  size_t cycles = 0;
+  for (const auto& call : log) {
+    if (const auto* event = std::get_if<engine::Event>(&call)) {
+      fresh.apply(*event);
+      continue;
+    }
+    const auto& recorded = std::get<RecordedCycle>(call);
+    const engine::CycleResult result = fresh.run_cycle(recorded.now);
+    ++cycles;
+    if (result.decisions != recorded.decisions)
+      differences.push_back(fmt::format("cycle {} at {} decides otherwise", cycles, format_duration(recorded.now - Time{})));
+    else if (fresh.state().hash() != recorded.state_hash)
+      differences.push_back(fmt::format("cycle {} at {} ends in another state", cycles, format_duration(recorded.now - Time{})));
+  }
+  return differences;
+}
+
+std::vector<std::string> decisions_of(const EventLog& log) {
+  std::vector<std::string> out;
+  for (const auto& call : log) {
+    const auto* cycle = std::get_if<RecordedCycle>(&call);
+    if (cycle == nullptr) continue;
+    std::vector<std::string> told;
+    for (const engine::Decision& decision : cycle->decisions)
+      (decision.kind == engine::DecisionKind::kBind ? out : told).push_back(
+          fmt::format("{}: {}", format_duration(cycle->now - Time{}), describe(decision)));
+    std::sort(told.begin(), told.end());
+    out.insert(out.end(), told.begin(), told.end());
+  }
+  return out;
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,32 @@
+// PriorityClasses: the number behind a pod's priorityClassName, as the API server's Priority admission resolves it.
+// Source: k8s.io/kubernetes/plugin/pkg/admission/priority (1.35).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "api/cluster.h"
+#include "api/pod.h"
+#include "base/result.h"
+
+namespace berth::scenario {
+
+class PriorityClasses {
+ public:
+  // Starts with the two that every cluster has: system-node-critical and system-cluster-critical.
+  PriorityClasses();
+
+  void add(const api::PriorityClass& priority_class);
+  // The pod's priority: that of its class, else of the global default (the lowest, if there are several), else 0. An
+  // error, in the API server's words, for a class that is not there or a spec.priority that says otherwise; a priority
+  // that is given for a class that is not there stands, since dumps of a cluster look so.
+  Result<int32_t> resolve(const api::PodSpec& spec) const;
+
+ private:
+  std::map<std::string, int32_t, std::less<>> values_;
+  std::optional<int32_t> global_default_;
+};
+
+}  // namespace berth::scenario

@@ -1,0 +1,88 @@
+#include "scenario/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "model/quantity.h"
+#include "scenario/report_table.h"
+
+namespace berth::scenario {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json seconds(const std::optional<Time>& time) {
+  if (!time) return nullptr;
+  if (time->nanos % 1'000'000'000 == 0) return time->nanos / 1'000'000'000;
+  return static_cast<double>(time->nanos) / 1e9;
+}
+
+Json amounts(const model::ResourceList& list) {
+  Json out = Json::object();
+  for (const auto& [name, amount] : list) out[name] = model::format_resource(name, amount);
+  return out;
+}
+
+Json to_json(const Report& report) {
+  Json out = {{"apiVersion", "berth.dev/v1alpha1"}, {"kind", "SimulationReport"}, {"pods", Json::array()}, {"nodes", Json::array()}};
+  for (const PodReport& pod : report.pods)
+    out["pods"].push_back({{"namespace", pod.namespace_name},
+                           {"name", pod.name},
+                           {"node", pod.node.empty() ? Json(nullptr) : Json(pod.node)},
+                           {"reason", pod.reason},
+                           {"message", pod.message},
+                           {"submitted_s", seconds(pod.submitted)},
+                           {"started_s", seconds(pod.started)},
+                           {"finished_s", seconds(pod.finished)}});
+  for (const NodeReport& node : report.nodes)
+    out["nodes"].push_back({{"name", node.name},
+                            {"capacity", amounts(node.capacity)},
+                            {"allocatable", amounts(node.allocatable)},
+                            {"use", amounts(node.use)}});
+  return out;
+}
+
+// A JSON string is a YAML string too; ASCII only, so that nothing in it reaches a terminal as more than text.
+std::string scalar(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
+void write_yaml(const Json& value, const std::string& indent, std::string& out) {
+  for (auto at = value.begin(); at != value.end(); ++at) {
+    const bool list = value.is_array();
+    const Json& item = *at;
+    std::string lead = list ? "-" : Json(at.key()).dump(-1, ' ', true, Json::error_handler_t::replace) + ":";
+    if (!list && at.key().find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos)
+      lead = at.key() + ":";
+    if (!item.is_structured() || item.empty()) {
+      out += indent + lead + " " + scalar(item) + "\n";
+    } else if (list) {
+      std::string inner;
+      write_yaml(item, indent + "  ", inner);
+      inner[indent.size()] = '-';
+      out += inner;
+    } else {
+      out += indent + lead + "\n";
+      write_yaml(item, item.is_array() ? indent : indent + "  ", out);
+    }
+  }
+}
+
+}  // namespace
+
+size_t Report::waiting() const {
+  return static_cast<size_t>(std::count_if(pods.begin(), pods.end(), [](const PodReport& pod) { return pod.waiting; }));
+}
+
+std::string render(const Report& report, ReportFormat format) {
+  switch (format) {
+    case ReportFormat::kTable: return table_text(report, false);
+    case ReportFormat::kWide: return table_text(report, true);
+    case ReportFormat::kJson: return to_json(report).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+    case ReportFormat::kYaml: break;
+  }
+  std::string out;
+  write_yaml(to_json(report), "", out);
+  return out;
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,51 @@
+// Report: what became of every pod and node, for people and programs.
+//
+// The JSON form is an interface that others build on: fields are added, never renamed. Times are seconds of virtual time
+// since the start. All text is safe to show (base/printable.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "engine/explanation.h"
+#include "model/resources.h"
+
+namespace berth::scenario {
+
+struct PodReport {
+  std::string namespace_name;
+  std::string name;
+  std::string node;  // empty: none
+  std::string reason;   // "Scheduled", "Bound" (by its manifest), "Unschedulable", "SchedulingGated", …
+  std::string message;  // the latest verdict
+  std::string ended;    // "Succeeded", "Failed: DeadlineExceeded"; empty while it runs or waits
+  std::optional<Time> submitted, started, finished;
+  model::ResourceList requests;
+  bool waiting = false;  // it should run and does not
+  size_t verdict = SIZE_MAX;  // into Report::verdicts; none for pods that do not wait
+};
+
+struct NodeReport {
+  std::string name;
+  model::ResourceList capacity;
+  model::ResourceList allocatable;
+  model::ResourceList use;  // of everything that `allocatable` names
+};
+
+struct Report {
+  std::vector<PodReport> pods;  // in the order of submission
+  std::vector<NodeReport> nodes;  // by name
+  std::vector<engine::Explanation> verdicts;  // node by node; one for all pods that ask for the same
+  Time end;  // when the last thing happened
+  int64_t gpus_peak = 0;
+
+  size_t waiting() const;
+};
+
+enum class ReportFormat { kTable, kWide, kJson, kYaml };
+
+std::string render(const Report& report, ReportFormat format);
+
+}  // namespace berth::scenario

@@ -1,0 +1,139 @@
+#include "scenario/report_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/printable.h"
+#include "model/quantity.h"
+#include "scenario/text_table.h"
+#include "scenario/verdict_text.h"
+
+namespace berth::scenario {
+namespace {
+
+std::string at_time(const std::optional<Time>& time) { return !time ? "-" : *time == Time{} ? "0s" : format_duration(*time - Time{}); }
+
+int64_t gpus(const model::ResourceList& list) {
+  int64_t sum = 0;
+  for (const auto& [name, amount] : list)
+    if (model::is_gpu_resource(name)) sum += amount;
+  return sum;
+}
+
+// Memory at a glance: "1.5Ti", "64Gi", "512Mi".
+std::string bytes_text(int64_t bytes) {
+  static constexpr const char* kUnits[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit < 6) value /= 1024, ++unit;
+  return value < 10 && unit > 0 && value != static_cast<double>(static_cast<int64_t>(value))
+             ? fmt::format("{:.1f}{}", value, kUnits[unit])
+             : fmt::format("{:.0f}{}", value, kUnits[unit]);
+}
+
+std::string use_of(const NodeReport& node, const char* name) {
+  if (!node.allocatable.contains(name) && node.use.get(name) == 0) return "-";
+  if (std::string_view(name) == "memory")
+    return bytes_text(node.use.get(name)) + "/" + bytes_text(node.allocatable.get(name));
+  return fmt::format("{}/{}", model::format_resource(name, node.use.get(name)),
+                     model::format_resource(name, node.allocatable.get(name)));
+}
+
+std::string status_of(const PodReport& pod) {
+  if (!pod.ended.empty() && !pod.waiting) return pod.ended;
+  return pod.waiting ? pod.reason : "Running";
+}
+
+std::string pods_table(const Report& report, bool wide) {
+  std::vector<std::string> headings = {"POD", ">GPUS", "NODE", ">STARTED", ">FINISHED", "STATUS"};
+  if (wide) headings.insert(headings.begin() + 3, ">SUBMITTED"), headings.emplace_back("REQUESTS");
+  TextTable table(headings);
+  for (const PodReport& pod : report.pods) {
+    const int64_t count = gpus(pod.requests);
+    std::vector<std::string> cells = {pod.namespace_name + "/" + pod.name, count == 0 ? "-" : std::to_string(count),
+                                      pod.node.empty() ? "-" : pod.node, at_time(pod.started), at_time(pod.finished),
+                                      status_of(pod)};
+    if (wide) cells.insert(cells.begin() + 3, at_time(pod.submitted)), cells.push_back(requests_text(pod.requests));
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+struct WaitingGroup {
+  std::vector<std::string> pods;
+  const PodReport* sample = nullptr;
+};
+
+std::string waiting_text(const Report& report, bool wide) {
+  constexpr size_t kNamesMax = 4;
+  std::map<std::pair<size_t, std::string>, WaitingGroup> groups;
+  std::vector<WaitingGroup*> order;
+  for (const PodReport& pod : report.pods) {
+    if (!pod.waiting) continue;
+    WaitingGroup& group = groups[{pod.verdict, pod.message}];
+    if (group.pods.empty()) order.push_back(&group);
+    group.pods.push_back(pod.namespace_name + "/" + pod.name);
+    group.sample = &pod;
+  }
+  std::string out;
+  for (const WaitingGroup* group : order) {
+    std::string names;
+    for (size_t i = 0; i < std::min(group->pods.size(), kNamesMax); ++i) names += (i == 0 ? "" : ", ") + group->pods[i];
+    if (group->pods.size() > kNamesMax) names += fmt::format(", … and {} more", group->pods.size() - kNamesMax);
+    const std::string asks = requests_text(group->sample->requests);
+    out += fmt::format("\n{} {} for {}\n  {}\n", printable(names), group->pods.size() == 1 ? "waits" : "wait", asks,
+                       printable(group->sample->message, 2000));
+    if (!wide || group->sample->verdict >= report.verdicts.size()) continue;
+    for (const std::string& line : verdict_lines(report.verdicts[group->sample->verdict], "    ")) out += line + "\n";
+  }
+  return out;
+}
+
+std::string nodes_table(const Report& report) {
+  if (report.nodes.empty()) return "no nodes\n";
+  TextTable table({"NODE", ">GPUS", ">CPU", ">MEMORY", ">PODS"});
+  for (const NodeReport& node : report.nodes) {
+    const int64_t whole = gpus(node.allocatable);
+    table.add({node.name, whole == 0 ? "-" : fmt::format("{}/{}", gpus(node.use), whole), use_of(node, "cpu"),
+               use_of(node, "memory"), use_of(node, "pods")});
+  }
+  return table.text();
+}
+
+std::string summary(const Report& report) {
+  int64_t used = 0, whole = 0;
+  for (const NodeReport& node : report.nodes) used += gpus(node.use), whole += gpus(node.allocatable);
+  const size_t waiting = report.waiting();
+  const auto placed = std::count_if(report.pods.begin(), report.pods.end(),
+                                    [](const PodReport& pod) { return !pod.waiting && pod.started.has_value(); });
+  std::string out = fmt::format("{} {} placed, {} waiting", placed, placed == 1 ? "pod" : "pods", waiting);
+  if (whole > 0)
+    out += fmt::format("; {} of {} GPUs in use{}", used, whole,
+                       report.gpus_peak == used ? "" : fmt::format(" at the end, {} at most", report.gpus_peak));
+  return out + fmt::format("; simulated {}\n", format_duration(report.end - Time{}));
+}
+
+}  // namespace
+
+std::string requests_text(const model::ResourceList& requests) {
+  std::string first, last;
+  for (const auto& [name, amount] : requests) {
+    if (name == "pods" || amount == 0) continue;
+    std::string& out = model::is_gpu_resource(name) ? first : last;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", model::format_resource(name, amount), name);
+  }
+  if (first.empty() && last.empty()) return "nothing in particular";
+  return first + (first.empty() || last.empty() ? "" : ", ") + last;
+}
+
+std::string table_text(const Report& report, bool wide) {
+  std::string out;
+  if (!report.pods.empty()) out += pods_table(report, wide);
+  out += waiting_text(report, wide);
+  if (!out.empty()) out += "\n";
+  return out + nodes_table(report) + "\n" + summary(report);
+}
+
+}  // namespace berth::scenario

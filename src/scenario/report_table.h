@@ -1,0 +1,16 @@
+// The report as a user reads it in a terminal: GPUs first, then why what waits is waiting, then the nodes and a summary.
+#pragma once
+
+#include <string>
+
+#include "scenario/report.h"
+
+namespace berth::scenario {
+
+// `wide` adds submission times, requests and, for what waits, each node's own reason.
+std::string table_text(const Report& report, bool wide);
+
+// "8 nvidia.com/gpu, 16 cpu, 64Gi memory": what a pod asks for, GPUs first, without "pods".
+std::string requests_text(const model::ResourceList& requests);
+
+}  // namespace berth::scenario

@@ -1,0 +1,106 @@
+#include "scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policy/registry.h"
+#include "scenario/scenario_player.h"
+
+namespace berth::scenario {
+namespace {
+
+constexpr uint64_t kShuffleSeeds = 5;
+
+Result<std::vector<api::Document>> documents_of(const std::string& text, const std::string& file) {
+  api::Problems problems;
+  auto documents = api::read_plain_documents(text, file, problems);
+  if (!problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(problems.front()));
+  return documents;
+}
+
+// The first decision in which two runs differ.
+std::string difference(const std::vector<std::string>& straight, const std::vector<std::string>& other) {
+  for (size_t i = 0; i < std::max(straight.size(), other.size()); ++i) {
+    const std::string a = i < straight.size() ? straight[i] : "nothing more";
+    const std::string b = i < other.size() ? other[i] : "nothing more";
+    if (a != b) return fmt::format("straight: {}; shuffled: {}", a, b);
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<Shapes> parse_shapes(const std::string& text, const std::string& file) {
+  BERTH_TRY(documents, documents_of(text, file));
+  Shapes shapes;
+  for (const api::Document& document : documents) {
+    LinedValue node = to_lined_value(document);
+    const LinedValue* metadata = node.find("metadata");
+    if (metadata == nullptr || metadata->get("name").empty())
+      return fail(ErrorCode::kInvalidInput, fmt::format("{}:{}: a shape is a Node with a name", file, node.line));
+    shapes.emplace_back(metadata->get("name"), std::move(node));
+  }
+  return shapes;
+}
+
+Result<Scenario> parse_scenario(const std::string& text, const std::string& file) {
+  BERTH_TRY(documents, documents_of(text, file));
+  if (documents.size() != 1)
+    return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario is one document, this file has {}", file, documents.size()));
+  Scenario scenario{file, to_lined_value(documents.front()), {}};
+  for (const auto& [key, value] : scenario.root.members)
+    if (key != "cluster" && key != "steps")
+      return fail(ErrorCode::kInvalidInput, fmt::format("{}:{}: '{}' is none of cluster, steps", file, value.line, key));
+  const LinedValue* steps = scenario.root.find("steps");
+  if (steps == nullptr || steps->kind != LinedValue::Kind::kList)
+    return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario has a list of steps", file));
+  return scenario;
+}
+
+std::vector<Mismatch> run_scenario(const Scenario& scenario, const Shapes& shapes) {
+  ScenarioPlayer straight(scenario, shapes, 0);
+  std::vector<Mismatch> mismatches = straight.play();
+  const engine::PolicySet policies = policy::default_policies();
+  for (const std::string& sentence : replay(straight.cluster().log(), policies, {}))
+    mismatches.push_back({0, "replayed into a fresh engine: " + sentence, "", ""});
+  const auto decisions = decisions_of(straight.cluster().log());
+  for (uint64_t seed = 1; seed <= kShuffleSeeds && mismatches.empty(); ++seed) {
+    ScenarioPlayer shuffled(scenario, shapes, seed);
+    for (Mismatch& mismatch : shuffled.play())
+      mismatches.push_back({mismatch.line, fmt::format("delivery shuffled by seed {}: {}", seed, mismatch.sentence), "", ""});
+    if (const std::string differs = difference(decisions, decisions_of(shuffled.cluster().log())); !differs.empty())
+      mismatches.push_back({0, fmt::format("delivery shuffled by seed {} decides otherwise: {}", seed, differs), "", ""});
+    else if (straight.cluster().engine().state().hash() != shuffled.cluster().engine().state().hash())
+      mismatches.push_back({0, fmt::format("delivery shuffled by seed {} ends in another state", seed), "", ""});
+  }
+  return mismatches;
+}
+
+std::string with_actual_values(const std::string& text, const std::vector<Mismatch>& mismatches, size_t& left) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  left = 0;
+  for (const Mismatch& mismatch : mismatches) {
+    const size_t line = static_cast<size_t>(mismatch.line) - 1;
+    // Not within a longer word: "running: 1" must not change the 1 of "a100-1".
+    const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
+    size_t at = std::string::npos;
+    if (mismatch.line > 0 && line < lines.size() && !mismatch.expected.empty())
+      for (at = lines[line].find(mismatch.expected); at != std::string::npos; at = lines[line].find(mismatch.expected, at + 1)) {
+        const size_t end = at + mismatch.expected.size();
+        if ((at == 0 || !word(lines[line][at - 1])) && (end == lines[line].size() || !word(lines[line][end]))) break;
+      }
+    if (at == std::string::npos) ++left;
+    else lines[line].replace(at, mismatch.expected.size(), mismatch.actual);
+  }
+  std::string out;
+  for (size_t i = 0; i < lines.size(); ++i) out += lines[i] + (i + 1 < lines.size() ? "\n" : "");
+  return out;
+}
+
+}  // namespace berth::scenario

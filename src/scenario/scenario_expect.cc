@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "scenario/scenario_player.h"
+
+namespace berth::scenario {
+namespace {
+
+using Kind = LinedValue::Kind;
+
+std::string short_name(const PodReport& pod) {
+  return pod.namespace_name == "default" ? pod.name : pod.namespace_name + "/" + pod.name;
+}
+
+std::string list_text(const std::vector<std::string>& names) { return fmt::format("[{}]", fmt::join(names, ", ")); }
+
+std::vector<std::string> texts(const LinedValue& list) {
+  std::vector<std::string> out;
+  for (const auto& [key, item] : list.members) out.push_back(item.text);
+  return out;
+}
+
+}  // namespace
+
+void ScenarioPlayer::expect(const LinedValue& what) {
+  const Report report = cluster_.report();
+  std::vector<std::string> running, pending;
+  for (const PodReport& pod : report.pods) {
+    if (pod.waiting) pending.push_back(short_name(pod));
+    else if (pod.ended.empty() && !pod.node.empty()) running.push_back(short_name(pod));
+  }
+  for (const auto& [key, value] : what.members) {
+    if (key == "running") expect_count(value, running, "running");
+    else if (key == "pending") expect_count(value, pending, "pending");
+    else if (key == "placements") expect_placements(value, report);
+    else if (key == "reasons") expect_texts(value, true);
+    else if (key == "states") expect_texts(value, false);
+    else if (key == "details") expect_details(value);
+    else if (key == "ended") expect_ended(value, report);
+    else if (key == "bound") expect_bound(value);
+    else if (key == "problems") expect_problems(value);
+    else mismatch(value, fmt::format("no expectation is called '{}'", key));
+  }
+  heard_ = cluster_.log().size();
+}
+
+const PodReport* ScenarioPlayer::find(const Report& report, const std::string& name) const {
+  for (auto pod = report.pods.rbegin(); pod != report.pods.rend(); ++pod)
+    if (name == short_name(*pod) || name == pod->namespace_name + "/" + pod->name) return &*pod;
+  return nullptr;
+}
+
+void ScenarioPlayer::compare(const LinedValue& expected, std::string_view actual, std::string_view of) {
+  if (expected.text == actual) return;
+  mismatches_.push_back({expected.line, fmt::format("{}: expected {}, but it is {}", of, expected.text, actual),
+                         expected.text, std::string(actual)});
+}
+
+// A number, or the names in the order of submission.
+void ScenarioPlayer::expect_count(const LinedValue& value, const std::vector<std::string>& actual, std::string_view what) {
+  if (value.kind != Kind::kList) {
+    if (value.text != std::to_string(actual.size()))
+      mismatches_.push_back({value.line, fmt::format("{}: expected {}, but it is {}: {}", what, value.text, actual.size(), list_text(actual)),
+                             value.text, std::to_string(actual.size())});
+    return;
+  }
+  if (texts(value) != actual)
+    mismatches_.push_back({value.line, fmt::format("{}: expected {}, but it is {}", what, list_text(texts(value)), list_text(actual)),
+                           list_text(texts(value)), list_text(actual)});
+}
+
+// {pod: node}, null for a pod that waits.
+void ScenarioPlayer::expect_placements(const LinedValue& value, const Report& report) {
+  for (const auto& [name, node] : value.members) {
+    const PodReport* pod = find(report, name);
+    if (pod == nullptr) mismatch(node, fmt::format("placements: there is no pod {}", name));
+    else compare(node, pod->node.empty() ? "null" : pod->node, "placement of " + name);
+  }
+}
+
+// {pod: message} as of now, or {pod: state}: "Unschedulable", "SchedulingGated", "Backoff", "Unknown", "Bound", ….
+void ScenarioPlayer::expect_texts(const LinedValue& value, bool message) {
+  for (const auto& [name, text] : value.members) {
+    const auto explanation = cluster_.explain(name);
+    if (!explanation || !explanation->known) mismatch(text, fmt::format("the engine knows no pod {}", name));
+    else compare(text, message ? explanation->message : explanation->reason, (message ? "reason of " : "state of ") + name);
+  }
+}
+
+// {pod: {node: "text: detail; text: detail"}}: Berth's own verdict.
+void ScenarioPlayer::expect_details(const LinedValue& value) {
+  for (const auto& [name, nodes] : value.members) {
+    const auto explanation = cluster_.explain(name);
+    for (const auto& [node, text] : nodes.members) {
+      std::string actual = "not examined";
+      if (explanation)
+        for (const engine::NodeExplanation& candidate : explanation->nodes) {
+          if (candidate.node != node) continue;
+          std::vector<std::string> parts;
+          for (const engine::NodeReason& reason : candidate.reasons)
+            parts.push_back(reason.detail.empty() ? reason.text : reason.text + ": " + reason.detail);
+          actual = parts.empty() ? "fits" : fmt::format("{}", fmt::join(parts, "; "));
+        }
+      compare(text, actual, fmt::format("verdict on {} for {}", node, name));
+    }
+  }
+}
+
+// {pod: "Succeeded at 1h"}.
+void ScenarioPlayer::expect_ended(const LinedValue& value, const Report& report) {
+  for (const auto& [name, text] : value.members) {
+    const PodReport* pod = find(report, name);
+    if (pod == nullptr) return mismatch(text, fmt::format("ended: there is no pod {}", name));
+    std::string actual = pod->ended.empty() ? "not yet" : pod->ended;
+    if (pod->finished) actual += " at " + format_duration(*pod->finished - Time{});
+    compare(text, actual, "end of " + name);
+  }
+}
+
+// The pods that were bound since the last expectation, in that order.
+void ScenarioPlayer::expect_bound(const LinedValue& value) {
+  std::vector<std::string> actual;
+  for (size_t i = heard_; i < cluster_.log().size(); ++i) {
+    const auto* cycle = std::get_if<RecordedCycle>(&cluster_.log()[i]);
+    if (cycle == nullptr) continue;
+    for (const engine::Decision& decision : cycle->decisions)
+      if (decision.kind == engine::DecisionKind::kBind)
+        actual.push_back(decision.namespace_name == "default" ? decision.pod_name : decision.namespace_name + "/" + decision.pod_name);
+  }
+  expect_count(value, actual, "bound");
+}
+
+// Texts, each within the problem of the same position that the last manifests had.
+void ScenarioPlayer::expect_problems(const LinedValue& value) {
+  problems_line_ = 0;
+  std::vector<std::string> actual;
+  for (const api::Problem& problem : problems_) actual.push_back(problem.path + ": " + problem.message);
+  const auto expected = texts(value);
+  for (size_t i = 0; i < std::max(expected.size(), actual.size()); ++i) {
+    if (i >= expected.size()) mismatch(value, "problems: one more: " + actual[i]);
+    else if (i >= actual.size()) mismatch(value, "problems: missing: " + expected[i]);
+    else if (actual[i].find(expected[i]) == std::string::npos) compare(value.members[i].second, actual[i], "problem");
+  }
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,151 @@
+#include "scenario/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bridge/to_model.h"
+#include "engine/invariants.h"
+#include "scenario/delivery.h"
+#include "workloads/job/job.h"
+
+namespace berth::scenario {
+namespace {
+
+constexpr int64_t kCyclesPerTimeMax = 1'000'000;   // at one moment; each but the last decides something
+constexpr int64_t kIdleWakeupsMax = 1'000'000;     // one after another without any decision
+
+// How many pods a workload has at once, before any of them is made.
+int64_t pods_at_once(const api::Object& object, size_t nodes) {
+  if (const auto* job = std::get_if<api::Job>(&object)) return workloads::wanted_active(*job, 0, job->succeeded);
+  if (const auto* deployment = std::get_if<api::Deployment>(&object)) return deployment->replicas;
+  if (const auto* replicaset = std::get_if<api::ReplicaSet>(&object)) return replicaset->replicas;
+  if (const auto* statefulset = std::get_if<api::StatefulSet>(&object)) return statefulset->replicas;
+  if (std::holds_alternative<api::DaemonSet>(object)) return static_cast<int64_t>(nodes);
+  return std::holds_alternative<api::Pod>(object) ? 1 : 0;
+}
+
+}  // namespace
+
+Simulation::Simulation(SimulationOptions options)
+    : options_(std::move(options)),
+      engine_(options_.policies, options_.engine, options_.record),
+      rng_(options_.shuffle_seed) {}
+
+Status Simulation::submit(std::vector<Manifest> manifests) {
+  int64_t wanted = made_pods_;
+  for (const Manifest& manifest : manifests) wanted += pods_at_once(manifest.object, nodes_.size());
+  if (wanted > kSimulatedPodsMax)
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("{} pods are more than the {} that a simulation holds; lower replicas or parallelism", wanted,
+                            kSimulatedPodsMax));
+  for (Manifest& manifest : manifests) {
+    const Duration after = simulated(manifest.object, kSimulatedArrival).value_or(Duration{0});
+    workloads_.push_back({std::move(manifest)});
+    schedule(now_, after, DueKind::kArrival, workloads_.size() - 1);
+  }
+  process_due();
+  return {};
+}
+
+void Simulation::schedule(Time from, Duration after, DueKind kind, size_t which) {
+  if (after > kSimulatedDurationMax || from.nanos > INT64_MAX / 2) return;  // later than anything that is simulated
+  due_.emplace(from + after, kind, sequence_++, which);
+}
+
+void Simulation::process_due() {
+  // Nodes and namespaces of a batch arrive before the workloads that look at them.
+  std::vector<Due> arrivals;
+  const auto later = [&](const Due& due) {
+    const api::Object& object = workloads_[std::get<3>(due)].manifest.object;
+    return !std::holds_alternative<api::Node>(object) && !std::holds_alternative<api::Namespace>(object);
+  };
+  while (!due_.empty() && std::get<Time>(*due_.begin()) <= now_) {
+    const Due due = *due_.begin();
+    due_.erase(due_.begin());
+    const size_t which = std::get<3>(due);
+    switch (std::get<DueKind>(due)) {
+      case DueKind::kArrival: arrivals.push_back(due); break;
+      case DueKind::kJobDeadline: stop_job(which); break;
+      case DueKind::kPodGone: remove(which); break;
+      case DueKind::kPodEnds: {
+        if (pods_[which].stage != Stage::kRunning) break;
+        const auto runtime = simulated(pods_[which].object, kSimulatedRuntime);
+        const bool in_time = runtime && *pods_[which].started + *runtime <= now_;
+        end(which, in_time ? "Succeeded" : "Failed", in_time ? "Completed" : "DeadlineExceeded", false);
+      }
+    }
+  }
+  std::stable_partition(arrivals.begin(), arrivals.end(), [&](const Due& due) { return !later(due); });
+  for (const Due& due : arrivals) arrive(std::get<3>(due));
+}
+
+void Simulation::deliver() {
+  std::vector<engine::Event> events;
+  events.swap(outbox_);
+  if (options_.shuffle_seed != 0) shuffle_delivery(events, rng_);
+  for (engine::Event& event : events) engine_.apply(std::move(event));
+}
+
+void Simulation::settle() {
+  for (int64_t cycle = 0; cycle < kCyclesPerTimeMax; ++cycle) {
+    process_due();
+    deliver();
+    const engine::CycleResult result = engine_.run_cycle(now_);
+    for (const engine::Decision& decision : result.decisions) carry_out(decision);
+    wakeup_ = result.has_wakeup ? std::optional(result.wakeup) : std::nullopt;
+    if (options_.check_invariants)
+      for (const std::string& sentence : engine::broken_invariants(engine_.engine()))
+        broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
+    if (outbox_.empty() && !result.unfinished && (due_.empty() || std::get<Time>(*due_.begin()) > now_)) return;
+  }
+}
+
+void Simulation::carry_out(const engine::Decision& decision) {
+  SimPod& pod = pods_[by_uid_.at(decision.pod_uid)];
+  if (decision.kind == engine::DecisionKind::kUnschedulable) {
+    pod.verdict = decision.message;
+    return;
+  }
+  const auto plan = planned_.find(pod_name(pod.object));
+  if (plan == planned_.end() || plan->second.empty()) {
+    outbox_.emplace_back(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSucceeded});
+    return start(pod, decision.node_name);
+  }
+  const BindFate fate = plan->second.front();
+  plan->second.pop_front();
+  const bool unknown = fate == BindFate::kUnknown;
+  if (unknown) pod.unknown_node = decision.node_name;
+  outbox_.emplace_back(engine::BindProgress{
+      decision.pod_uid, unknown ? engine::BindOutcome::kUnknown : engine::BindOutcome::kFailed});
+}
+
+std::optional<Time> Simulation::next_time() const {
+  std::optional<Time> next = wakeup_;
+  if (!due_.empty()) next = std::min(next.value_or(Time{INT64_MAX}), std::get<Time>(*due_.begin()));
+  return next;
+}
+
+void Simulation::advance(Duration duration) {
+  const Time until = now_ + duration;
+  settle();
+  for (auto next = next_time(); next && *next <= until; next = next_time()) {
+    now_ = std::max(*next, now_ + Duration{1});
+    settle();
+  }
+  now_ = std::max(now_, until);
+  settle();
+}
+
+void Simulation::run_to_end() {
+  settle();
+  int64_t idle = 0;
+  for (auto next = next_time(); next && idle < kIdleWakeupsMax; next = next_time()) {
+    idle = due_.empty() || std::get<Time>(*due_.begin()) > *next ? idle + 1 : 0;
+    now_ = std::max(*next, now_ + Duration{1});
+    settle();
+  }
+}
+
+}  // namespace berth::scenario

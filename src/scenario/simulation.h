@@ -1,0 +1,148 @@
+// Simulation: a cluster without machines, in virtual time, around the one engine.
+//
+// It stands where the API server, the controllers and the kubelets would: manifests become pods, a Bind decision starts a
+// pod at once, a pod ends when its simulated runtime is over, a Job then starts its next one. `berth simulate` submits
+// everything and runs to the end; a scenario also plays users, kubelets and broken networks, step by step. Everything
+// reaches the engine as events through src/bridge, exactly as in the daemon. Time jumps from one event to the next.
+//
+//   Simulation cluster({.policies = policy::default_policies()});
+//   BERTH_TRY_VOID(cluster.submit(std::move(manifests)));
+//   cluster.run_to_end();
+//   std::cout << to_table(cluster.report());
+//
+// Owner thread only; deterministic. Invariants: 1. the engine has heard everything before a cycle runs; 2. UIDs and
+// creation times follow the order of submission, whatever the order of delivery; 3. every pod ever made stays listed.
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/rng.h"
+#include "scenario/event_log.h"
+#include "scenario/manifests.h"
+#include "scenario/report.h"
+
+namespace berth::scenario {
+
+struct SimulationOptions {
+  engine::PolicySet policies;
+  engine::EngineOptions engine = {};
+  uint64_t shuffle_seed = 0;      // other than 0: each batch of events is delivered in an order drawn from it
+  bool record = false;            // keep an EventLog
+  bool check_invariants = false;  // after every cycle; what is broken is in broken()
+};
+
+enum class BindFate : uint8_t { kFails, kUnknown };
+
+class Simulation {
+ public:
+  explicit Simulation(SimulationOptions options);
+
+  // Submits objects now, or at the arrival that they name. An error for more pods than kSimulatedPodsMax.
+  Status submit(std::vector<Manifest> manifests);
+  // Delivers what has happened and runs cycles until nothing more is decided at the present time.
+  void settle();
+  // Lets `duration` pass, settling at each event on the way.
+  void advance(Duration duration);
+  // Goes on until nothing is left to happen.
+  void run_to_end();
+
+  // What others do to the cluster; each takes effect at the next settle(). Pods are named "namespace/name"; a namespace
+  // "default" may be left out. An error when there is no such object, or none in a state for it.
+  Status delete_pod(const std::string& name);  // a placed pod holds its room for its grace period
+  Status finish_pod(const std::string& name);
+  Status fail_pod(const std::string& name, const std::string& reason);  // its workload makes another
+  Status lose_node(const std::string& name);                            // with its pods
+  Status cordon_node(const std::string& name, bool unschedulable);
+  Status update(Manifest manifest);  // of an existing Pod, Node or Namespace
+  void plan_bind(const std::string& name, BindFate fate);              // of the pod's next bind
+  Status settle_bind(const std::string& name, bool stored);            // what the server says about an unknown one
+  void relist();                                                        // nodes and pods are listed anew
+
+  Time now() const { return now_; }
+  const engine::Engine& engine() const { return engine_.engine(); }
+  const EventLog& log() const { return engine_.log(); }
+  // Invariants found broken, with the time; empty when all held.
+  const std::vector<std::string>& broken() const { return broken_; }
+  // The engine's view of a pod; nothing when there is no such pod.
+  std::optional<engine::Explanation> explain(const std::string& name) const;
+  Report report() const;
+
+ private:
+  enum class Stage : uint8_t { kWaiting, kRunning, kEnded };
+  enum class DueKind : uint8_t { kPodEnds, kPodGone, kJobDeadline, kArrival };  // in this order at the same time
+
+  struct SimPod {
+    api::Pod object;
+    size_t workload = SIZE_MAX;
+    int32_t index = 0;  // among its workload's pods
+    int32_t attempt = 1;
+    int64_t gpus = 0;
+    Stage stage = Stage::kWaiting;
+    bool counts_gpus = false;
+    Time submitted;
+    std::optional<Time> started, finished;
+    std::string reason;  // of its end, or why it was not scheduled
+    std::shared_ptr<const std::string> verdict;
+    std::string unknown_node;  // where a bind without an answer may have put it
+  };
+  struct Workload {
+    Manifest manifest;
+    int32_t active = 0, ended = 0, next_index = 0;
+    bool stopped = false;
+  };
+  using Due = std::tuple<Time, DueKind, uint64_t, size_t>;  // when, what, in which order, which
+
+  void arrive(size_t workload);
+  void add_node(const api::Node& node);
+  void add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt);
+  void expand(size_t workload);
+  void add_daemons(size_t workload, std::span<const api::Node> nodes);
+  void next_job_pods(size_t workload);
+  void stop_job(size_t workload);
+
+  void schedule(Time from, Duration after, DueKind kind, size_t which);
+  void process_due();
+  std::optional<Time> next_time() const;
+
+  void tell_pod(const SimPod& pod);
+  void start(SimPod& pod, const std::string& node);
+  void end(size_t pod, const std::string& phase, const std::string& reason, bool replace);
+  void remove(size_t pod);
+  void replace_pod(size_t pod);
+  void account(SimPod& pod, bool running);
+
+  void deliver();
+  void carry_out(const engine::Decision& decision);
+  Result<size_t> find(const std::string& name) const;
+  PodReport report_pod(const SimPod& pod) const;
+
+  SimulationOptions options_;
+  RecordingEngine engine_;
+  Rng rng_;
+  Time now_;
+  uint64_t sequence_ = 0;
+  int64_t made_pods_ = 0;
+  std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces
+  std::deque<SimPod> pods_;
+  absl::flat_hash_map<std::string, size_t> by_uid_;
+  absl::flat_hash_map<std::string, size_t> by_name_;  // "namespace/name": the latest
+  absl::btree_map<std::string, api::Node> nodes_;
+  absl::btree_set<Due> due_;
+  std::vector<engine::Event> outbox_;
+  absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
+  std::optional<Time> wakeup_;
+  int64_t gpus_running_ = 0, gpus_peak_ = 0;
+  std::vector<std::string> broken_;
+};
+
+}  // namespace berth::scenario

@@ -1,0 +1,209 @@
+#include "scenario/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/requests.h"
+#include "base/check.h"
+#include "bridge/to_model.h"
+#include "workloads/daemonset/daemonset.h"
+#include "workloads/job/job.h"
+#include "workloads/kinds.h"
+
+namespace berth::scenario {
+namespace {
+
+int64_t gpus_of(const model::ResourceList& requests) {
+  int64_t sum = 0;
+  for (const auto& [name, amount] : requests)
+    if (model::is_gpu_resource(name)) sum += amount;
+  return sum;
+}
+
+}  // namespace
+
+void Simulation::arrive(size_t workload) {
+  const api::Object& object = workloads_[workload].manifest.object;
+  if (const auto* node = std::get_if<api::Node>(&object)) return add_node(*node);
+  if (const auto* name_space = std::get_if<api::Namespace>(&object)) {
+    outbox_.emplace_back(bridge::to_event(*name_space));
+    return;
+  }
+  if (const auto* pod = std::get_if<api::Pod>(&object)) return add_pod(*pod, SIZE_MAX, 0, 1);
+  expand(workload);
+}
+
+void Simulation::add_node(const api::Node& node) {
+  nodes_.insert_or_assign(node.metadata.name, node);
+  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node)});
+  for (size_t i = 0; i < workloads_.size(); ++i)
+    if (std::holds_alternative<api::DaemonSet>(workloads_[i].manifest.object) && workloads_[i].active > 0)
+      add_daemons(i, std::span(&node, 1));
+}
+
+// Gives the workload an identity and makes its first pods.
+void Simulation::expand(size_t workload) {
+  Workload& record = workloads_[workload];
+  const workloads::KindInfo* kind = workloads::find_kind(record.manifest.object);
+  if (kind == nullptr) return;
+  std::visit([&](auto& o) { o.metadata.uid = fmt::format("{}-{}", kind->kind, workload); }, record.manifest.object);
+  if (std::holds_alternative<api::DaemonSet>(record.manifest.object)) {
+    record.active = 1;
+    std::vector<api::Node> nodes;
+    for (const auto& [name, node] : nodes_) nodes.push_back(node);
+    return add_daemons(workload, nodes);
+  }
+  const auto* job = std::get_if<api::Job>(&record.manifest.object);
+  if (job != nullptr) record.ended = job->succeeded;
+  if (job != nullptr && job->active_deadline_s)
+    schedule(now_, Duration::seconds(std::min(*job->active_deadline_s, kSimulatedDurationMax.nanos / 1'000'000'000 + 1)),
+             DueKind::kJobDeadline, workload);
+  int32_t index = record.ended;
+  for (api::Pod& pod : kind->expand(record.manifest.object, {})) add_pod(std::move(pod), workload, index++, 1);
+  workloads_[workload].next_index = index;
+}
+
+void Simulation::add_daemons(size_t workload, std::span<const api::Node> nodes) {
+  const auto& daemonset = std::get<api::DaemonSet>(workloads_[workload].manifest.object);
+  for (api::Pod& pod : workloads::daemonset_pods(daemonset, nodes)) add_pod(std::move(pod), workload, 0, 1);
+}
+
+void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt) {
+  if (++made_pods_ > kSimulatedPodsMax) return;
+  const uint64_t number = sequence_++;
+  if (pod.metadata.name.empty()) pod.metadata.name = fmt::format("{}{}", pod.metadata.generate_name, number);
+  pod.metadata.uid = fmt::format("{}/{}/{}", pod.metadata.namespace_name, pod.metadata.name, number);
+  pod.metadata.created = now_ + Duration{static_cast<int64_t>(number)};
+  SimPod record;
+  record.workload = workload;
+  record.index = index;
+  record.attempt = attempt;
+  record.submitted = now_;
+  record.gpus = gpus_of(api::effective_requests(pod));
+  record.object = std::move(pod);
+  const size_t slot = pods_.size();
+  by_uid_[record.object.metadata.uid] = slot;
+  by_name_[pod_name(record.object)] = slot;
+  if (workload != SIZE_MAX && !std::holds_alternative<api::DaemonSet>(workloads_[workload].manifest.object))
+    ++workloads_[workload].active;
+  SimPod& added = pods_.emplace_back(std::move(record));
+  if (added.object.terminal()) {
+    added.stage = Stage::kEnded;
+    added.reason = added.object.status.phase;
+    return;
+  }
+  if (!added.object.spec.node_name.empty()) {
+    added.reason = "Bound";
+    return start(added, added.object.spec.node_name);
+  }
+  tell_pod(added);
+}
+
+// A pod of a Job has ended: the job starts as many as its parallelism and completions allow now.
+void Simulation::next_job_pods(size_t workload) {
+  const auto* job = std::get_if<api::Job>(&workloads_[workload].manifest.object);
+  if (job == nullptr || workloads_[workload].stopped) return;
+  const int32_t total = workloads::total_pods(*job);
+  while (workloads_[workload].next_index < total) {
+    const Workload& record = workloads_[workload];
+    if (record.active >= workloads::wanted_active(*job, record.active, record.ended)) return;
+    const int32_t index = workloads_[workload].next_index++;
+    add_pod(workloads::job_pod(*job, index), workload, index, 1);
+  }
+}
+
+// The job's activeDeadlineSeconds are over: its pods end, whether they ran or waited.
+void Simulation::stop_job(size_t workload) {
+  workloads_[workload].stopped = true;
+  const size_t count = pods_.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (pods_[i].workload != workload || pods_[i].stage == Stage::kEnded) continue;
+    if (pods_[i].stage == Stage::kRunning) end(i, "Failed", "DeadlineExceeded", false);
+    else {
+      pods_[i].reason = "DeadlineExceeded";
+      remove(i);
+    }
+  }
+}
+
+// What the pod's workload does when it failed or vanished: another one in its place, of the same index.
+void Simulation::replace_pod(size_t pod) {
+  const SimPod old = pods_[pod];
+  if (old.workload == SIZE_MAX || workloads_[old.workload].stopped) return;
+  if (std::holds_alternative<api::DaemonSet>(workloads_[old.workload].manifest.object)) {
+    const auto node = nodes_.find(old.object.spec.node_name);
+    if (node != nodes_.end()) add_daemons(old.workload, std::span(&node->second, 1));
+    return;
+  }
+  api::Pod next = old.object;
+  next.status = {};
+  next.metadata.deleted.reset();
+  next.spec.node_name.clear();
+  std::string& name = next.metadata.name;
+  const bool keeps_name = std::holds_alternative<api::StatefulSet>(workloads_[old.workload].manifest.object);
+  if (old.attempt > 1) name.resize(name.size() - fmt::format("-r{}", old.attempt).size());
+  if (!keeps_name) name += fmt::format("-r{}", old.attempt + 1);
+  add_pod(std::move(next), old.workload, old.index, keeps_name ? 1 : old.attempt + 1);
+}
+
+void Simulation::tell_pod(const SimPod& pod) {
+  outbox_.emplace_back(engine::PodUpserted{bridge::to_model(pod.object, {})});
+}
+
+void Simulation::start(SimPod& pod, const std::string& node) {
+  pod.object.spec.node_name = node;
+  pod.object.status.phase = "Running";
+  pod.stage = Stage::kRunning;
+  pod.started = now_;
+  if (pod.reason != "Bound") pod.reason = "Scheduled";
+  account(pod, true);
+  tell_pod(pod);
+  const auto runtime = simulated(pod.object, kSimulatedRuntime);
+  const int64_t limit_s = pod.object.spec.active_deadline_s.value_or(INT64_MAX);
+  const bool limited = limit_s <= kSimulatedDurationMax.nanos / 1'000'000'000;
+  if (!runtime && !limited) return;
+  const Duration limit = limited ? Duration::seconds(limit_s) : kSimulatedDurationMax;
+  schedule(now_, std::min(runtime.value_or(limit), limit), DueKind::kPodEnds, by_uid_.at(pod.object.metadata.uid));
+}
+
+void Simulation::account(SimPod& pod, bool running) {
+  if (running == pod.counts_gpus || (running && !nodes_.contains(pod.object.spec.node_name))) return;
+  pod.counts_gpus = running;
+  gpus_running_ += running ? pod.gpus : -pod.gpus;
+  gpus_peak_ = std::max(gpus_peak_, gpus_running_);
+}
+
+void Simulation::end(size_t index, const std::string& phase, const std::string& reason, bool replace) {
+  SimPod& pod = pods_[index];
+  check(pod.stage == Stage::kRunning, "only a running pod ends");
+  account(pod, false);
+  pod.stage = Stage::kEnded;
+  pod.finished = now_;
+  pod.object.status.phase = phase;
+  pod.object.status.reason = reason;
+  tell_pod(pod);
+  if (pod.workload == SIZE_MAX) return;
+  Workload& workload = workloads_[pod.workload];
+  if (!std::holds_alternative<api::DaemonSet>(workload.manifest.object)) --workload.active;
+  // The controller learns of the failure after the scheduler, from the same stream of pods.
+  deliver();
+  if (replace) return replace_pod(index);
+  ++workload.ended;
+  next_job_pods(pod.workload);
+}
+
+// The pod's object is gone from the API server.
+void Simulation::remove(size_t index) {
+  SimPod& pod = pods_[index];
+  if (pod.stage == Stage::kEnded) return;
+  account(pod, false);
+  if (pod.stage == Stage::kRunning) pod.finished = now_;
+  pod.stage = Stage::kEnded;
+  if (pod.object.status.phase == "Running") pod.object.status.reason = "Deleted";
+  outbox_.emplace_back(engine::PodDeleted{pod.object.metadata.uid});
+  if (pod.workload != SIZE_MAX && !std::holds_alternative<api::DaemonSet>(workloads_[pod.workload].manifest.object))
+    --workloads_[pod.workload].active;
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,78 @@
+#include "scenario/simulation.h"
+
+#include <fmt/format.h>
+
+#include "api/requests.h"
+#include "base/check.h"
+
+namespace berth::scenario {
+
+std::optional<engine::Explanation> Simulation::explain(const std::string& name) const {
+  const auto found = find(name);
+  if (!found) return std::nullopt;
+  return engine().explain(pods_[*found].object.metadata.uid);
+}
+
+PodReport Simulation::report_pod(const SimPod& pod) const {
+  PodReport out;
+  out.namespace_name = pod.object.metadata.namespace_name;
+  out.name = pod.object.metadata.name;
+  out.node = pod.object.spec.node_name;
+  out.reason = pod.reason;
+  out.submitted = pod.submitted;
+  out.started = pod.started;
+  out.finished = pod.finished;
+  out.requests = api::effective_requests(pod.object);
+  if (pod.stage == Stage::kEnded) {
+    const api::PodStatus& status = pod.object.status;
+    out.ended = status.phase.empty() ? "Deleted" : status.phase == "Running" ? "Deleted" : status.phase;
+    if (status.phase == "Failed" && !status.reason.empty()) out.ended += ": " + status.reason;
+  }
+  if (pod.reason == "Scheduled")
+    out.message = fmt::format("Successfully assigned {} to {}", pod_name(pod.object), out.node);
+  else if (pod.reason == "Bound")
+    out.message = "spec.nodeName names " + out.node + (nodes_.contains(out.node) ? "" : ", which is not among the nodes");
+  else if (pod.reason == "DeadlineExceeded")
+    out.message = "Job was active longer than specified deadline";
+  return out;
+}
+
+Report Simulation::report() const {
+  Report out;
+  out.end = now_;
+  out.gpus_peak = gpus_peak_;
+  absl::flat_hash_map<const model::SchedulingSpec*, size_t> verdicts;
+  for (const SimPod& pod : pods_) {
+    PodReport& row = out.pods.emplace_back(report_pod(pod));
+    if (pod.reason == "DeadlineExceeded") row.waiting = true;
+    if (pod.stage != Stage::kWaiting) continue;
+    row.waiting = true;
+    const engine::PodSlot slot = engine().state().find_pod(pod.object.metadata.uid);
+    check(slot.valid(), "the engine knows every waiting pod");
+    const engine::PodState& state = engine().state().pod(slot);
+    engine::Explanation verdict;
+    const bool shares = state.phase == engine::PodPhase::kPending;
+    auto [at, fresh] = verdicts.try_emplace(shares ? state.pod.spec.get() : nullptr, out.verdicts.size());
+    if (fresh || !shares) {
+      at->second = out.verdicts.size();
+      out.verdicts.push_back(engine().explain(pod.object.metadata.uid));
+    }
+    row.verdict = at->second;
+    row.reason = out.verdicts[row.verdict].reason;
+    row.message = row.reason == "Unschedulable" && pod.verdict ? *pod.verdict : out.verdicts[row.verdict].message;
+  }
+  const engine::State& state = engine().state();
+  for (const auto& [name, node] : nodes_) {
+    const engine::NodeView view = state.view(state.find_node(name));
+    NodeReport& row = out.nodes.emplace_back(NodeReport{name, node.capacity, node.allocatable, {}});
+    if (row.capacity.empty()) row.capacity = row.allocatable;
+    for (uint32_t id = 0; id < state.resources().size(); ++id) {
+      const std::string& resource = state.resources().name(engine::ResourceId{id});
+      const int64_t used = view.used(engine::ResourceId{id});
+      if (used > 0 || row.allocatable.contains(resource) || row.capacity.contains(resource)) row.use.set(resource, used);
+    }
+  }
+  return out;
+}
+
+}  // namespace berth::scenario

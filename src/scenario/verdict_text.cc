@@ -1,0 +1,57 @@
+#include "scenario/verdict_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/printable.h"
+
+namespace berth::scenario {
+namespace {
+
+struct Group {
+  std::vector<std::string> nodes;
+  const engine::NodeExplanation* sample = nullptr;
+};
+
+std::string key_of(const engine::NodeExplanation& node) {
+  std::string key;
+  for (const engine::NodeReason& reason : node.reasons) key += reason.text + '\n' + reason.detail + '\n';
+  return key;
+}
+
+std::string title(const Group& group, size_t names_max) {
+  std::string names;
+  for (size_t i = 0; i < std::min(group.nodes.size(), names_max); ++i) names += (i == 0 ? "" : ", ") + group.nodes[i];
+  if (group.nodes.size() == 1) return names;
+  if (group.nodes.size() > names_max) names += fmt::format(", … and {} more", group.nodes.size() - names_max);
+  return fmt::format("{} nodes: {}", group.nodes.size(), names);
+}
+
+}  // namespace
+
+std::vector<std::string> verdict_lines(const engine::Explanation& explanation, const std::string& indent,
+                                       size_t names_max) {
+  std::map<std::string, Group> by_key;
+  for (const engine::NodeExplanation& node : explanation.nodes) {
+    Group& group = by_key[key_of(node)];
+    group.nodes.push_back(node.node);
+    group.sample = &node;
+  }
+  std::vector<const Group*> groups;
+  for (const auto& [key, group] : by_key) groups.push_back(&group);
+  std::sort(groups.begin(), groups.end(), [](const Group* a, const Group* b) {
+    return a->nodes.size() != b->nodes.size() ? a->nodes.size() > b->nodes.size() : a->nodes.front() < b->nodes.front();
+  });
+  std::vector<std::string> lines;
+  for (const Group* group : groups) {
+    lines.push_back(indent + printable(title(*group, names_max)));
+    if (group->sample->reasons.empty()) lines.push_back(indent + "  fits");
+    for (const engine::NodeReason& reason : group->sample->reasons)
+      lines.push_back(indent + "  " + printable(reason.detail.empty() ? reason.text : reason.text + ": " + reason.detail));
+  }
+  return lines;
+}
+
+}  // namespace berth::scenario

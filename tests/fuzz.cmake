@@ -1,0 +1,10 @@
+# Every fuzz/<name>_fuzz.cc as an ordinary test fuzz.<name>: its corpus, and seeded mutations of it, without libFuzzer.
+file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*_fuzz.cc)
+foreach(source ${fuzzers})
+  get_filename_component(target ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzz$" "" name ${target})
+  add_executable(${target} ${source} ${CMAKE_SOURCE_DIR}/fuzz/driver_main.cc)
+  target_link_libraries(${target} PRIVATE berth_scenario)
+  add_test(NAME fuzz.${name} COMMAND ${target} ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name} 2000)
+  set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120)
+endforeach()
