@@ -195,18 +195,18 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
 
 // Looks whether what changed since the last cycle lets a blocked class fit somewhere, going round from where the work
 // units ran out last time. Nothing is placed before a round is complete, or a pod could take the room of one that comes
-// before it. Classes at the start of a round that took several cycles are looked at again, for half of what is left: all
-// of them in a quiet cluster, and in a busy one placing still gets its turn.
+// before it; then half of the units is for placing, which therefore gets its turn in a busy cluster, too. Classes at the
+// start of a round that took several cycles are looked at again, as far as the other half goes.
 Engine::Wake Engine::wake_blocked(WorkBudget& work) {
   const auto& blocked = queue_.blocked();
   const auto start = blocked.lower_bound(ClassId{std::exchange(wake_cursor_, 0)});
   const std::vector<ClassId> rest(start, blocked.end()), again(blocked.begin(), start);
-  if (!wake(rest, work)) return {.may_place = false, .complete = false};
-  const int64_t kept = work.left - work.left / 2;
-  work.left /= 2;
-  const bool complete = wake(again, work);
+  const int64_t kept = work.left / 2;
+  work.left -= kept;
+  const bool round = wake(rest, work);
+  const bool complete = round && wake(again, work);
   work.left = std::max<int64_t>(work.left, 0) + kept;
-  return {.may_place = true, .complete = complete};
+  return {.may_place = round, .complete = complete};
 }
 
 bool Engine::wake(const std::vector<ClassId>& classes, WorkBudget& work) {
