@@ -77,16 +77,19 @@ TEST(ToModel, KnowsThePodsThatTheKubeletRefused) {
     object.status.reason = reason;
     return to_model(object, kServed).rejected_by_kubelet;
   };
-  for (const char* reason : {"OutOfcpu", "OutOfnvidia.com/gpu", "OutOfpods", "UnexpectedAdmissionError", "NodeAffinity", "TopologyAffinityError"})
+  for (const char* reason : {"OutOfcpu", "OutOfnvidia.com/gpu", "OutOfpods", "UnexpectedAdmissionError", "NodeAffinity",
+                             "TopologyAffinityError"})
     EXPECT_TRUE(rejected("Failed", reason)) << reason;
-  for (const char* reason : {"", "Evicted", "DeadlineExceeded", "NodeLost", "OOMKilled"}) EXPECT_FALSE(rejected("Failed", reason)) << reason;
+  for (const char* reason : {"", "Evicted", "DeadlineExceeded", "NodeLost", "OOMKilled"})
+    EXPECT_FALSE(rejected("Failed", reason)) << reason;
   EXPECT_FALSE(rejected("Running", "OutOfcpu"));
 }
 
 TEST(ToModel, TheSpecCarriesEverythingThatDecidesWhereAPodFits) {
   api::Pod object = pod();
   object.spec.containers[0].resources.requests = {{"cpu", 250}};
-  object.spec.containers[0].ports = {{.container_port = 80, .host_port = 8080, .host_ip = "", .protocol = model::Protocol::kTcp}};
+  object.spec.containers[0].ports = {
+      {.container_port = 80, .host_port = 8080, .host_ip = "", .protocol = model::Protocol::kTcp}};
   object.spec.node_selector = {{"zone", "x"}};
   object.spec.tolerations = {{.key = "gpu", .value = "true"}};
   object.spec.node_affinity.preferred = {{5, {}}};

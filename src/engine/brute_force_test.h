@@ -2,8 +2,8 @@
 // that runs there, take the best that fits. O(pods × nodes × pods); for tests only.
 //
 // It reads the facts (objects and phases) from State and nothing that the engine derives from them: neither use nor
-// generations, classes, candidates, failure sets or the queue. Fit is written from the rules of the Kubernetes API on the
-// model's values; only score functions are called, on a node that is accounted for here.
+// generations, classes, candidates, failure sets or the queue. Fit is written from the rules of the Kubernetes API on
+// the model's values; only score functions are called, on a node that is accounted for here.
 #pragma once
 
 #include <algorithm>
@@ -88,7 +88,8 @@ class BruteForce {
     const model::SchedulingSpec& spec = *pod.spec;
     const model::Node& node = place.node;
     if (excluded_by_name(spec, node.name)) return {"node(s) didn't satisfy plugin(s) [NodeAffinity]"};
-    if (node.unschedulable && !tolerated(spec, {"node.kubernetes.io/unschedulable", "", model::TaintEffect::kNoSchedule}))
+    if (node.unschedulable &&
+        !tolerated(spec, {"node.kubernetes.io/unschedulable", "", model::TaintEffect::kNoSchedule}))
       return {"node(s) were unschedulable"};
     for (const model::Taint& taint : node.taints)
       if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated(spec, taint))
@@ -101,8 +102,11 @@ class BruteForce {
     std::vector<std::string> short_of;
     for (const auto& [name, amount] : spec.requests) {
       long double used = 0;  // no sum of requests overflows it
-      for (const model::Pod& other : place.pods) used += static_cast<long double>(std::max<int64_t>(other.spec->requests.get(name), 0));
-      if (amount <= 0 || used + static_cast<long double>(amount) <= static_cast<long double>(node.allocatable.get(name))) continue;
+      for (const model::Pod& other : place.pods)
+        used += static_cast<long double>(std::max<int64_t>(other.spec->requests.get(name), 0));
+      if (amount <= 0 ||
+          used + static_cast<long double>(amount) <= static_cast<long double>(node.allocatable.get(name)))
+        continue;
       short_of.push_back(name == "pods" ? "Too many pods" : "Insufficient " + name);
     }
     return short_of;

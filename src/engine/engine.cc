@@ -195,8 +195,8 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
 
 // Looks whether what changed since the last cycle lets a blocked class fit somewhere, going round from where the work
 // units ran out last time. Nothing is placed before a round is complete, or a pod could take the room of one that comes
-// before it; then half of the units is for placing, which therefore gets its turn in a busy cluster, too. Classes at the
-// start of a round that took several cycles are looked at again, as far as the other half goes.
+// before it; then half of the units is for placing, which therefore gets its turn in a busy cluster, too. Classes at
+// the start of a round that took several cycles are looked at again, as far as the other half goes.
 Engine::Wake Engine::wake_blocked(WorkBudget& work) {
   const auto& blocked = queue_.blocked();
   const auto start = blocked.lower_bound(ClassId{std::exchange(wake_cursor_, 0)});

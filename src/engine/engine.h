@@ -104,8 +104,8 @@ class Engine {
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
   Time now_;
   uint64_t cycle_ = 0;
-  uint32_t wake_cursor_ = 0;     // the blocked class at which work ran out; 0: none
-  uint64_t verdict_texts_ = 0;   // verdict texts so far
+  uint32_t wake_cursor_ = 0;    // the blocked class at which work ran out; 0: none
+  uint64_t verdict_texts_ = 0;  // verdict texts so far
 };
 
 }  // namespace berth::engine

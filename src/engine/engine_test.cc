@@ -87,7 +87,7 @@ TEST_F(EngineTest, AListInTheMiddleOfBindsKeepsThePlacesOfPodsItNames) {
   driver.apply(PodsReplaced{{make_pod("q", {{kGpu, 1}}), make_pod("r", {{kGpu, 2}})}});
   EXPECT_EQ(driver.phase_of("q"), PodPhase::kReserved);
   EXPECT_FALSE(driver.state().find_pod("uid-p").valid());
-  EXPECT_THAT(bound_in(driver.cycle()), IsEmpty());  // one of two GPUs is free, r asks for both
+  EXPECT_THAT(bound_in(driver.cycle()), IsEmpty());        // one of two GPUs is free, r asks for both
   driver.bind_progress("uid-p", BindOutcome::kSucceeded);  // of a pod that no longer exists
   EXPECT_FALSE(driver.state().find_pod("uid-p").valid());
 }
@@ -270,7 +270,9 @@ TEST_F(EngineTest, APodsOwnPlacementWinsOverItsNamespaces) {
   own.placement = model::Placement::kSpread;
   driver.add(own);
   driver.add(other);
-  const auto packs = [&](const char* uid) { return driver.state().pod_class(driver.state().pod(driver.state().find_pod(uid)).cls).packs; };
+  const auto packs = [&](const char* uid) {
+    return driver.state().pod_class(driver.state().pod(driver.state().find_pod(uid)).cls).packs;
+  };
   driver.apply(NamespaceUpserted{"default", model::Placement::kPack});
   EXPECT_FALSE(packs("uid-own"));
   EXPECT_TRUE(packs("uid-other"));
@@ -292,7 +294,8 @@ TEST_F(EngineTest, HostileAmountsNeverOversell) {
   driver.add(make_pod("p", {{"memory", INT64_MAX}}));
   EXPECT_THAT(bound_in(driver.cycle()), IsEmpty());
   PodsReplaced flood;  // more of them than 64 bits can add up
-  for (int i = 0; i < 9000; ++i) flood.pods.push_back(bound_to(make_pod("f" + std::to_string(i), {{"memory", INT64_MAX}}), "a"));
+  for (int i = 0; i < 9000; ++i)
+    flood.pods.push_back(bound_to(make_pod("f" + std::to_string(i), {{"memory", INT64_MAX}}), "a"));
   driver.apply(flood);
   driver.add(make_node("a", {{"cpu", INT64_MAX}, {"memory", INT64_MAX}, {"pods", 100'000}}));
   driver.add(make_pod("q", {{"memory", 1}}));

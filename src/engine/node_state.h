@@ -24,8 +24,8 @@ struct NodeState {
   uint32_t generation = 0;           // never goes back, not even when the slot is reused
   uint64_t order = 0;                // sorts like the name among all nodes
   std::vector<int64_t> allocatable;  // by ResourceId; shorter than the table when the node lacks the later ones
-  // Sums over its pods: of their requests by ResourceId, and of PodClass::scored_*. Wide, because any number of pods that
-  // name the node themselves may ask for any amount.
+  // Sums over its pods: of their requests by ResourceId, and of PodClass::scored_*. Wide, because any number of pods
+  // that name the node themselves may ask for any amount.
   std::vector<Int128> used;
   Int128 scored_cpu_millis = 0;
   Int128 scored_memory_bytes = 0;

@@ -36,11 +36,11 @@ struct ClassQueue {
   uint64_t looked_at = 0;  // cycle in which the candidates were last up to date
   // The verdict that its waiting pods share while it is blocked.
   std::shared_ptr<const std::string> message;
-  uint64_t verdict_version = 0;      // number of this text among all verdict texts of the engine; 0: none yet
-  uint64_t message_of_view = 0;      // Candidates::version() that `message` was made from
-  Time told_all_at{INT64_MIN / 2};   // when all waiting pods were last told a new text
-  uint64_t told_all_version = 0;     // which one
-  std::deque<PodSlot> reports;       // pods still to be told; entries of pods that left are skipped
+  uint64_t verdict_version = 0;     // number of this text among all verdict texts of the engine; 0: none yet
+  uint64_t message_of_view = 0;     // Candidates::version() that `message` was made from
+  Time told_all_at{INT64_MIN / 2};  // when all waiting pods were last told a new text
+  uint64_t told_all_version = 0;    // which one
+  std::deque<PodSlot> reports;      // pods still to be told; entries of pods that left are skipped
 
   // True when some of its pods may have been told something else than what holds now.
   bool has_news() const {

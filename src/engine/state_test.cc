@@ -81,7 +81,8 @@ TEST(State, OrderFollowsNamesThroughRenumbering) {
   State state;
   state.upsert_node(make_node("a"));
   state.upsert_node(make_node("b"));
-  for (std::string name = "a"; name.size() < 80; name += "a") state.upsert_node(make_node(name + "b"));  // each between two
+  for (std::string name = "a"; name.size() < 80; name += "a")
+    state.upsert_node(make_node(name + "b"));  // each between two
   for (std::string name = "b"; name.size() < 80; name = "a" + name) state.upsert_node(make_node(name));
   uint64_t last = 0;
   for (const auto& [name, slot] : state.nodes_by_name()) {
@@ -106,7 +107,8 @@ RC_GTEST_PROP(Txn, RollbackRestoresTheState, (uint32_t seed)) {
   for (const char* name : {"a", "b", "c"}) nodes.push_back(state.upsert_node(make_node(name)));
   for (int i = 0; i < 8; ++i) {
     pods.push_back(state.add_pod(make_pod("p" + std::to_string(i), {{"cpu", i % 3}})));
-    if (rng.chance(50)) state.assign(pods.back(), nodes[rng.below(3)], rng.chance(50) ? PodPhase::kBound : PodPhase::kBinding);
+    if (rng.chance(50))
+      state.assign(pods.back(), nodes[rng.below(3)], rng.chance(50) ? PodPhase::kBound : PodPhase::kBinding);
   }
   const uint64_t before = state.hash();
   {

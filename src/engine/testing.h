@@ -1,9 +1,9 @@
 // Builders and a driver for tests of the engine and of the layers above it.
 //
-// A Driver stands in for the daemon: it hands the engine events, runs cycles and reports what became of the binds. After
-// every step it checks the engine's invariants, that no decision put a node above its allocatable (I1) and that no pod
-// has two binds outstanding (I5); what does not hold is thrown as BrokenInvariant, which GoogleTest, rapidcheck and
-// libFuzzer all take as a failure.
+// A Driver stands in for the daemon: it hands the engine events, runs cycles and reports what became of the binds.
+// After every step it checks the engine's invariants, that no decision put a node above its allocatable (I1) and that
+// no pod has two binds outstanding (I5); what does not hold is thrown as BrokenInvariant, which GoogleTest, rapidcheck
+// and libFuzzer all take as a failure.
 //
 //   Driver driver(default_policies());
 //   driver.add(make_node("a", {{"nvidia.com/gpu", 8}}));
@@ -136,7 +136,8 @@ class Driver {
   void keep_listed(const PodsReplaced& list) {
     std::map<std::string, std::string> kept;
     for (const model::Pod& pod : list.pods)
-      if (const auto at = outstanding_.find(pod.uid); at != outstanding_.end() && pod.node_name.empty() && !pod.terminal)
+      if (const auto at = outstanding_.find(pod.uid);
+          at != outstanding_.end() && pod.node_name.empty() && !pod.terminal)
         kept.insert(*at);
     outstanding_ = std::move(kept);
   }

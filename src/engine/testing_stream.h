@@ -2,8 +2,8 @@
 //
 // A Stream plays the API server, its watch and the binder around one engine: it keeps the objects as the server stores
 // them and turns a step into what such a cluster could send next, awkward things included: late and stale watch events,
-// binds that fail after the node or the pod has gone, lists in the middle of binds, another scheduler's binds, nodes that
-// shrink. The same steps always give the same calls. Owner thread only.
+// binds that fail after the node or the pod has gone, lists in the middle of binds, another scheduler's binds, nodes
+// that shrink. The same steps always give the same calls. Owner thread only.
 //
 //   Stream stream(default_policies());
 //   for (const Step& step : steps) stream.play(step);     // throws BrokenInvariant where the engine is wrong
@@ -56,7 +56,10 @@ class Stream {
       case 11: return put_namespace(s.a, s.b);
       case 12: return end_bind(s.a, BindOutcome::kSucceeded);
       case 13: return end_bind(s.a, BindOutcome::kFailed);
-      case 14: return end_bind(s.a, s.b % 3 == 0 ? BindOutcome::kUnknown : s.b % 3 == 1 ? BindOutcome::kSent : BindOutcome::kPreBinding);
+      case 14:
+        return end_bind(s.a, s.b % 3 == 0   ? BindOutcome::kUnknown
+                             : s.b % 3 == 1 ? BindOutcome::kSent
+                                            : BindOutcome::kPreBinding);
       case 15: return echo(pod_uid(s.a), s.b % 4 == 0);
       case 16: return replace_pods(s.b % 4 == 0);
       case 17: return bounded_cycle(s);
@@ -119,10 +122,14 @@ class Stream {
         case 4: spec.tolerations = {{.key = "gpu", .value = "true"}}; break;
         case 5: spec.tolerations = {{.key = "", .value = "", .op = model::TolerationOperator::kExists}}; break;
         case 6: spec.host_ports = {{.port = 80}}; break;
-        case 7: spec.host_ports = {{.ip = "10.0.0.1", .port = 80}, {.protocol = model::Protocol::kUdp, .port = 53}}; break;
+        case 7:
+          spec.host_ports = {{.ip = "10.0.0.1", .port = 80}, {.protocol = model::Protocol::kUdp, .port = 53}};
+          break;
         case 8: spec.affinity.required = {{term("zone", Op::kIn, {"x", "y"})}}; break;
         case 9: spec.affinity.required = {{term("level", Op::kGt, {"1"}), term("zone", Op::kDoesNotExist, {})}}; break;
-        case 10: spec.affinity.preferred = {{60, term("zone", Op::kIn, {"y"})}, {40, term("level", Op::kExists, {})}}; break;
+        case 10:
+          spec.affinity.preferred = {{60, term("zone", Op::kIn, {"y"})}, {40, term("level", Op::kExists, {})}};
+          break;
         case 11: spec.affinity.required = {{{{}, {{"metadata.name", Op::kIn, {"na", "nc"}}}}}}; break;
         case 12: spec.requests.set("memory", INT64_MAX); break;  // hostile: fits nowhere
         case 13: spec.requests.set("example.com/none", 1); break;
@@ -214,7 +221,8 @@ class Stream {
   void end_bind(int which, BindOutcome outcome) {
     const std::string uid = pod_uid(which);
     if (!driver_.outstanding().contains(uid)) {
-      // A late report about a bind that the watch, or a deletion, has settled; one of success cannot come without a bind.
+      // A late report about a bind that the watch, or a deletion, has settled; one of success cannot come without a
+      // bind.
       if (outcome != BindOutcome::kSucceeded) driver_.bind_progress(uid, outcome);
     } else if (outcome == BindOutcome::kSucceeded) {
       succeed(uid);

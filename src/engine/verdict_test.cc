@@ -33,13 +33,15 @@ TEST(FailureSets, TheMessageSortsItsPartsAsStrings) {
   counts.add(sets.intern({{&kTaint, {}, 0}}, resources), 2);
   counts.add(sets.intern({{&kShortOf, kCpu, 0}, {&kShortOf, kMemory, 0}}, resources), 3);
   counts.add(sets.intern({{&kShortOf, kMemory, 0}}, resources), 7);
-  EXPECT_EQ(fit_message(counts, sets), "0/12 nodes are available: 10 Insufficient memory, 2 node(s) had untolerated "
-                                       "taint(s), 3 Insufficient cpu.");
+  EXPECT_EQ(fit_message(counts, sets),
+            "0/12 nodes are available: 10 Insufficient memory, 2 node(s) had untolerated "
+            "taint(s), 3 Insufficient cpu.");
 }
 
 TEST(PodClass, LeavesOutWhatIsNotRequestedAndClamps) {
   ResourceTable resources;
-  const PodClass cls = compile_class(make_pod("p", {{"cpu", 0}, {"memory", INT64_MAX}, {"x.com/y", -3}}).spec, resources);
+  const PodClass cls =
+      compile_class(make_pod("p", {{"cpu", 0}, {"memory", INT64_MAX}, {"x.com/y", -3}}).spec, resources);
   ASSERT_EQ(cls.requests.size(), 2U);
   EXPECT_EQ(cls.requests[0].id, kMemory);
   EXPECT_EQ(cls.requests[0].amount, kMaxAmount);
@@ -50,7 +52,8 @@ TEST(PodClass, LeavesOutWhatIsNotRequestedAndClamps) {
 TEST(PodClass, GpuPodsPackAndOthersSpreadUnlessToldOtherwise) {
   ResourceTable resources;
   const auto packs = [&](const model::ResourceList& requests, model::Placement wish) {
-    return compile_class(with_spec(make_pod("p", requests), [&](auto& s) { s.placement = wish; }).spec, resources).packs;
+    return compile_class(with_spec(make_pod("p", requests), [&](auto& s) { s.placement = wish; }).spec, resources)
+        .packs;
   };
   EXPECT_TRUE(packs({{"nvidia.com/gpu", 1}}, model::Placement::kDefault));
   EXPECT_TRUE(packs({{"nvidia.com/mig-1g.5gb", 1}}, model::Placement::kDefault));

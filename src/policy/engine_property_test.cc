@@ -73,7 +73,8 @@ std::string text_of(const std::vector<BruteForce::Bind>& binds) {
 std::string text_of(const std::vector<Decision>& decisions) {
   std::string out;
   for (const Decision& d : decisions)
-    out += d.namespace_name + "/" + d.pod_name + " " + d.pod_uid + (d.message ? ": " + *d.message : " -> " + d.node_name) + "\n";
+    out += d.namespace_name + "/" + d.pod_name + " " + d.pod_uid +
+           (d.message ? ": " + *d.message : " -> " + d.node_name) + "\n";
   return out;
 }
 
@@ -148,7 +149,8 @@ TEST(EngineProperty, ManyBoundedCyclesBindWhatOneBinds) {
     bool unfinished = true;
     for (int cycles = 0; unfinished; ++cycles) {
       RC_ASSERT(cycles < 10'000);
-      const CycleLimits limits{.work = rng.between(1, 5), .max_binds = rng.between(1, 3), .max_reports = rng.between(1, 3)};
+      const CycleLimits limits{
+          .work = rng.between(1, 5), .max_binds = rng.between(1, 3), .max_reports = rng.between(1, 3)};
       const CycleResult result = split.cycle(std::exchange(advance, {}), limits);
       RC_ASSERT(result.work_used <= limits.work);
       RC_ASSERT(static_cast<int64_t>(binds_of(result.decisions).size()) <= limits.max_binds);

@@ -24,7 +24,8 @@ const PolicyInfo& policy_named(std::string_view name) {
 
 // One node with what runs on it, and a pod that looks at it.
 struct Scene {
-  explicit Scene(const model::Node& object, const std::vector<model::Pod>& running = {}) : node(state.upsert_node(object)) {
+  explicit Scene(const model::Node& object, const std::vector<model::Pod>& running = {})
+      : node(state.upsert_node(object)) {
     int i = 0;
     for (model::Pod pod : running) {
       pod.uid += std::to_string(i++);
@@ -98,7 +99,8 @@ TEST(TaintToleration, EveryOperatorAndEffect) {
       {{"level", "5", TolerationOperator::kLt, true, {}}, {"level", "low", TaintEffect::kNoSchedule}, false},
   };
   for (size_t i = 0; i < cases.size(); ++i)
-    EXPECT_EQ(Scene(tainted(cases[i].taint)).fits("taint-toleration", tolerating(cases[i].toleration)), cases[i].fits) << i;
+    EXPECT_EQ(Scene(tainted(cases[i].taint)).fits("taint-toleration", tolerating(cases[i].toleration)), cases[i].fits)
+        << i;
 }
 
 TEST(TaintToleration, NamesTheTaint) {
@@ -123,7 +125,8 @@ TEST(NodeAffinity, EveryOperator) {
       {{"gpu", NodeSelectorOperator::kLt, {"x"}}, false, false},
   };
   for (size_t i = 0; i < cases.size(); ++i) {
-    EXPECT_EQ(Scene(labelled({{"gpu", "4"}})).fits("node-affinity", requiring(cases[i].requirement)), cases[i].on_l4) << i;
+    EXPECT_EQ(Scene(labelled({{"gpu", "4"}})).fits("node-affinity", requiring(cases[i].requirement)), cases[i].on_l4)
+        << i;
     EXPECT_EQ(Scene(labelled({})).fits("node-affinity", requiring(cases[i].requirement)), cases[i].on_bare) << i;
   }
 }
@@ -161,8 +164,12 @@ TEST(NodeUnschedulable, OnlyTheTolerationOfItsTaintHelps) {
   model::Node node = make_node("a");
   node.unschedulable = true;
   EXPECT_TRUE(Scene(node).why_not("node-unschedulable", make_pod("p")).starts_with("node(s) were unschedulable"));
-  EXPECT_TRUE(Scene(node).fits("node-unschedulable", tolerating({"node.kubernetes.io/unschedulable", "", TolerationOperator::kExists, true, {}})));
-  EXPECT_FALSE(Scene(node).fits("node-unschedulable", tolerating({"node.kubernetes.io/unschedulable", "", TolerationOperator::kExists, false, TaintEffect::kNoExecute})));
+  EXPECT_TRUE(
+      Scene(node).fits("node-unschedulable",
+                       tolerating({"node.kubernetes.io/unschedulable", "", TolerationOperator::kExists, true, {}})));
+  EXPECT_FALSE(Scene(node).fits("node-unschedulable",
+                                tolerating({"node.kubernetes.io/unschedulable", "", TolerationOperator::kExists, false,
+                                            TaintEffect::kNoExecute})));
 }
 
 TEST(NodePorts, ClashByPortProtocolAndAddress) {
@@ -179,16 +186,19 @@ TEST(NodePorts, ClashByPortProtocolAndAddress) {
       {{.ip = "10.0.0.1", .port = 80}, {.port = 80}, false},
   };
   for (size_t i = 0; i < cases.size(); ++i)
-    EXPECT_EQ(Scene(make_node("a"), {with_port(cases[i].taken)}).fits("node-ports", with_port(cases[i].wanted)), cases[i].fits) << i;
+    EXPECT_EQ(Scene(make_node("a"), {with_port(cases[i].taken)}).fits("node-ports", with_port(cases[i].wanted)),
+              cases[i].fits)
+        << i;
   EXPECT_EQ(Scene(make_node("a"), {with_port({.port = 80})}).why_not("node-ports", with_port({.port = 80})),
             "node(s) didn't have free ports for the requested pod ports (host port 80 is taken)");
 }
 
 TEST(NodeResources, EachShortageIsAReasonWithItsArithmetic) {
   Scene scene(make_node("a", {{kGpu, 8}, {"pods", 1}}), {make_pod("r", {{kGpu, 6}})});
-  EXPECT_EQ(scene.why_not("node-resources", make_pod("p", {{"cpu", 70'500}, {kGpu, 4}})),
-            "Insufficient cpu (asks 70500m, free 64 of 64, short by 6500m); Too many pods (asks 1, free 0 of 1, short by 1); "
-            "Insufficient nvidia.com/gpu (asks 4, free 2 of 8, short by 2)");
+  EXPECT_EQ(
+      scene.why_not("node-resources", make_pod("p", {{"cpu", 70'500}, {kGpu, 4}})),
+      "Insufficient cpu (asks 70500m, free 64 of 64, short by 6500m); Too many pods (asks 1, free 0 of 1, short by 1); "
+      "Insufficient nvidia.com/gpu (asks 4, free 2 of 8, short by 2)");
 }
 
 TEST(NodeResources, NothingAskedIsNeverShort) {
@@ -280,7 +290,8 @@ TEST(Registry, FiltersRunInOrderAndTheFirstThatObjectsSpeaksAlone) {
   node.unschedulable = true;
   Scene scene(node);
   Reasons reasons;
-  EXPECT_FALSE(run_filters(default_policies(), scene.class_of(make_pod("p", {{kGpu, 1}})), scene.state.view(scene.node), reasons));
+  EXPECT_FALSE(run_filters(default_policies(), scene.class_of(make_pod("p", {{kGpu, 1}})), scene.state.view(scene.node),
+                           reasons));
   ASSERT_EQ(reasons.size(), 1U);
   EXPECT_EQ(reasons[0].info->text, "node(s) were unschedulable");
 }
