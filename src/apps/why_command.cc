@@ -50,8 +50,9 @@ int why(const Flags& flags) {
   const scenario::Report report = cluster->report();
   for (auto pod = report.pods.rbegin(); pod != report.pods.rend(); ++pod) {
     if (pod->namespace_name + "/" + pod->name != name) continue;
-    std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended) << "\n  "
-              << printable(pod->message, 2000) << "\n  asks for " << scenario::requests_text(pod->requests) << "\n";
+    std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended)
+              << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::requests_text(pod->requests)
+              << "\n";
     if (pod->verdict >= report.verdicts.size()) return kExitOk;
     const auto& verdict = report.verdicts[pod->verdict];
     if (!verdict.nodes.empty()) std::cout << "\nNode by node:\n";
@@ -69,7 +70,9 @@ void add_why_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("why", "Say why a pod is running or waiting, node by node");
   command->footer(kFooter);
   command->add_option("-f,--filename", flags->files, "Manifests: a file, a folder, or - for standard input; repeatable")
-      ->required()->type_name("FILE|DIR")->allow_extra_args(false);
+      ->required()
+      ->type_name("FILE|DIR")
+      ->allow_extra_args(false);
   command->add_option("-n,--namespace", flags->namespace_name, "The pod's namespace")->type_name("NAMESPACE");
   command->add_option("pod", flags->pod, "The pod: NAME, pod/NAME or NAMESPACE/NAME")->required()->type_name("POD");
   command->callback([flags, &exit_code] { exit_code = why(*flags); });

@@ -203,8 +203,7 @@ Error exchange_error(CURLcode code, const Exchange& exchange, const CurlTranspor
     case CURLE_SSL_CONNECT_ERROR:
       return error(ErrorCode::kUnavailable, "the TLS handshake failed",
                    "check the port, and that the server speaks TLS 1.2 or newer");
-    default:
-      break;
+    default: break;
   }
   if (may_have_been_sent(exchange))
     return error(ErrorCode::kTimeout,

@@ -16,14 +16,10 @@ using nlohmann::json;
 
 std::string_view content_type(PatchType type) {
   switch (type) {
-    case PatchType::kMerge:
-      return "application/merge-patch+json";
-    case PatchType::kStrategic:
-      return "application/strategic-merge-patch+json";
-    case PatchType::kJson:
-      return "application/json-patch+json";
-    case PatchType::kApply:
-      return "application/apply-patch+yaml";
+    case PatchType::kMerge: return "application/merge-patch+json";
+    case PatchType::kStrategic: return "application/strategic-merge-patch+json";
+    case PatchType::kJson: return "application/json-patch+json";
+    case PatchType::kApply: return "application/apply-patch+yaml";
   }
   return "application/merge-patch+json";
 }

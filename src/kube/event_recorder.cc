@@ -90,7 +90,7 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     idle_.notify_all();
   }
 
-  void record(EventNote note) {
+  void record(const EventNote& note) {
     {
       const std::lock_guard lock(mutex_);
       ++stats_.recorded;
@@ -328,7 +328,7 @@ EventRecorder::EventRecorder(Client& client, EventRecorderOptions options)
   lane_->start();
 }
 EventRecorder::~EventRecorder() { lane_->stop(); }
-void EventRecorder::record(EventNote note) { lane_->record(std::move(note)); }
+void EventRecorder::record(const EventNote& note) { lane_->record(note); }
 bool EventRecorder::flush(Duration limit) { return lane_->flush(limit); }
 EventStats EventRecorder::stats() const { return lane_->stats(); }
 

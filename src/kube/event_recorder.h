@@ -66,7 +66,7 @@ class EventRecorder {
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
-  void record(EventNote note);
+  void record(const EventNote& note);
   // Writes what is queued and the pending counts of all series; false if `limit` passed first. Not on the transport's
   // thread.
   bool flush(Duration limit);

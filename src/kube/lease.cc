@@ -199,14 +199,10 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
     publish("the lease could not be renewed in time");
     const LeaseStep step = elector_.next(mono(), wall());
     switch (step.kind) {
-      case LeaseStep::Kind::kWait:
-        return later(std::max(Duration{}, step.wait_until - mono()));
-      case LeaseStep::Kind::kRead:
-        return read();
-      case LeaseStep::Kind::kCreate:
-        return write(step.record, nullptr);
-      case LeaseStep::Kind::kUpdate:
-        return write(step.record, &*elector_.observed());
+      case LeaseStep::Kind::kWait: return later(std::max(Duration{}, step.wait_until - mono()));
+      case LeaseStep::Kind::kRead: return read();
+      case LeaseStep::Kind::kCreate: return write(step.record, nullptr);
+      case LeaseStep::Kind::kUpdate: return write(step.record, &*elector_.observed());
     }
   }
 

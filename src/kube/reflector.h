@@ -155,9 +155,9 @@ class Reflector {
       if (!object) {
         s->batch.emplace_back(std::in_place_type<Malformed>, malformed_object(json, object.error(), deleted));
       } else if (deleted) {
-        s->batch.emplace_back(std::in_place_type<Deleted<T>>, std::move(*object));
+        s->batch.emplace_back(Deleted<T>{std::move(*object)});
       } else {
-        s->batch.emplace_back(std::in_place_type<Upserted<T>>, std::move(*object));
+        s->batch.emplace_back(Upserted<T>{std::move(*object)});
       }
     };
     calls.batch_end = [s = state_] {
