@@ -22,12 +22,13 @@ std::string binding_json(std::string_view namespace_name, std::string_view name,
                    {"target", Json{{"kind", "Node"}, {"name", node}}}});
 }
 
-std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, Time transition,
-                                     std::string_view nominated_node) {
-  Json entry{{"type", condition.type},
-             {"status", condition.status},
-             {"lastProbeTime", nullptr},
-             {"lastTransitionTime", format_rfc3339(transition)}};
+std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, std::optional<Time> transition,
+                                     int64_t observed_generation, std::string_view nominated_node) {
+  Json entry{{"type", condition.type}};
+  if (observed_generation != 0) entry["observedGeneration"] = observed_generation;
+  entry["status"] = condition.status;
+  entry["lastProbeTime"] = nullptr;
+  if (transition) entry["lastTransitionTime"] = format_rfc3339(*transition);
   if (!condition.reason.empty()) entry["reason"] = condition.reason;
   if (!condition.message.empty()) entry["message"] = condition.message;
   Json status;

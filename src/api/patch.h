@@ -1,6 +1,7 @@
 // Patches: the JSON bodies that Berth sends, byte for byte what the API server expects.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,11 +16,10 @@ namespace berth::api {
 std::string binding_json(std::string_view namespace_name, std::string_view name, std::string_view uid,
                          std::string_view node, const model::Labels& annotations = {});
 
-// A strategic merge patch of pod status (PATCH …/pods/NAME/status) that sets `condition`, merged by its type, and
-// nominates `nominated_node` unless it is empty. `transition` is when the condition's status last changed. With `uid`
-// the server refuses (409) a pod of the same name made anew. kube-scheduler writes PodScheduled=False/Unschedulable
-// this way.
-std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, Time transition,
-                                     std::string_view nominated_node = {});
+// A strategic merge patch of pod status that sets `condition` (merged by type) and nominates `nominated_node` unless it
+// is empty. kube-scheduler writes PodScheduled=False/Unschedulable this way. Without `transition` the server keeps its
+// lastTransitionTime, as it should while the status stays the same; `observed_generation` 0 is left out.
+std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, std::optional<Time> transition,
+                                     int64_t observed_generation = 0, std::string_view nominated_node = {});
 
 }  // namespace berth::api

@@ -20,8 +20,13 @@ TEST(Binding, CarriesAnnotations) {
 TEST(ConditionPatch, SetsOneConditionByType) {
   const Condition condition{"PodScheduled", "False", "Unschedulable", "0/1 nodes are \"available\""};
   EXPECT_EQ(
-      pod_condition_patch_json("u", condition, Time{0}, "n"),
+      pod_condition_patch_json("u", condition, Time{0}, 0, "n"),
       R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"type":"PodScheduled","status":"False","lastProbeTime":null,"lastTransitionTime":"1970-01-01T00:00:00Z","reason":"Unschedulable","message":"0/1 nodes are \"available\""}],"nominatedNodeName":"n"}})");
+}
+
+TEST(ConditionPatch, LeavesTheTransitionTimeToTheServerAndNamesTheGeneration) {
+  EXPECT_EQ(pod_condition_patch_json("u", {"PodScheduled", "False", "Unschedulable", "m"}, std::nullopt, 3),
+            R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"type":"PodScheduled","observedGeneration":3,"status":"False","lastProbeTime":null,"reason":"Unschedulable","message":"m"}]}})");
 }
 
 TEST(ConditionPatch, SurvivesTextThatIsNotUtf8) {

@@ -29,7 +29,7 @@ struct ClientConfiguration {
   int32_t bind_connections = 32;        // binds on the wire at once
   int32_t max_outstanding_binds = 512;  // binds decided and not answered; the engine waits beyond that
   Duration bind_timeout = Duration::seconds(5);
-  int32_t note_connections = 8;  // events and status patches on the wire at once
+  int32_t note_connections = 32;  // events and status patches on the wire at once
 };
 
 struct HttpConfiguration {

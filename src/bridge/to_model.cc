@@ -38,6 +38,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served) {
   out.uid = pod.metadata.uid;
   out.namespace_name = pod.metadata.namespace_name;
   out.name = pod.metadata.name;
+  out.generation = pod.metadata.generation;
   out.priority = pod.spec.priority.value_or(0);
   out.created = pod.metadata.created.value_or(Time{});
   out.spec = scheduling_spec(pod);

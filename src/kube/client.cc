@@ -5,6 +5,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "api/patch.h"
+
 namespace berth::kube {
 namespace {
 
@@ -49,8 +51,6 @@ std::string one_line(std::string_view body) {
   for (const char c : body.substr(0, 200)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
   return out;
 }
-
-std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
 
@@ -123,32 +123,16 @@ void Client::remove(const std::string& path, std::string body, Done done, CallOp
   start(std::move(out), std::move(done), std::move(options));
 }
 
-std::string binding_json(const PodBinding& binding) {
-  json meta = {{"name", binding.pod}, {"namespace", binding.name_space}};
-  if (!binding.uid.empty()) meta["uid"] = binding.uid;
-  for (const auto& [key, value] : binding.annotations) meta["annotations"][key] = value;
-  return dump({{"apiVersion", "v1"},
-               {"kind", "Binding"},
-               {"metadata", std::move(meta)},
-               {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", binding.node}}}});
-}
-
 void Client::bind(const PodBinding& binding, Done done, CallOptions options) {
-  create(kPods.object(binding.name_space, binding.pod, "binding"), binding_json(binding), std::move(done),
-         std::move(options));
+  create(kPods.object(binding.name_space, binding.pod, "binding"),
+         api::binding_json(binding.name_space, binding.pod, binding.uid, binding.node, binding.annotations),
+         std::move(done), std::move(options));
 }
 
 void Client::patch_pod_condition(std::string_view name_space, std::string_view pod, std::string_view uid,
                                  const PodConditionPatch& condition, Done done, CallOptions options) {
-  const json body = {
-      {"metadata", {{"uid", uid}}},
-      {"status",
-       {{"conditions", json::array({{{"type", condition.type},
-                                     {"status", condition.status},
-                                     {"reason", condition.reason},
-                                     {"message", condition.message},
-                                     {"lastProbeTime", nullptr},
-                                     {"lastTransitionTime", format_rfc3339(condition.last_transition)}}})}}}};
+  const std::string body =
+      api::pod_condition_patch_json(uid, condition.condition, condition.last_transition, condition.observed_generation);
   // The server says "422, metadata.uid is immutable" where the UID is another's.
   Done translated = [done = std::move(done)](Result<std::string> answer) {
     if (!answer && answer.error().http_status == 422 &&
@@ -156,7 +140,7 @@ void Client::patch_pod_condition(std::string_view name_space, std::string_view p
       answer.error().code = ErrorCode::kConflict;
     if (done) done(std::move(answer));
   };
-  patch(kPods.object(name_space, pod, "status"), PatchType::kStrategic, dump(body), std::move(translated),
+  patch(kPods.object(name_space, pod, "status"), PatchType::kStrategic, body, std::move(translated),
         std::move(options));
 }
 

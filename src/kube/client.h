@@ -7,11 +7,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/meta.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "io/transport.h"
@@ -51,16 +53,14 @@ struct PodBinding {
   std::string pod{};
   std::string uid{};  // the server refuses with 409 if the pod of this name is another by now
   std::string node{};
-  std::vector<std::pair<std::string, std::string>> annotations{};  // merged into the pod's in the same write
+  model::Labels annotations{};  // merged into the pod's in the same write
 };
 
 // A condition for patch_pod_condition().
 struct PodConditionPatch {
-  std::string type = "PodScheduled";
-  std::string status = "False";
-  std::string reason{};  // "Unschedulable"
-  std::string message{};
-  Time last_transition{};  // wall; keep the old one while `status` stays the same
+  api::Condition condition{};
+  std::optional<Time> last_transition{};  // absent: the server keeps its own
+  int64_t observed_generation = 0;        // metadata.generation that it speaks of; 0: left out
 };
 
 class Client {
@@ -103,8 +103,5 @@ class Client {
 Result<std::string> body_or_error(io::HttpResponse response, std::string_view what);
 // The Error of a Status object; also for the ERROR events of a watch.
 Error status_error(int http_status, std::string_view body, std::string_view what);
-
-// Body of a Binding (exposed for tests and the embedded server).
-std::string binding_json(const PodBinding& binding);
 
 }  // namespace berth::kube

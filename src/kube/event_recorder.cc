@@ -119,6 +119,14 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     return out;
   }
 
+  void set_max_in_flight(int max) {
+    {
+      const std::lock_guard lock(mutex_);
+      options_.max_in_flight = std::max(max, 1);
+    }
+    pump();
+  }
+
  private:
   // One event on the server and how often it has happened since.
   struct Series {
@@ -328,6 +336,7 @@ EventRecorder::EventRecorder(Client& client, EventRecorderOptions options)
   lane_->start();
 }
 EventRecorder::~EventRecorder() { lane_->stop(); }
+void EventRecorder::set_max_in_flight(int max) { lane_->set_max_in_flight(max); }
 void EventRecorder::record(const EventNote& note) { lane_->record(note); }
 bool EventRecorder::flush(Duration limit) { return lane_->flush(limit); }
 EventStats EventRecorder::stats() const { return lane_->stats(); }

@@ -67,6 +67,9 @@ class EventRecorder {
   EventRecorder& operator=(const EventRecorder&) = delete;
 
   void record(const EventNote& note);
+  // Changes how many requests may be in flight, so that a caller can hold events back while something urgent is under
+  // way.
+  void set_max_in_flight(int max);
   // Writes what is queued and the pending counts of all series; false if `limit` passed first. Not on the transport's
   // thread.
   bool flush(Duration limit);

@@ -59,6 +59,7 @@ struct Pod {
   std::string uid;  // unique over time; the engine's key
   std::string namespace_name;
   std::string name;
+  int64_t generation = 0;  // metadata.generation, which conditions name as observedGeneration
   int32_t priority = 0;
   Time created;
   std::shared_ptr<const SchedulingSpec> spec;  // never null

@@ -16,6 +16,7 @@ namespace {
 constexpr Duration kIdleTick = Duration::seconds(1);
 constexpr int64_t kReportsPerCycle = 1000;
 constexpr size_t kQueuedNotesMax = 5000;
+constexpr size_t kEventsQueuedMax = 20'000;
 
 Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNames& served) {
   BERTH_TRY(pod, api::decode_pod(json));
@@ -71,6 +72,7 @@ Status Session::open() {
   events.controller = config_.scheduler_names.front();
   events.instance = options_.instance;
   events.max_in_flight = config_.client.note_connections;
+  events.max_queued = kEventsQueuedMax;
   events_ = std::make_unique<kube::EventRecorder>(*note_client_, std::move(events));
   statuses_ = std::make_unique<StatusWriter>(*note_client_, *note_transport_, config_.client.note_connections,
                                              [metrics = options_.metrics](bool ok) { metrics->status_patch(ok); });
@@ -135,6 +137,7 @@ void Session::run() {
     const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_;
     const bool due = !messages.empty() || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
     if (listed && deciding_ && due) cycle(now);
+    balance_lanes();
     if (now - published_at_ >= Duration::seconds(1)) publish(now);
   }
 }
@@ -183,7 +186,9 @@ void Session::tell_unschedulable(const engine::Decision& decision) {
   const auto [at, first] = told_.try_emplace(decision.pod_uid);
   if (at->second == *decision.message) return;
   at->second = *decision.message;
-  statuses_->write({decision.namespace_name, decision.pod_name, decision.pod_uid, decision.message, first});
+  const engine::PodSlot slot = engine_.state().find_pod(decision.pod_uid);
+  const int64_t generation = slot.valid() ? engine_.state().pod(slot).pod.generation : 0;
+  statuses_->write({decision.namespace_name, decision.pod_name, decision.pod_uid, decision.message, generation, first});
   events_->record(
       {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = decision.pod_uid},
        .type = "Warning",
@@ -298,6 +303,16 @@ void Session::handle(NamespaceUpdates& updates) {
       if (!malformed->deleted) quarantine("Namespace", *malformed);
     }
   }
+}
+
+// Events give way while binds fill their lane, since both share the server: one event at a time instead of many. Not
+// for long: when their queue is half full they flow again, and none is lost.
+void Session::balance_lanes() {
+  const bool busy = binder_->outstanding() >= static_cast<size_t>(config_.client.bind_connections);
+  const bool hold = busy && events_->stats().queued < kEventsQueuedMax / 2;
+  if (hold == notes_held_) return;
+  notes_held_ = hold;
+  events_->set_max_in_flight(hold ? 1 : config_.client.note_connections);
 }
 
 // Gauges: once a second, since some of them look at everything.

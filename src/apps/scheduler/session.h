@@ -84,6 +84,7 @@ class Session {
   void quarantine(const char* kind, const kube::Malformed& object);
   void carry_out(const engine::Decision& decision);
   void tell_unschedulable(const engine::Decision& decision);
+  void balance_lanes();
   void publish(Time now);
 
   const SessionOptions options_;
@@ -107,6 +108,7 @@ class Session {
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;
   bool deciding_ = true;
   bool cycle_due_ = false;
+  bool notes_held_ = false;  // events give way to binds
   bool has_wakeup_ = false;
   Time wakeup_;
   Time published_at_;

@@ -73,7 +73,9 @@ void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
 }
 
 void StatusWriter::send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status, int attempt) {
-  kube::PodConditionPatch patch{.reason = "Unschedulable", .message = *status.message};
+  kube::PodConditionPatch patch{.condition = {"PodScheduled", "False", "Unschedulable", *status.message},
+                                .last_transition = {},
+                                .observed_generation = status.generation};
   if (status.first) patch.last_transition = shared->transport.clock().wall();
   const auto copy = std::make_shared<UnschedulableStatus>(std::move(status));
   shared->client.patch_pod_condition(copy->namespace_name, copy->pod_name, copy->uid, patch,
