@@ -47,11 +47,13 @@ TEST(Simulation, AJobOfNoDurationEnds) {
   EXPECT_EQ(simulate(kNode + job(1, 500, "0s"))->report().pods.size(), 500u);
 }
 
-TEST(Simulation, MoreReplicasThanItHoldsAreRefusedBeforeTheyAreMade) {
+TEST(Simulation, MorePodsThanItHoldsAreRefusedBeforeTheyAreMade) {
   PriorityClasses classes;
   api::Problems problems;
   std::vector<std::string> notes;
-  auto manifests = read_manifests({{"a.yaml", job(2'000'000'000, 2'000'000'000, "1h")}}, classes, problems, notes);
+  std::string other = job(1, 600'000, "1h");
+  other.replace(other.find("name: j,"), 8, "name: k,");
+  auto manifests = read_manifests({{"a.yaml", job(1, 600'000, "1h") + "---\n" + other}}, classes, problems, notes);
   Simulation cluster({.policies = policy::default_policies()});
   const Status submitted = cluster.submit(std::move(manifests));
   ASSERT_FALSE(submitted);

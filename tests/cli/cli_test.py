@@ -97,7 +97,7 @@ def case_files_folders_and_stdin() -> None:
         Path(folder, "b.json").write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"},
                                                       "spec": {"containers": [{"name": "c", "image": "i"}]}}))
         Path(folder, "README.md").write_text("not a manifest")
-        expect(berth("simulate", "-f", folder, "-f", "-", stdin=POD % ("y", "") + "\n"), 0, "2 pods placed")
+        expect(berth("simulate", "-f", folder, "-f", "-", stdin=POD % ("second", "") + "\n"), 0, "2 pods placed")
         expect(berth("simulate", "-f", folder, f"{folder}/a.yaml"), 2, err="Node n1 is already defined at")
     with tempfile.TemporaryDirectory() as folder:
         expect(berth("simulate", "-f", folder), 2, err="no *.yaml, *.yml or *.json in this folder")
