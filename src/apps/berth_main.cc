@@ -29,9 +29,7 @@ int run(int argc, char** argv) {
   add_version_command(app, exit_code);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  }
+  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? kExitOk : kExitUsage; }
   return exit_code;
 }
 

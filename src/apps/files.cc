@@ -24,7 +24,8 @@ Result<std::string> read_stream(std::istream& stream, const std::string& name) {
     if (text.size() > api::kDocumentBytesMax)
       return fail(ErrorCode::kInvalidInput, fmt::format("{} is larger than 64 MiB; split it", printable(name)));
   }
-  if (stream.bad()) return fail(ErrorCode::kInvalidInput, fmt::format("cannot read {}: {}", printable(name), std::strerror(errno)));
+  if (stream.bad())
+    return fail(ErrorCode::kInvalidInput, fmt::format("cannot read {}: {}", printable(name), std::strerror(errno)));
   return text;
 }
 
@@ -38,7 +39,8 @@ std::vector<std::string> files_in(const std::string& folder, api::Problems& prob
     if (fs::is_regular_file(at->path(), ignored)) out.push_back(at->path().lexically_normal());
   }
   if (error) problems.push_back({folder, 0, "", "cannot list the folder: " + error.message()});
-  else if (out.empty()) problems.push_back({folder, 0, "", "no *.yaml, *.yml or *.json in this folder; name the files"});
+  else if (out.empty())
+    problems.push_back({folder, 0, "", "no *.yaml, *.yml or *.json in this folder; name the files"});
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -55,7 +57,8 @@ Result<std::string> read_file(const std::string& path) {
   return read_stream(stream, path);
 }
 
-std::vector<scenario::ManifestFile> read_manifest_files(const std::vector<std::string>& paths, api::Problems& problems) {
+std::vector<scenario::ManifestFile> read_manifest_files(const std::vector<std::string>& paths,
+                                                        api::Problems& problems) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
     std::error_code error;

@@ -13,8 +13,8 @@ namespace berth::apps {
 // The whole text of a file; "-" is standard input. At most api::kDocumentBytesMax.
 Result<std::string> read_file(const std::string& path);
 
-// The files that `paths` name, in order: files as they are, of folders every *.yaml, *.yml and *.json directly inside, by
-// name. What cannot be read, and a folder without such files, is a problem; the rest is read.
+// The files that `paths` name, in order: files as they are, of folders every *.yaml, *.yml and *.json directly inside,
+// by name. What cannot be read, and a folder without such files, is a problem; the rest is read.
 std::vector<scenario::ManifestFile> read_manifest_files(const std::vector<std::string>& paths, api::Problems& problems);
 
 }  // namespace berth::apps

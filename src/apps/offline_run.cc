@@ -21,8 +21,10 @@ Result<engine::PolicySet> policies_from(const std::vector<std::string>& weights)
     int64_t value = 0;
     const char* end = text.data() + text.size();
     const char* begin = equals == std::string::npos ? end : text.data() + equals + 1;
-    if (const auto parsed = std::from_chars(begin, end, value); begin == end || parsed.ec != std::errc{} || parsed.ptr != end)
-      return fail(ErrorCode::kInvalidInput, fmt::format("--weight {}: write it as POLICY=NUMBER, for example pack=5", printable(text)));
+    if (const auto parsed = std::from_chars(begin, end, value);
+        begin == end || parsed.ec != std::errc{} || parsed.ptr != end)
+      return fail(ErrorCode::kInvalidInput,
+                  fmt::format("--weight {}: write it as POLICY=NUMBER, for example pack=5", printable(text)));
     by_name[printable(text.substr(0, equals))] = value;
   }
   return policy::make_policy_set(by_name);
@@ -39,7 +41,8 @@ std::unique_ptr<scenario::Simulation> run_offline(const std::vector<std::string>
   auto manifests = scenario::read_manifests(files, classes, problems, notes);
   auto policies = policies_from(weights);
   if (problems.empty() && manifests.empty())
-    problems.push_back({files.empty() ? "" : files.front().name, 0, "", "no objects in the input; give manifests of nodes and pods"});
+    problems.push_back(
+        {files.empty() ? "" : files.front().name, 0, "", "no objects in the input; give manifests of nodes and pods"});
   for (const api::Problem& problem : problems) std::cerr << "error: " << api::to_string(problem) << "\n";
   if (!policies) std::cerr << "error: " << policies.error().message << "\n";
   if (!problems.empty() || !policies) return nullptr;

@@ -34,7 +34,8 @@ std::string table(const Policies& policies) {
 }
 
 std::string json(const Policies& policies) {
-  nlohmann::ordered_json out = {{"apiVersion", "berth.dev/v1alpha1"}, {"kind", "PolicyList"}, {"items", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json out = {
+      {"apiVersion", "berth.dev/v1alpha1"}, {"kind", "PolicyList"}, {"items", nlohmann::ordered_json::array()}};
   for (const engine::PolicyInfo* policy : policies) {
     nlohmann::ordered_json item = {{"name", policy->name}, {"kind", policy->filter != nullptr ? "filter" : "score"}};
     if (policy->score != nullptr) item["defaultWeight"] = policy->default_weight;
@@ -50,7 +51,8 @@ void add_policies_command(CLI::App& app, int& exit_code) {
   auto format = std::make_shared<std::string>("table");
   CLI::App* command = app.add_subcommand("policies", "List the policies that decide where pods go");
   command->add_option("-o,--output", *format, "How to print them")
-      ->check(CLI::IsMember({"table", "json"}).description(""))->type_name("table|json");
+      ->check(CLI::IsMember({"table", "json"}).description(""))
+      ->type_name("table|json");
   command->callback([format, &exit_code] {
     std::cout << (*format == "json" ? json(in_order()) : table(in_order()));
     exit_code = kExitOk;

@@ -1,4 +1,5 @@
-// berth-scenario: runs scenario files as tests. `berth-scenario [--update] [--shapes FILE] FILE…`; exit 0 when all hold.
+// berth-scenario: runs scenario files as tests. `berth-scenario [--update] [--shapes FILE] FILE…`; exit 0 when all
+// hold.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -21,14 +22,17 @@ std::string default_shapes(const std::string& scenario) {
   }
 }
 
-Result<std::vector<scenario::Mismatch>> play(const std::string& path, const std::string& shapes_path, std::string& text) {
+Result<std::vector<scenario::Mismatch>> play(const std::string& path, const std::string& shapes_path,
+                                             std::string& text) {
   BERTH_TRY(read, read_file(path));
   text = read;
   BERTH_TRY(parsed, scenario::parse_scenario(text, path));
   const std::string shapes_file = shapes_path.empty() ? default_shapes(path) : shapes_path;
   BERTH_TRY(shapes_text, read_file(shapes_file));
   BERTH_TRY(shapes, scenario::parse_shapes(shapes_text, shapes_file));
-  parsed.read_beside = [folder = fs::path(path).parent_path()](const std::string& name) { return read_file(folder / name); };
+  parsed.read_beside = [folder = fs::path(path).parent_path()](const std::string& name) {
+    return read_file(folder / name);
+  };
   return scenario::run_scenario(parsed, shapes);
 }
 

@@ -56,9 +56,11 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("simulate", "Schedule manifests offline, in virtual time");
   command->footer(kFooter);
   command->add_option("-f,--filename", flags->files, "Manifests: a file, a folder, or - for standard input; repeatable")
-      ->required()->type_name("FILE|DIR");
+      ->required()
+      ->type_name("FILE|DIR");
   command->add_option("-o,--output", flags->format, "How to print the result")
-      ->transform(CLI::CheckedTransformer(kFormats).description(""))->type_name("table|wide|json|yaml");
+      ->transform(CLI::CheckedTransformer(kFormats).description(""))
+      ->type_name("table|wide|json|yaml");
   command->add_option("--weight", flags->weights, "Weight of a scoring policy, for example pack=5; repeatable")
       ->type_name("POLICY=NUMBER");
   command->callback([flags, &exit_code] { exit_code = simulate(*flags); });

@@ -38,7 +38,10 @@ std::string full_name(const Flags& flags) {
 void say_not_found(const std::string& name, const scenario::Report& report) {
   std::vector<std::string> names;
   for (const scenario::PodReport& pod : report.pods) names.push_back(pod.namespace_name + "/" + pod.name);
-  const std::string_view near = api::closest(name, {names.begin(), names.end()});
+  std::string_view near = api::closest(name, {names.begin(), names.end()});
+  const std::string elsewhere = name.substr(name.find('/'));  // the same name in another namespace
+  for (const std::string& candidate : names)
+    if (near.empty() && candidate.ends_with(elsewhere)) near = candidate;
   std::cerr << "error: no pod is called " << printable(name)
             << (near.empty() ? "; `berth simulate` lists the pods" : fmt::format("; did you mean {}?", near)) << "\n";
 }
@@ -50,8 +53,9 @@ int why(const Flags& flags) {
   const scenario::Report report = cluster->report();
   for (auto pod = report.pods.rbegin(); pod != report.pods.rend(); ++pod) {
     if (pod->namespace_name + "/" + pod->name != name) continue;
-    std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended) << "\n  "
-              << printable(pod->message, 2000) << "\n  asks for " << scenario::requests_text(pod->requests) << "\n";
+    std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended)
+              << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::requests_text(pod->requests)
+              << "\n";
     if (pod->verdict >= report.verdicts.size()) return kExitOk;
     const auto& verdict = report.verdicts[pod->verdict];
     if (!verdict.nodes.empty()) std::cout << "\nNode by node:\n";
@@ -69,7 +73,9 @@ void add_why_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("why", "Say why a pod is running or waiting, node by node");
   command->footer(kFooter);
   command->add_option("-f,--filename", flags->files, "Manifests: a file, a folder, or - for standard input; repeatable")
-      ->required()->type_name("FILE|DIR")->allow_extra_args(false);
+      ->required()
+      ->type_name("FILE|DIR")
+      ->allow_extra_args(false);
   command->add_option("-n,--namespace", flags->namespace_name, "The pod's namespace")->type_name("NAMESPACE");
   command->add_option("pod", flags->pod, "The pod: NAME, pod/NAME or NAMESPACE/NAME")->required()->type_name("POD");
   command->callback([flags, &exit_code] { exit_code = why(*flags); });

@@ -40,9 +40,11 @@ std::vector<std::string> replay(const EventLog& log, const engine::PolicySet& po
     const engine::CycleResult result = fresh.run_cycle(recorded.now);
     ++cycles;
     if (result.decisions != recorded.decisions)
-      differences.push_back(fmt::format("cycle {} at {} decides otherwise", cycles, format_duration(recorded.now - Time{})));
+      differences.push_back(
+          fmt::format("cycle {} at {} decides otherwise", cycles, format_duration(recorded.now - Time{})));
     else if (fresh.state().hash() != recorded.state_hash)
-      differences.push_back(fmt::format("cycle {} at {} ends in another state", cycles, format_duration(recorded.now - Time{})));
+      differences.push_back(
+          fmt::format("cycle {} at {} ends in another state", cycles, format_duration(recorded.now - Time{})));
   }
   return differences;
 }
@@ -54,8 +56,8 @@ std::vector<std::string> decisions_of(const EventLog& log) {
     if (cycle == nullptr) continue;
     std::vector<std::string> told;
     for (const engine::Decision& decision : cycle->decisions)
-      (decision.kind == engine::DecisionKind::kBind ? out : told).push_back(
-          fmt::format("{}: {}", format_duration(cycle->now - Time{}), describe(decision)));
+      (decision.kind == engine::DecisionKind::kBind ? out : told)
+          .push_back(fmt::format("{}: {}", format_duration(cycle->now - Time{}), describe(decision)));
     std::sort(told.begin(), told.end());
     out.insert(out.end(), told.begin(), told.end());
   }

@@ -21,7 +21,10 @@ LinedValue convert(const Json& json, const std::vector<uint32_t>& lines, size_t&
       out.members.emplace_back(json.is_array() ? "" : at.key(), convert(*at, lines, next));
     return out;
   }
-  out.kind = json.is_null() ? Kind::kNull : json.is_boolean() ? Kind::kBool : json.is_string() ? Kind::kString : Kind::kNumber;
+  out.kind = json.is_null()      ? Kind::kNull
+             : json.is_boolean() ? Kind::kBool
+             : json.is_string()  ? Kind::kString
+                                 : Kind::kNumber;
   out.text = json.is_string() ? json.get<std::string>() : json.dump();
   return out;
 }

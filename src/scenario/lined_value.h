@@ -18,7 +18,7 @@ struct LinedValue {
   enum class Kind : uint8_t { kNull, kBool, kNumber, kString, kList, kMap };
   Kind kind = Kind::kNull;
   int line = 0;
-  std::string text;  // scalars: as written in JSON, strings without quotes
+  std::string text;                                         // scalars: as written in JSON, strings without quotes
   std::vector<std::pair<std::string, LinedValue>> members;  // kMap; kList with empty keys
 
   bool is_scalar() const { return kind != Kind::kList && kind != Kind::kMap; }

@@ -46,7 +46,9 @@ void report(Decoded& decoded, const Path& path, const std::string& message, api:
 }
 
 template <typename T>
-constexpr bool kHasTemplate = requires(T t) { t.pod_template; };
+constexpr bool kHasTemplate = requires(T t) {
+  t.pod_template;
+};
 
 api::ObjectMeta& mutable_metadata(api::Object& object) {
   return std::visit([](auto& o) -> api::ObjectMeta& { return o.metadata; }, object);
@@ -84,7 +86,8 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
 
 void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, Path at, api::Problems& problems,
                        std::vector<std::string>& notes) {
-  static const std::vector<std::string_view> kKnown = {kSimulatedArrival, kSimulatedRuntime, bridge::kPlacementAnnotation};
+  static const std::vector<std::string_view> kKnown = {kSimulatedArrival, kSimulatedRuntime,
+                                                       bridge::kPlacementAnnotation};
   for (const auto& [key, value] : metadata.annotations) {
     if (!key.starts_with("berth.dev/")) continue;
     Path path = at;
@@ -118,7 +121,8 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
   };
   api::Object object = decoded.manifest.object;
   if (std::holds_alternative<api::Unknown>(object)) note("this kind has no effect on the simulation");
-  if (std::holds_alternative<api::CronJob>(object)) note("a CronJob starts no job here; submit its job to see it placed");
+  if (std::holds_alternative<api::CronJob>(object))
+    note("a CronJob starts no job here; submit its job to see it placed");
   const api::PodSpec* spec = pod_spec_of(object);
   if (spec == nullptr) return;
   if (spec->has_pod_affinity) note("pod affinity and anti-affinity are not taken into account yet");
@@ -140,8 +144,8 @@ void check_duplicates(std::vector<Decoded>& all, api::Problems& problems) {
         seen.try_emplace({decoded.document->api_version + " " + decoded.document->kind, full_name(metadata)}, &decoded);
     if (first) continue;
     report(decoded, {"metadata", "name"},
-           fmt::format("{} is already defined at {}:{}; rename or remove one of them", describe(decoded.manifest.object),
-                       at->second->manifest.file, at->second->manifest.line),
+           fmt::format("{} is already defined at {}:{}; rename or remove one of them",
+                       describe(decoded.manifest.object), at->second->manifest.file, at->second->manifest.line),
            problems);
   }
 }
@@ -176,8 +180,10 @@ std::optional<Duration> simulated(const api::Object& object, std::string_view an
 std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documents, PriorityClasses& classes,
                                        api::Problems& problems, std::vector<std::string>& notes) {
   std::vector<Decoded> all;
+  bool all_classes = true;  // a class that could not be read must not look like one that is missing
   for (const api::Document& document : documents) {
     auto object = api::decode(document, problems);
+    all_classes &= object.has_value() || document.kind != "PriorityClass";
     if (!object) continue;
     api::ObjectMeta& metadata = mutable_metadata(*object);
     if (metadata.namespace_name.empty() && !cluster_scoped(*object)) metadata.namespace_name = "default";
@@ -190,7 +196,7 @@ std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documen
     check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, problems, notes);
     if (const api::ObjectMeta* metadata = template_metadata(object))
       check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, problems, notes);
-    check_priority(decoded, classes, problems);
+    if (all_classes) check_priority(decoded, classes, problems);
     note_unused(decoded, notes);
   }
   std::vector<Manifest> out;

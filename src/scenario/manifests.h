@@ -1,9 +1,9 @@
 // Manifests: what a user would give to `kubectl apply`, decoded, checked against one another and ready to be submitted.
 //
-// api/decode.h checks each object by itself; here comes what the API server would only find in the company of the others
-// (a second object of the same name, a PriorityClass that is not there), what the simulator asks of its own annotations,
-// and the defaults that a server fills in (the namespace, the priority). All problems of a run are collected.
-// Pure functions on text; no I/O.
+// api/decode.h checks each object by itself; here comes what the API server would only find in the company of the
+// others (a second object of the same name, a PriorityClass that is not there), what the simulator asks of its own
+// annotations, and the defaults that a server fills in (the namespace, the priority). All problems of a run are
+// collected. Pure functions on text; no I/O.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@
 namespace berth::scenario {
 
 // On pods and on what makes pods, as Go durations; see docs/simulate.md. kSimulatedArrival also on nodes.
-inline constexpr std::string_view kSimulatedArrival = "berth.dev/simulated-arrival";  // when it is submitted, from t = 0
+inline constexpr std::string_view kSimulatedArrival =
+    "berth.dev/simulated-arrival";  // when it is submitted, from t = 0
 inline constexpr std::string_view kSimulatedRuntime = "berth.dev/simulated-runtime";  // what it really takes
 
 // Longest arrival or runtime; longer activeDeadlineSeconds count as none.
@@ -37,8 +38,8 @@ struct ManifestFile {
   std::string text;
 };
 
-// The objects of `files`, in order. `classes` gains their PriorityClasses. Whatever has problems, which are appended, is
-// left out. `notes` are sentences about what is understood but has no effect here.
+// The objects of `files`, in order. `classes` gains their PriorityClasses. Whatever has problems, which are appended,
+// is left out. `notes` are sentences about what is understood but has no effect here.
 std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, PriorityClasses& classes,
                                      api::Problems& problems, std::vector<std::string>& notes);
 // The same from documents that were already taken apart.

@@ -23,10 +23,13 @@ Read read(std::string text) {
   return out;
 }
 
-constexpr const char* kPod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n";
+constexpr const char* kPod =
+    "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n";
 
 TEST(Manifests, FillInTheNamespaceAndThePriority) {
-  Read got = read(std::string("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: d}, value: 7, globalDefault: true}\n---\n") + kPod);
+  Read got = read(std::string("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: d}, value: 7, "
+                              "globalDefault: true}\n---\n") +
+                  kPod);
   ASSERT_THAT(got.problems, IsEmpty());
   EXPECT_EQ(api::metadata_of(got.manifests.at(1).object).namespace_name, "default");
   EXPECT_EQ(pod_spec_of(got.manifests.at(1).object)->priority, 7);
@@ -40,7 +43,9 @@ TEST(Manifests, ADuplicateNamesBothLines) {
 }
 
 TEST(Manifests, AnUnknownPriorityClassIsAProblemAtItsLine) {
-  const Read got = read("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  priorityClassName: high\n  containers: [{name: c, image: i}]\n");
+  const Read got = read(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  priorityClassName: high\n  containers: [{name: c, "
+      "image: i}]\n");
   ASSERT_EQ(got.problems.size(), 1u);
   EXPECT_EQ(got.problems[0].line, 5);
   EXPECT_EQ(got.problems[0].path, "spec.priorityClassName");
@@ -53,7 +58,8 @@ TEST(Manifests, WhatHasNoEffectIsNoted) {
 }
 
 TEST(Manifests, AMisspeltAnnotationOfBerthIsNoted) {
-  const Read got = read("{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/placment: pack}}}\n");
+  const Read got =
+      read("{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/placment: pack}}}\n");
   EXPECT_THAT(got.notes, ElementsAre(HasSubstr("did you mean berth.dev/placement?")));
 }
 

@@ -1,8 +1,7 @@
 #include "scenario/report.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "model/quantity.h"
 #include "scenario/report_table.h"
@@ -25,7 +24,10 @@ Json amounts(const model::ResourceList& list) {
 }
 
 Json to_json(const Report& report) {
-  Json out = {{"apiVersion", "berth.dev/v1alpha1"}, {"kind", "SimulationReport"}, {"pods", Json::array()}, {"nodes", Json::array()}};
+  Json out = {{"apiVersion", "berth.dev/v1alpha1"},
+              {"kind", "SimulationReport"},
+              {"pods", Json::array()},
+              {"nodes", Json::array()}};
   for (const PodReport& pod : report.pods)
     out["pods"].push_back({{"namespace", pod.namespace_name},
                            {"name", pod.name},
@@ -51,7 +53,8 @@ void write_yaml(const Json& value, const std::string& indent, std::string& out) 
     const bool list = value.is_array();
     const Json& item = *at;
     std::string lead = list ? "-" : Json(at.key()).dump(-1, ' ', true, Json::error_handler_t::replace) + ":";
-    if (!list && at.key().find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos)
+    if (!list &&
+        at.key().find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos)
       lead = at.key() + ":";
     if (!item.is_structured() || item.empty()) {
       out += indent + lead + " " + scalar(item) + "\n";

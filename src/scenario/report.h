@@ -1,7 +1,7 @@
 // Report: what became of every pod and node, for people and programs.
 //
-// The JSON form is an interface that others build on: fields are added, never renamed. Times are seconds of virtual time
-// since the start. All text is safe to show (base/printable.h).
+// The JSON form is an interface that others build on: fields are added, never renamed. Times are seconds of virtual
+// time since the start. All text is safe to show (base/printable.h).
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@ namespace berth::scenario {
 struct PodReport {
   std::string namespace_name;
   std::string name;
-  std::string node;  // empty: none
+  std::string node;     // empty: none
   std::string reason;   // "Scheduled", "Bound" (by its manifest), "Unschedulable", "SchedulingGated", …
   std::string message;  // the latest verdict
   std::string ended;    // "Succeeded", "Failed: DeadlineExceeded"; empty while it runs or waits
   std::optional<Time> submitted, started, finished;
   model::ResourceList requests;
-  bool waiting = false;  // it should run and does not
+  bool waiting = false;       // it should run and does not
   size_t verdict = SIZE_MAX;  // into Report::verdicts; none for pods that do not wait
 };
 
@@ -35,10 +35,10 @@ struct NodeReport {
 };
 
 struct Report {
-  std::vector<PodReport> pods;  // in the order of submission
-  std::vector<NodeReport> nodes;  // by name
+  std::vector<PodReport> pods;                // in the order of submission
+  std::vector<NodeReport> nodes;              // by name
   std::vector<engine::Explanation> verdicts;  // node by node; one for all pods that ask for the same
-  Time end;  // when the last thing happened
+  Time end;                                   // when the last thing happened
   int64_t gpus_peak = 0;
 
   size_t waiting() const;

@@ -13,7 +13,9 @@
 namespace berth::scenario {
 namespace {
 
-std::string at_time(const std::optional<Time>& time) { return !time ? "-" : *time == Time{} ? "0s" : format_duration(*time - Time{}); }
+std::string at_time(const std::optional<Time>& time) {
+  return !time ? "-" : *time == Time{} ? "0s" : format_duration(*time - Time{});
+}
 
 int64_t gpus(const model::ResourceList& list) {
   int64_t sum = 0;
@@ -52,8 +54,11 @@ std::string pods_table(const Report& report, bool wide) {
   TextTable table(headings);
   for (const PodReport& pod : report.pods) {
     const int64_t count = gpus(pod.requests);
-    std::vector<std::string> cells = {pod.namespace_name + "/" + pod.name, count == 0 ? "-" : std::to_string(count),
-                                      pod.node.empty() ? "-" : pod.node, at_time(pod.started), at_time(pod.finished),
+    std::vector<std::string> cells = {pod.namespace_name + "/" + pod.name,
+                                      count == 0 ? "-" : std::to_string(count),
+                                      pod.node.empty() ? "-" : pod.node,
+                                      at_time(pod.started),
+                                      at_time(pod.finished),
                                       status_of(pod)};
     if (wide) cells.insert(cells.begin() + 3, at_time(pod.submitted)), cells.push_back(requests_text(pod.requests));
     table.add(std::move(cells));

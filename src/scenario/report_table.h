@@ -1,4 +1,5 @@
-// The report as a user reads it in a terminal: GPUs first, then why what waits is waiting, then the nodes and a summary.
+// The report as a user reads it in a terminal: GPUs first, then why what waits is waiting, then the nodes and a
+// summary.
 #pragma once
 
 #include <string>

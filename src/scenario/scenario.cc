@@ -47,11 +47,13 @@ Result<Shapes> parse_shapes(const std::string& text, const std::string& file) {
 Result<Scenario> parse_scenario(const std::string& text, const std::string& file) {
   BERTH_TRY(documents, documents_of(text, file));
   if (documents.size() != 1)
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario is one document, this file has {}", file, documents.size()));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("{}: a scenario is one document, this file has {}", file, documents.size()));
   Scenario scenario{file, to_lined_value(documents.front()), {}};
   for (const auto& [key, value] : scenario.root.members)
     if (key != "cluster" && key != "steps")
-      return fail(ErrorCode::kInvalidInput, fmt::format("{}:{}: '{}' is none of cluster, steps", file, value.line, key));
+      return fail(ErrorCode::kInvalidInput,
+                  fmt::format("{}:{}: '{}' is none of cluster, steps", file, value.line, key));
   const LinedValue* steps = scenario.root.find("steps");
   if (steps == nullptr || steps->kind != LinedValue::Kind::kList)
     return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario has a list of steps", file));
@@ -68,9 +70,11 @@ std::vector<Mismatch> run_scenario(const Scenario& scenario, const Shapes& shape
   for (uint64_t seed = 1; seed <= kShuffleSeeds && mismatches.empty(); ++seed) {
     ScenarioPlayer shuffled(scenario, shapes, seed);
     for (Mismatch& mismatch : shuffled.play())
-      mismatches.push_back({mismatch.line, fmt::format("delivery shuffled by seed {}: {}", seed, mismatch.sentence), "", ""});
+      mismatches.push_back(
+          {mismatch.line, fmt::format("delivery shuffled by seed {}: {}", seed, mismatch.sentence), "", ""});
     if (const std::string differs = difference(decisions, decisions_of(shuffled.cluster().log())); !differs.empty())
-      mismatches.push_back({0, fmt::format("delivery shuffled by seed {} decides otherwise: {}", seed, differs), "", ""});
+      mismatches.push_back(
+          {0, fmt::format("delivery shuffled by seed {} decides otherwise: {}", seed, differs), "", ""});
     else if (straight.cluster().engine().state().hash() != shuffled.cluster().engine().state().hash())
       mismatches.push_back({0, fmt::format("delivery shuffled by seed {} ends in another state", seed), "", ""});
   }
@@ -91,7 +95,8 @@ std::string with_actual_values(const std::string& text, const std::vector<Mismat
     const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
     size_t at = std::string::npos;
     if (mismatch.line > 0 && line < lines.size() && !mismatch.expected.empty())
-      for (at = lines[line].find(mismatch.expected); at != std::string::npos; at = lines[line].find(mismatch.expected, at + 1)) {
+      for (at = lines[line].find(mismatch.expected); at != std::string::npos;
+           at = lines[line].find(mismatch.expected, at + 1)) {
         const size_t end = at + mismatch.expected.size();
         if ((at == 0 || !word(lines[line][at - 1])) && (end == lines[line].size() || !word(lines[line][end]))) break;
       }

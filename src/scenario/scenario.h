@@ -33,7 +33,8 @@ struct Scenario {
 };
 Result<Scenario> parse_scenario(const std::string& text, const std::string& file);
 
-// Something that did not come out as told. With `expected` and `actual` set it is one value on one line of the scenario.
+// Something that did not come out as told. With `expected` and `actual` set it is one value on one line of the
+// scenario.
 struct Mismatch {
   int line = 0;
   std::string sentence;
@@ -43,7 +44,8 @@ struct Mismatch {
 // Runs the scenario in every mode. Empty when it holds.
 std::vector<Mismatch> run_scenario(const Scenario& scenario, const Shapes& shapes);
 
-// `text` with each mismatch's expected value replaced by the actual one on its line; `left` counts those that could not be.
+// `text` with each mismatch's expected value replaced by the actual one on its line; `left` counts those that could not
+// be.
 std::string with_actual_values(const std::string& text, const std::vector<Mismatch>& mismatches, size_t& left);
 
 }  // namespace berth::scenario

@@ -59,16 +59,20 @@ void ScenarioPlayer::compare(const LinedValue& expected, std::string_view actual
 }
 
 // A number, or the names in the order of submission.
-void ScenarioPlayer::expect_count(const LinedValue& value, const std::vector<std::string>& actual, std::string_view what) {
+void ScenarioPlayer::expect_count(const LinedValue& value, const std::vector<std::string>& actual,
+                                  std::string_view what) {
   if (value.kind != Kind::kList) {
     if (value.text != std::to_string(actual.size()))
-      mismatches_.push_back({value.line, fmt::format("{}: expected {}, but it is {}: {}", what, value.text, actual.size(), list_text(actual)),
-                             value.text, std::to_string(actual.size())});
+      mismatches_.push_back(
+          {value.line,
+           fmt::format("{}: expected {}, but it is {}: {}", what, value.text, actual.size(), list_text(actual)),
+           value.text, std::to_string(actual.size())});
     return;
   }
   if (texts(value) != actual)
-    mismatches_.push_back({value.line, fmt::format("{}: expected {}, but it is {}", what, list_text(texts(value)), list_text(actual)),
-                           list_text(texts(value)), list_text(actual)});
+    mismatches_.push_back(
+        {value.line, fmt::format("{}: expected {}, but it is {}", what, list_text(texts(value)), list_text(actual)),
+         list_text(texts(value)), list_text(actual)});
 }
 
 // {pod: node}, null for a pod that waits.
@@ -85,7 +89,9 @@ void ScenarioPlayer::expect_texts(const LinedValue& value, bool message) {
   for (const auto& [name, text] : value.members) {
     const auto explanation = cluster_.explain(name);
     if (!explanation || !explanation->known) mismatch(text, fmt::format("the engine knows no pod {}", name));
-    else compare(text, message ? explanation->message : explanation->reason, (message ? "reason of " : "state of ") + name);
+    else
+      compare(text, message ? explanation->message : explanation->reason,
+              (message ? "reason of " : "state of ") + name);
   }
 }
 
@@ -127,7 +133,8 @@ void ScenarioPlayer::expect_bound(const LinedValue& value) {
     if (cycle == nullptr) continue;
     for (const engine::Decision& decision : cycle->decisions)
       if (decision.kind == engine::DecisionKind::kBind)
-        actual.push_back(decision.namespace_name == "default" ? decision.pod_name : decision.namespace_name + "/" + decision.pod_name);
+        actual.push_back(decision.namespace_name == "default" ? decision.pod_name
+                                                              : decision.namespace_name + "/" + decision.pod_name);
   }
   expect_count(value, actual, "bound");
 }

@@ -58,16 +58,28 @@ struct StepTable {
   static constexpr Entry kSteps[] = {
       {"submit", [](ScenarioPlayer& p, const LinedValue& v) { p.submit(v); }},
       {"update", [](ScenarioPlayer& p, const LinedValue& v) { p.update(v); }},
-      {"delete", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.delete_pod(n); }); }},
-      {"finish", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.finish_pod(n); }); }},
-      {"fail", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.fail_pod(n, "Error"); }); }},
+      {"delete",
+       [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.delete_pod(n); }); }},
+      {"finish",
+       [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.finish_pod(n); }); }},
+      {"fail", [](ScenarioPlayer& p,
+                  const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.fail_pod(n, "Error"); }); }},
       {"kubelet_rejects", [](ScenarioPlayer& p, const LinedValue& v) { p.kubelet_rejects(v); }},
       {"node_added", [](ScenarioPlayer& p, const LinedValue& v) { p.add_nodes(v); }},
-      {"node_lost", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.lose_node(n); }); }},
-      {"cordon", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.cordon_node(n, true); }); }},
-      {"uncordon", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.cordon_node(n, false); }); }},
-      {"bind_fails", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.plan_bind(n, BindFate::kFails), Status(); }); }},
-      {"bind_unknown", [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.plan_bind(n, BindFate::kUnknown), Status(); }); }},
+      {"node_lost",
+       [](ScenarioPlayer& p, const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.lose_node(n); }); }},
+      {"cordon", [](ScenarioPlayer& p,
+                    const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.cordon_node(n, true); }); }},
+      {"uncordon", [](ScenarioPlayer& p,
+                      const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.cordon_node(n, false); }); }},
+      {"bind_fails",
+       [](ScenarioPlayer& p, const LinedValue& v) {
+         each(p, v, [&](auto& n) { return p.cluster_.plan_bind(n, BindFate::kFails), Status(); });
+       }},
+      {"bind_unknown",
+       [](ScenarioPlayer& p, const LinedValue& v) {
+         each(p, v, [&](auto& n) { return p.cluster_.plan_bind(n, BindFate::kUnknown), Status(); });
+       }},
       {"bind_settled", [](ScenarioPlayer& p, const LinedValue& v) { p.settle_bind(v); }},
       {"relist", [](ScenarioPlayer& p, const LinedValue&) { p.cluster_.relist(); }},
       {"advance", [](ScenarioPlayer& p, const LinedValue& v) { p.advance(v); }},
@@ -78,13 +90,17 @@ struct StepTable {
 ScenarioPlayer::ScenarioPlayer(const Scenario& scenario, const Shapes& shapes, uint64_t shuffle_seed)
     : scenario_(scenario),
       shapes_(shapes),
-      cluster_({.policies = policy::default_policies(), .shuffle_seed = shuffle_seed, .record = true, .check_invariants = true}) {}
+      cluster_({.policies = policy::default_policies(),
+                .shuffle_seed = shuffle_seed,
+                .record = true,
+                .check_invariants = true}) {}
 
 std::vector<Mismatch> ScenarioPlayer::play() {
   build_cluster();
   for (const LinedValue* item : items(*scenario_.root.find("steps"))) step(*item);
   if (problems_line_ != 0)
-    mismatches_.push_back({problems_line_, "the manifests have problems: " + api::to_string(problems_.front()), "", ""});
+    mismatches_.push_back(
+        {problems_line_, "the manifests have problems: " + api::to_string(problems_.front()), "", ""});
   return std::move(mismatches_);
 }
 
@@ -100,12 +116,15 @@ void ScenarioPlayer::build_cluster() {
 }
 
 void ScenarioPlayer::step(const LinedValue& step) {
-  if (step.kind != Kind::kMap || step.members.size() != 1) return mismatch(step, "a step is one action and what it is about");
+  if (step.kind != Kind::kMap || step.members.size() != 1)
+    return mismatch(step, "a step is one action and what it is about");
   const auto& [name, what] = step.members.front();
-  const auto* at = std::find_if(std::begin(StepTable::kSteps), std::end(StepTable::kSteps), [&](auto& e) { return e.name == name; });
+  const auto* at =
+      std::find_if(std::begin(StepTable::kSteps), std::end(StepTable::kSteps), [&](auto& e) { return e.name == name; });
   if (at == std::end(StepTable::kSteps)) return mismatch(step, fmt::format("no step is called '{}'", name));
   if (problems_line_ != 0 && name != "expect") {
-    mismatches_.push_back({problems_line_, "the manifests have problems: " + api::to_string(problems_.front()), "", ""});
+    mismatches_.push_back(
+        {problems_line_, "the manifests have problems: " + api::to_string(problems_.front()), "", ""});
     problems_line_ = 0;
   }
   at->run(*this, what);
@@ -167,7 +186,8 @@ LinedValue ScenarioPlayer::shaped_node(const LinedValue& wish, std::string name)
 
 // {like, name, count, labels, taints, unschedulable, capacity, allocatable}, or a list of them.
 void ScenarioPlayer::add_nodes(const LinedValue& what) {
-  static constexpr std::string_view kFields[] = {"like", "name", "count", "labels", "taints", "unschedulable", "capacity", "allocatable"};
+  static constexpr std::string_view kFields[] = {"like",   "name",          "count",    "labels",
+                                                 "taints", "unschedulable", "capacity", "allocatable"};
   LinedValue nodes{Kind::kList, what.line, "", {}};
   for (const LinedValue* wish : items(what)) {
     for (const auto& [key, value] : wish->members)

@@ -55,9 +55,9 @@ class ScenarioPlayer {
   const Shapes& shapes_;
   Simulation cluster_;
   PriorityClasses classes_;
-  api::Problems problems_;   // of the last submission
-  int problems_line_ = 0;    // of the step that brought them; 0: none, or expected
-  size_t heard_ = 0;         // entries of the log that earlier expectations have seen
+  api::Problems problems_;  // of the last submission
+  int problems_line_ = 0;   // of the step that brought them; 0: none, or expected
+  size_t heard_ = 0;        // entries of the log that earlier expectations have seen
   size_t broken_seen_ = 0;
   std::vector<std::pair<std::string, int>> node_numbers_;  // next number of each shape
   std::vector<Mismatch> mismatches_;

@@ -42,7 +42,9 @@ TEST(Scenario, UpdatingMakesItHold) {
 }
 
 TEST(Scenario, ManifestsReportTheScenariosLines) {
-  const auto mismatches = run("steps:\n  - submit:\n      {apiVersion: v1, kind: Pod, metadata: {name: a},\n       spec: {nodeselector: {}, containers: [{name: c, image: i}]}}\n");
+  const auto mismatches =
+      run("steps:\n  - submit:\n      {apiVersion: v1, kind: Pod, metadata: {name: a},\n       spec: {nodeselector: "
+          "{}, containers: [{name: c, image: i}]}}\n");
   ASSERT_EQ(mismatches.size(), 1u);
   EXPECT_THAT(mismatches[0].sentence, HasSubstr("s.yaml:4: spec.nodeselector"));
 }

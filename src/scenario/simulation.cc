@@ -13,8 +13,8 @@
 namespace berth::scenario {
 namespace {
 
-constexpr int64_t kCyclesPerTimeMax = 1'000'000;   // at one moment; each but the last decides something
-constexpr int64_t kIdleWakeupsMax = 1'000'000;     // one after another without any decision
+constexpr int64_t kCyclesPerTimeMax = 1'000'000;  // at one moment; each but the last decides something
+constexpr int64_t kIdleWakeupsMax = 1'000'000;    // one after another without any decision
 
 // How many pods a workload makes in all, before any of them is made.
 int64_t pods_in_all(const api::Object& object, size_t nodes) {
@@ -38,8 +38,8 @@ Status Simulation::submit(std::vector<Manifest> manifests) {
   for (const Manifest& manifest : manifests) wanted += pods_in_all(manifest.object, nodes_.size());
   if (wanted > kSimulatedPodsMax)
     return fail(ErrorCode::kInvalidInput,
-                fmt::format("{} pods are more than the {} that a simulation holds; lower replicas or parallelism", wanted,
-                            kSimulatedPodsMax));
+                fmt::format("{} pods are more than the {} that a simulation holds; lower replicas or parallelism",
+                            wanted, kSimulatedPodsMax));
   for (Manifest& manifest : manifests) {
     const Duration after = simulated(manifest.object, kSimulatedArrival).value_or(Duration{0});
     workloads_.push_back({std::move(manifest)});
@@ -117,8 +117,8 @@ void Simulation::carry_out(const engine::Decision& decision) {
   plan->second.pop_front();
   const bool unknown = fate == BindFate::kUnknown;
   if (unknown) pod.unknown_node = decision.node_name;
-  outbox_.emplace_back(engine::BindProgress{
-      decision.pod_uid, unknown ? engine::BindOutcome::kUnknown : engine::BindOutcome::kFailed});
+  outbox_.emplace_back(
+      engine::BindProgress{decision.pod_uid, unknown ? engine::BindOutcome::kUnknown : engine::BindOutcome::kFailed});
 }
 
 std::optional<Time> Simulation::next_time() const {

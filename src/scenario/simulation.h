@@ -1,9 +1,10 @@
 // Simulation: a cluster without machines, in virtual time, around the one engine.
 //
-// It stands where the API server, the controllers and the kubelets would: manifests become pods, a Bind decision starts a
-// pod at once, a pod ends when its simulated runtime is over, a Job then starts its next one. `berth simulate` submits
-// everything and runs to the end; a scenario also plays users, kubelets and broken networks, step by step. Everything
-// reaches the engine as events through src/bridge, exactly as in the daemon. Time jumps from one event to the next.
+// It stands where the API server, the controllers and the kubelets would: manifests become pods, a Bind decision starts
+// a pod at once, a pod ends when its simulated runtime is over, a Job then starts its next one. `berth simulate`
+// submits everything and runs to the end; a scenario also plays users, kubelets and broken networks, step by step.
+// Everything reaches the engine as events through src/bridge, exactly as in the daemon. Time jumps from one event to
+// the next.
 //
 //   Simulation cluster({.policies = policy::default_policies()});
 //   BERTH_TRY_VOID(cluster.submit(std::move(manifests)));
@@ -63,10 +64,10 @@ class Simulation {
   Status fail_pod(const std::string& name, const std::string& reason);  // its workload makes another
   Status lose_node(const std::string& name);                            // with its pods
   Status cordon_node(const std::string& name, bool unschedulable);
-  Status update(Manifest manifest);  // of an existing Pod, Node or Namespace
-  void plan_bind(const std::string& name, BindFate fate);              // of the pod's next bind
-  Status settle_bind(const std::string& name, bool stored);            // what the server says about an unknown one
-  void relist();                                                        // nodes and pods are listed anew
+  Status update(Manifest manifest);                          // of an existing Pod, Node or Namespace
+  void plan_bind(const std::string& name, BindFate fate);    // of the pod's next bind
+  Status settle_bind(const std::string& name, bool stored);  // what the server says about an unknown one
+  void relist();                                             // nodes and pods are listed anew
 
   Time now() const { return now_; }
   const engine::Engine& engine() const { return engine_.engine(); }

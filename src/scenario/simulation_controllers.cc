@@ -1,5 +1,3 @@
-#include "scenario/simulation.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include "api/requests.h"
 #include "base/check.h"
 #include "bridge/to_model.h"
+#include "scenario/simulation.h"
 #include "workloads/daemonset/daemonset.h"
 #include "workloads/job/job.h"
 #include "workloads/kinds.h"
@@ -57,7 +56,8 @@ void Simulation::expand(size_t workload) {
   const auto* job = std::get_if<api::Job>(&record.manifest.object);
   if (job != nullptr) record.ended = job->succeeded;
   if (job != nullptr && job->active_deadline_s)
-    schedule(now_, Duration::seconds(std::min(*job->active_deadline_s, kSimulatedDurationMax.nanos / 1'000'000'000 + 1)),
+    schedule(now_,
+             Duration::seconds(std::min(*job->active_deadline_s, kSimulatedDurationMax.nanos / 1'000'000'000 + 1)),
              DueKind::kJobDeadline, workload);
   int32_t index = record.ended;
   for (api::Pod& pod : kind->expand(record.manifest.object, {})) add_pod(std::move(pod), workload, index++, 1);

@@ -1,9 +1,8 @@
-#include "scenario/simulation.h"
-
 #include <fmt/format.h>
 
 #include "api/requests.h"
 #include "base/check.h"
+#include "scenario/simulation.h"
 
 namespace berth::scenario {
 
@@ -31,9 +30,9 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   if (pod.reason == "Scheduled")
     out.message = fmt::format("Successfully assigned {} to {}", pod_name(pod.object), out.node);
   else if (pod.reason == "Bound")
-    out.message = "spec.nodeName names " + out.node + (nodes_.contains(out.node) ? "" : ", which is not among the nodes");
-  else if (pod.reason == "DeadlineExceeded")
-    out.message = "Job was active longer than specified deadline";
+    out.message =
+        "spec.nodeName names " + out.node + (nodes_.contains(out.node) ? "" : ", which is not among the nodes");
+  else if (pod.reason == "DeadlineExceeded") out.message = "Job was active longer than specified deadline";
   return out;
 }
 
@@ -69,7 +68,8 @@ Report Simulation::report() const {
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const std::string& resource = state.resources().name(engine::ResourceId{id});
       const int64_t used = view.used(engine::ResourceId{id});
-      if (used > 0 || row.allocatable.contains(resource) || row.capacity.contains(resource)) row.use.set(resource, used);
+      if (used > 0 || row.allocatable.contains(resource) || row.capacity.contains(resource))
+        row.use.set(resource, used);
     }
   }
   return out;

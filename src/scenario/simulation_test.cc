@@ -12,7 +12,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr const char* kNode = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, memory: 8Gi, nvidia.com/gpu: 4, pods: 10}}}\n---\n";
+constexpr const char* kNode =
+    "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, memory: 8Gi, nvidia.com/gpu: 4, "
+    "pods: 10}}}\n---\n";
 
 std::unique_ptr<Simulation> simulate(const std::string& text, uint64_t seed = 0) {
   PriorityClasses classes;
@@ -31,7 +33,8 @@ std::unique_ptr<Simulation> simulate(const std::string& text, uint64_t seed = 0)
 std::string job(int parallelism, int completions, const std::string& runtime) {
   return "{apiVersion: batch/v1, kind: Job, metadata: {name: j, annotations: {berth.dev/simulated-runtime: " + runtime +
          "}}, spec: {parallelism: " + std::to_string(parallelism) + ", completions: " + std::to_string(completions) +
-         ", template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}\n";
+         ", template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {limits: "
+         "{nvidia.com/gpu: 1}}}]}}}}\n";
 }
 
 TEST(Simulation, AJobRunsInRoundsAndTheReportKnowsItsTimes) {
@@ -43,9 +46,7 @@ TEST(Simulation, AJobRunsInRoundsAndTheReportKnowsItsTimes) {
   EXPECT_EQ(report.waiting(), 0u);
 }
 
-TEST(Simulation, AJobOfNoDurationEnds) {
-  EXPECT_EQ(simulate(kNode + job(1, 500, "0s"))->report().pods.size(), 500u);
-}
+TEST(Simulation, AJobOfNoDurationEnds) { EXPECT_EQ(simulate(kNode + job(1, 500, "0s"))->report().pods.size(), 500u); }
 
 TEST(Simulation, MorePodsThanItHoldsAreRefusedBeforeTheyAreMade) {
   PriorityClasses classes;
@@ -66,14 +67,17 @@ TEST(Simulation, ReplayGivesTheSameDecisions) {
 }
 
 TEST(Simulation, ReplayWithAnotherWeightIsFoundOut) {
-  const auto cluster = simulate(std::string(kNode) + "{apiVersion: v1, kind: Node, metadata: {name: n2}, status: {capacity: {cpu: 4, memory: 8Gi, pods: 10}}}\n---\n" +
-                                "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n");
+  const auto cluster = simulate(
+      std::string(kNode) +
+      "{apiVersion: v1, kind: Node, metadata: {name: n2}, status: {capacity: {cpu: 4, memory: 8Gi, pods: 10}}}\n---\n" +
+      "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n");
   EXPECT_THAT(replay(cluster->log(), *policy::make_policy_set({{"gpu-node-aversion", 0}}), {}), Not(IsEmpty()));
 }
 
 TEST(Report, EveryFormEndsInANewlineAndShowsThePod) {
   const Report report = simulate(kNode + job(1, 1, "1h"))->report();
-  for (const ReportFormat format : {ReportFormat::kTable, ReportFormat::kWide, ReportFormat::kJson, ReportFormat::kYaml}) {
+  for (const ReportFormat format :
+       {ReportFormat::kTable, ReportFormat::kWide, ReportFormat::kJson, ReportFormat::kYaml}) {
     const std::string text = render(report, format);
     EXPECT_THAT(text, HasSubstr("j-0"));
     EXPECT_TRUE(text.ends_with('\n'));

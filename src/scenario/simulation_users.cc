@@ -1,11 +1,10 @@
-#include "scenario/simulation.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "bridge/to_model.h"
+#include "scenario/simulation.h"
 
 namespace berth::scenario {
 namespace {
@@ -34,7 +33,8 @@ Status Simulation::delete_pod(const std::string& name) {
   if (pod.object.metadata.deleted) return fail(ErrorCode::kInvalidInput, name + " is already being deleted");
   pod.object.metadata.deleted = now_;
   const auto grace = pod.object.spec.termination_grace_s;
-  schedule(now_, grace ? Duration::seconds(std::clamp<int64_t>(*grace, 0, 86'400)) : kGraceDefault, DueKind::kPodGone, found);
+  schedule(now_, grace ? Duration::seconds(std::clamp<int64_t>(*grace, 0, 86'400)) : kGraceDefault, DueKind::kPodGone,
+           found);
   tell_pod(pod);
   return {};
 }

@@ -49,7 +49,8 @@ std::vector<std::string> verdict_lines(const engine::Explanation& explanation, c
     lines.push_back(indent + printable(title(*group, names_max)));
     if (group->sample->reasons.empty()) lines.push_back(indent + "  fits");
     for (const engine::NodeReason& reason : group->sample->reasons)
-      lines.push_back(indent + "  " + printable(reason.detail.empty() ? reason.text : reason.text + ": " + reason.detail));
+      lines.push_back(indent + "  " +
+                      printable(reason.detail.empty() ? reason.text : reason.text + ": " + reason.detail));
   }
   return lines;
 }
