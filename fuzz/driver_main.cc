@@ -36,18 +36,10 @@ std::string mutate(std::string input, const std::vector<std::string>& corpus, be
     const std::string& other = corpus[rng.below(corpus.size())];
     const size_t from = rng.below(other.size() + 1);
     switch (rng.below(5)) {
-      case 0:
-        input.erase(at, length);
-        break;
-      case 1:
-        input.insert(at, other.substr(from, rng.below(40)));
-        break;
-      case 2:
-        input.insert(at, 1, static_cast<char>(rng.below(256)));
-        break;
-      case 3:
-        input.insert(at, input.substr(at, length));
-        break;
+      case 0: input.erase(at, length); break;
+      case 1: input.insert(at, other.substr(from, rng.below(40))); break;
+      case 2: input.insert(at, 1, static_cast<char>(rng.below(256))); break;
+      case 3: input.insert(at, input.substr(at, length)); break;
       default:
         if (at < input.size()) input[at] = "{}[]:,-&*!|>'\"\n #%0e~<"[rng.below(22)];
     }

@@ -4,6 +4,6 @@ file(GLOB_RECURSE scenarios CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/scena
 list(FILTER scenarios EXCLUDE REGEX "^shapes\\.yaml$|/manifests/")
 foreach(scenario ${scenarios})
   string(REGEX REPLACE "\\.yaml$" "" name ${scenario})
-  add_test(NAME scenario.${name} COMMAND berth-scenario scenarios/${scenario} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(scenario.${name} PROPERTIES LABELS scenario TIMEOUT 60)
+  add_test(NAME ${BERTH_TEST_PREFIX}scenario.${name} COMMAND berth-scenario scenarios/${scenario} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${BERTH_TEST_PREFIX}scenario.${name} PROPERTIES LABELS scenario TIMEOUT 60)
 endforeach()

@@ -181,16 +181,11 @@ void read_toleration_effect(const Reader& reader, Toleration& out) {
 void read_toleration_operator(const Reader& reader, Toleration& out) {
   std::string_view text;
   if (!reader.read(text)) return;
-  if (text.empty() || text == "Equal")
-    out.op = TolerationOperator::kEqual;
-  else if (text == "Exists")
-    out.op = TolerationOperator::kExists;
-  else if (text == "Lt")
-    out.op = TolerationOperator::kLt;
-  else if (text == "Gt")
-    out.op = TolerationOperator::kGt;
-  else
-    reader.problem(unsupported_value(text, {"Equal", "Exists", "Lt", "Gt"}));
+  if (text.empty() || text == "Equal") out.op = TolerationOperator::kEqual;
+  else if (text == "Exists") out.op = TolerationOperator::kExists;
+  else if (text == "Lt") out.op = TolerationOperator::kLt;
+  else if (text == "Gt") out.op = TolerationOperator::kGt;
+  else reader.problem(unsupported_value(text, {"Equal", "Exists", "Lt", "Gt"}));
 }
 
 constexpr Field<Toleration> kToleration[] = {

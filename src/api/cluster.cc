@@ -56,10 +56,8 @@ constexpr Field<Namespace> kNamespace[] = {
 void read_preemption_policy(const Reader& reader, PriorityClass& out) {
   std::string_view text;
   if (!reader.read(text) || text.empty()) return;
-  if (text == "PreemptLowerPriority" || text == "Never")
-    out.preemption_policy.assign(text);
-  else
-    reader.problem(unsupported_value(text, {"Never", "PreemptLowerPriority"}));
+  if (text == "PreemptLowerPriority" || text == "Never") out.preemption_policy.assign(text);
+  else reader.problem(unsupported_value(text, {"Never", "PreemptLowerPriority"}));
 }
 
 constexpr Field<PriorityClass> kPriorityClass[] = {

@@ -11,14 +11,10 @@ constexpr int32_t kPortMax = 65535;
 void read_protocol(const Reader& reader, ContainerPort& out) {
   std::string_view text;
   if (!reader.read(text)) return;
-  if (text.empty() || text == "TCP")
-    out.protocol = model::Protocol::kTcp;
-  else if (text == "UDP")
-    out.protocol = model::Protocol::kUdp;
-  else if (text == "SCTP")
-    out.protocol = model::Protocol::kSctp;
-  else
-    reader.problem(unsupported_value(text, {"SCTP", "TCP", "UDP"}));
+  if (text.empty() || text == "TCP") out.protocol = model::Protocol::kTcp;
+  else if (text == "UDP") out.protocol = model::Protocol::kUdp;
+  else if (text == "SCTP") out.protocol = model::Protocol::kSctp;
+  else reader.problem(unsupported_value(text, {"SCTP", "TCP", "UDP"}));
 }
 
 constexpr Field<ContainerPort> kPort[] = {
@@ -34,8 +30,7 @@ void read_port(const Reader& reader, ContainerPort& out) {
   read_object(reader, kPort, out);
   if (!reader.strict() || reader.problem_count() != before) return;
   const auto in_range = [](int32_t port) { return port >= 1 && port <= kPortMax; };
-  if (out.container_port == 0)
-    reader.problem_at("containerPort", required_value("a port between 1 and 65535"));
+  if (out.container_port == 0) reader.problem_at("containerPort", required_value("a port between 1 and 65535"));
   else if (!in_range(out.container_port))
     reader.problem_at("containerPort",
                       invalid_value(std::to_string(out.container_port), "must be between 1 and 65535, inclusive"));

@@ -109,10 +109,8 @@ std::optional<Object> decode(const Document& document, Problems& problems) {
   ProblemSink sink{known, &document, {}};
   std::optional<Object> object;
   const Status status = read_json(document.json, sink, [&](const Reader& reader) {
-    if (!why.empty())
-      reader.problem_at(kind_path, why);
-    else
-      object = known ? found->read(reader) : read_unknown(reader, document);
+    if (!why.empty()) reader.problem_at(kind_path, why);
+    else object = known ? found->read(reader) : read_unknown(reader, document);
   });
   if (!status)
     sink.problems.push_back(

@@ -92,11 +92,8 @@ class DocumentReader {
     while (true) {
       builder_.reset();
       switch (read_json_text(chunk.text, at, line, builder_)) {
-        case JsonOutcome::kEnd:
-          return true;
-        case JsonOutcome::kValue:
-          add(*builder_.root());
-          break;
+        case JsonOutcome::kEnd: return true;
+        case JsonOutcome::kValue: add(*builder_.root()); break;
         case JsonOutcome::kBroken:
           json_problems.assign(problems_.begin() + static_cast<ptrdiff_t>(problems_before), problems_.end());
           documents_.resize(documents_before);
@@ -180,10 +177,8 @@ class DocumentReader {
       const TreeNode& item = *items->members[i].value;
       if (item.kind != TreeKind::kMap)
         problem(items->members[i].line, "expected an object", fmt::format("items[{}]", i));
-      else if (++list_items_ > kAliasedValuesMax)
-        return problem(list.line, "more than 1000000 items; split the file");
-      else
-        add_object(item, generic ? "" : version, item_kind, depth + 1);
+      else if (++list_items_ > kAliasedValuesMax) return problem(list.line, "more than 1000000 items; split the file");
+      else add_object(item, generic ? "" : version, item_kind, depth + 1);
     }
   }
 

@@ -48,20 +48,13 @@ class JsonParser {
     const uint32_t line = line_;
     std::string text;
     switch (peek()) {
-      case '{':
-        return object(line);
-      case '[':
-        return array(line);
-      case '"':
-        return string(text) && builder_.scalar(TreeKind::kString, std::move(text), line) != nullptr;
-      case 't':
-        return literal("true", TreeKind::kBool);
-      case 'f':
-        return literal("false", TreeKind::kBool);
-      case 'n':
-        return literal("null", TreeKind::kNull);
-      default:
-        return number();
+      case '{': return object(line);
+      case '[': return array(line);
+      case '"': return string(text) && builder_.scalar(TreeKind::kString, std::move(text), line) != nullptr;
+      case 't': return literal("true", TreeKind::kBool);
+      case 'f': return literal("false", TreeKind::kBool);
+      case 'n': return literal("null", TreeKind::kNull);
+      default: return number();
     }
   }
 
@@ -184,29 +177,14 @@ class JsonParser {
     switch (c) {
       case '"':
       case '\\':
-      case '/':
-        out += c;
-        return true;
-      case 'b':
-        out += '\b';
-        return true;
-      case 'f':
-        out += '\f';
-        return true;
-      case 'n':
-        out += '\n';
-        return true;
-      case 'r':
-        out += '\r';
-        return true;
-      case 't':
-        out += '\t';
-        return true;
-      case 'u':
-        break;
-      default:
-        --at_;
-        return broken("an escape such as \\n or \\u0041");
+      case '/': out += c; return true;
+      case 'b': out += '\b'; return true;
+      case 'f': out += '\f'; return true;
+      case 'n': out += '\n'; return true;
+      case 'r': out += '\r'; return true;
+      case 't': out += '\t'; return true;
+      case 'u': break;
+      default: --at_; return broken("an escape such as \\n or \\u0041");
     }
     uint32_t rune = 0;
     if (!hex4(rune)) return false;
@@ -215,10 +193,8 @@ class JsonParser {
       at_ += 2;
       uint32_t low = 0;
       if (!hex4(low)) return false;
-      if (low >= 0xDC00 && low < 0xE000)
-        rune = 0x10000 + ((rune - 0xD800) << 10) + (low - 0xDC00);
-      else
-        at_ -= 6, rune = kReplacement;
+      if (low >= 0xDC00 && low < 0xE000) rune = 0x10000 + ((rune - 0xD800) << 10) + (low - 0xDC00);
+      else at_ -= 6, rune = kReplacement;
     } else if (rune >= 0xD800 && rune < 0xE000) {
       rune = kReplacement;
     }
@@ -233,10 +209,8 @@ class JsonParser {
       if (static_cast<unsigned char>(c) < 0x20) return broken("'\"' before the end of the line");
       ++at_;
       if (c == '"') return true;
-      if (c != '\\')
-        out += c;
-      else if (!escape(out))
-        return false;
+      if (c != '\\') out += c;
+      else if (!escape(out)) return false;
     }
     return broken("'\"'");
   }

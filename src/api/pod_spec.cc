@@ -181,8 +181,7 @@ void default_host_ports(const Reader& reader, PodSpec& spec) {
   for (auto* containers : {&spec.containers, &spec.init_containers}) {
     for (Container& container : *containers) {
       for (ContainerPort& port : container.ports) {
-        if (port.host_port == 0)
-          port.host_port = port.container_port;
+        if (port.host_port == 0) port.host_port = port.container_port;
         else if (reader.strict() && port.host_port != port.container_port)
           reader.problem_at(
               containers == &spec.containers ? "containers" : "initContainers",

@@ -26,20 +26,13 @@ T thaw(const Raw& raw) {
 
 std::string_view name_of(JsonType type) {
   switch (type) {
-    case JsonType::kNull:
-      return "null";
-    case JsonType::kBool:
-      return "a boolean";
-    case JsonType::kInteger:
-      return "an integer";
-    case JsonType::kFloat:
-      return "a number with decimals";
-    case JsonType::kString:
-      return "a string";
-    case JsonType::kArray:
-      return "a list";
-    case JsonType::kObject:
-      return "an object";
+    case JsonType::kNull: return "null";
+    case JsonType::kBool: return "a boolean";
+    case JsonType::kInteger: return "an integer";
+    case JsonType::kFloat: return "a number with decimals";
+    case JsonType::kString: return "a string";
+    case JsonType::kArray: return "a list";
+    case JsonType::kObject: return "an object";
   }
   return "";
 }
@@ -65,16 +58,11 @@ std::string number_text(const dom::element& element) {
 // The value as a user would recognise it in a message: scalars themselves, containers by kind.
 std::string describe(const dom::element& element, JsonType type) {
   switch (type) {
-    case JsonType::kBool:
-      return fmt::format("the boolean {}", bool(element));
-    case JsonType::kInteger:
-      return fmt::format("the number {}", number_text(element));
-    case JsonType::kFloat:
-      return fmt::format("the number {}", number_text(element));
-    case JsonType::kString:
-      return fmt::format("the string \"{}\"", printable(std::string_view(element), 80));
-    default:
-      return std::string(name_of(type));
+    case JsonType::kBool: return fmt::format("the boolean {}", bool(element));
+    case JsonType::kInteger: return fmt::format("the number {}", number_text(element));
+    case JsonType::kFloat: return fmt::format("the number {}", number_text(element));
+    case JsonType::kString: return fmt::format("the string \"{}\"", printable(std::string_view(element), 80));
+    default: return std::string(name_of(type));
   }
 }
 
@@ -102,21 +90,14 @@ constexpr size_t kKeptCapacityMax = size_t{16} << 20;
 
 JsonType Reader::type() const {
   switch (thaw<dom::element>(raw_).type()) {
-    case ElementType::NULL_VALUE:
-      return JsonType::kNull;
-    case ElementType::BOOL:
-      return JsonType::kBool;
+    case ElementType::NULL_VALUE: return JsonType::kNull;
+    case ElementType::BOOL: return JsonType::kBool;
     case ElementType::INT64:
-    case ElementType::UINT64:
-      return JsonType::kInteger;
-    case ElementType::DOUBLE:
-      return JsonType::kFloat;
-    case ElementType::STRING:
-      return JsonType::kString;
-    case ElementType::ARRAY:
-      return JsonType::kArray;
-    case ElementType::OBJECT:
-      return JsonType::kObject;
+    case ElementType::UINT64: return JsonType::kInteger;
+    case ElementType::DOUBLE: return JsonType::kFloat;
+    case ElementType::STRING: return JsonType::kString;
+    case ElementType::ARRAY: return JsonType::kArray;
+    case ElementType::OBJECT: return JsonType::kObject;
   }
   return JsonType::kNull;
 }
@@ -196,8 +177,7 @@ bool Reader::read(model::Labels& out) const {
   bool ok = true;
   for (Members members(*this); members.next();) {
     std::string value;
-    if (members.value().is_null())
-      value.clear();
+    if (members.value().is_null()) value.clear();
     else if (!members.value().read(value)) {
       ok = false;
       continue;

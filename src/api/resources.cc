@@ -42,8 +42,7 @@ std::string check_resource_name(std::string_view name, ResourceScope scope) {
       return name == "cpu" || name == "memory" || is_huge_page(name)
                  ? ""
                  : "must be cpu, memory or hugepages at pod level; ask for others in a container";
-    case ResourceScope::kNode:
-      return "";
+    case ResourceScope::kNode: return "";
   }
   return "";
 }

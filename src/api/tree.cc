@@ -14,12 +14,9 @@ namespace {
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\', out += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
+    if (c == '"' || c == '\\') out += '\\', out += c;
+    else if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else out += c;
   }
   out += '"';
 }
@@ -40,20 +37,12 @@ class TreeWriter {
                                  kAliasedValuesMax));
     out_.lines.push_back(line);
     switch (node.kind) {
-      case TreeKind::kNull:
-        out_.json += "null";
-        return true;
+      case TreeKind::kNull: out_.json += "null"; return true;
       case TreeKind::kBool:
-      case TreeKind::kNumber:
-        out_.json += node.text;
-        return true;
-      case TreeKind::kString:
-        append_json_string(out_.json, node.text);
-        return true;
-      case TreeKind::kList:
-        return write_list(node, depth);
-      case TreeKind::kMap:
-        return write_map(node, {}, depth);
+      case TreeKind::kNumber: out_.json += node.text; return true;
+      case TreeKind::kString: append_json_string(out_.json, node.text); return true;
+      case TreeKind::kList: return write_list(node, depth);
+      case TreeKind::kMap: return write_map(node, {}, depth);
     }
     return true;
   }
@@ -136,12 +125,10 @@ class TreeWriter {
 
   bool collect_source(const TreeMember& member, std::vector<const TreeMember*>& out, int depth) {
     std::vector<const TreeNode*> maps;
-    if (member.value->kind == TreeKind::kMap)
-      maps.push_back(member.value);
+    if (member.value->kind == TreeKind::kMap) maps.push_back(member.value);
     else if (member.value->kind == TreeKind::kList)
       for (const TreeMember& item : member.value->members) maps.push_back(item.value);
-    else
-      return fail_at(member.line, "map merge requires map or sequence of maps as the value");
+    else return fail_at(member.line, "map merge requires map or sequence of maps as the value");
     for (const TreeNode* map : maps) {
       if (map->kind != TreeKind::kMap)
         return fail_at(member.line, "map merge requires map or sequence of maps as the value");

@@ -74,21 +74,14 @@ constexpr Field<ApiStatus> kStatus[] = {
 ErrorCode code_of(int http_status) {
   switch (http_status) {
     case 401:
-    case 403:
-      return ErrorCode::kUnauthorized;
-    case 404:
-      return ErrorCode::kNotFound;
+    case 403: return ErrorCode::kUnauthorized;
+    case 404: return ErrorCode::kNotFound;
     case 408:
-    case 504:
-      return ErrorCode::kTimeout;
-    case 409:
-      return ErrorCode::kConflict;
-    case 410:
-      return ErrorCode::kGone;
-    case 429:
-      return ErrorCode::kThrottled;
-    default:
-      return http_status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalidInput;
+    case 504: return ErrorCode::kTimeout;
+    case 409: return ErrorCode::kConflict;
+    case 410: return ErrorCode::kGone;
+    case 429: return ErrorCode::kThrottled;
+    default: return http_status >= 500 ? ErrorCode::kUnavailable : ErrorCode::kInvalidInput;
   }
 }
 

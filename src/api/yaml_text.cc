@@ -122,12 +122,9 @@ class TreeHandler : public YAML::EventHandler {
     if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
     const char quote = text_[at];
     for (size_t i = at + 1; i < text_.size(); ++i) {
-      if (quote == '"' && text_[i] == '\\')
-        ++i;
-      else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote)
-        ++i;
-      else if (text_[i] == quote)
-        return;
+      if (quote == '"' && text_[i] == '\\') ++i;
+      else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote) ++i;
+      else if (text_[i] == quote) return;
     }
     stop(mark, "not valid YAML: the quote that opens here is never closed");
   }
@@ -154,12 +151,9 @@ std::string explain(const YAML::Exception& error, std::string_view text) {
   const std::string_view line = error.mark.is_null() ? "" : line_of(text, error.mark.line);
   const size_t indent = line.find_first_not_of(' ');
   std::string hint;
-  if (indent != std::string_view::npos && line[indent] == '\t')
-    hint = "; indent with spaces, not tabs";
-  else if (error.msg == "illegal map value")
-    hint = "; put a text that holds ': ' in quotes, and check the indentation";
-  else if (error.msg.find("end of map") != std::string::npos)
-    hint = "; check the indentation and the quotes above";
+  if (indent != std::string_view::npos && line[indent] == '\t') hint = "; indent with spaces, not tabs";
+  else if (error.msg == "illegal map value") hint = "; put a text that holds ': ' in quotes, and check the indentation";
+  else if (error.msg.find("end of map") != std::string::npos) hint = "; check the indentation and the quotes above";
   return fmt::format("not valid YAML: {}{}", error.msg, hint);
 }
 
@@ -175,9 +169,7 @@ bool read_yaml_text(std::string_view text, uint32_t first_line, TreeBuilder& bui
     while (parser.HandleNextDocument(handler))
       if (builder.root() != nullptr) on_document(*builder.root());
     return true;
-  } catch (const StopParsing&) {
-    return false;
-  } catch (const YAML::Exception& error) {
+  } catch (const StopParsing&) { return false; } catch (const YAML::Exception& error) {
     const int at = error.mark.is_null() ? 0 : error.mark.line;
     builder.problem(first_line + static_cast<uint32_t>(std::max(0, at)), explain(error, text));
     return false;

@@ -39,14 +39,10 @@ bool is_hidden(uint32_t rune) {
 
 std::string escape(uint32_t rune) {
   switch (rune) {
-    case '\n':
-      return "\\n";
-    case '\r':
-      return "\\r";
-    case '\t':
-      return "\\t";
-    default:
-      return rune < 0x100 ? fmt::format("\\x{:02x}", rune) : fmt::format("\\u{:04x}", rune);
+    case '\n': return "\\n";
+    case '\r': return "\\r";
+    case '\t': return "\\t";
+    default: return rune < 0x100 ? fmt::format("\\x{:02x}", rune) : fmt::format("\\u{:04x}", rune);
   }
 }
 

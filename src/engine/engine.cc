@@ -41,7 +41,7 @@ void Engine::on(const PodUpserted& event) {
   }
   if (slot.valid()) {
     leave_queue(slot);
-    state_.replace_pod(slot, resolved(event.pod));
+    replace(slot, event.pod);
   } else {
     slot = state_.add_pod(resolved(event.pod));
   }
@@ -69,7 +69,8 @@ void Engine::on(const NamespaceUpserted& event) {
   const auto at = namespace_placement_.find(event.name);
   const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;
   if (before == event.placement) return;
-  namespace_placement_[event.name] = event.placement;
+  if (event.placement == model::Placement::kDefault) namespace_placement_.erase(at);
+  else namespace_placement_[event.name] = event.placement;
   std::vector<std::string> waiting;
   for (const auto& [uid, slot] : state_.pods_by_uid()) {
     const PodState& pod = state_.pod(slot);
@@ -94,6 +95,7 @@ void Engine::on(const BindProgress& event) {
   const auto shift = std::min<uint32_t>(pod.attempts++, 20);
   pod.backoff_until = now_ + Duration{std::min(options_.backoff_initial.nanos << shift, options_.backoff_max.nanos)};
   state_.unassign(slot, PodPhase::kNotQueued);
+  replace(slot, model::Pod(pod.pod));  // its namespace may have changed its mind since the pod was placed
   settle(slot);
 }
 
@@ -107,6 +109,16 @@ model::Pod Engine::resolved(model::Pod pod) const {
   spec->placement = wanted;
   pod.spec = std::move(spec);
   return pod;
+}
+
+// New facts of a pod. What it was told was said of its class: in another class it is told afresh.
+void Engine::replace(PodSlot slot, const model::Pod& pod) {
+  const ClassId before = state_.pod(slot).cls;
+  state_.replace_pod(slot, resolved(pod));
+  PodState& state = state_.mutable_pod(slot);
+  if (state.cls == before) return;
+  state.reported_version = 0;
+  state.awaits_report = false;
 }
 
 void Engine::forget_pod(PodSlot slot) {
@@ -142,10 +154,9 @@ void Engine::enqueue(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
   pod.phase = PodPhase::kPending;
   queue_.push(slot);
-  ClassQueue& cls = queue_.of(pod.cls);
-  if (!cls.blocked) return;
+  if (pod.reported_version != 0 && !pod.awaits_report) return;
   pod.awaits_report = true;
-  cls.reports.push_back(slot);
+  queue_.await_report(slot);
 }
 
 void Engine::back_off(PodSlot slot, Time until) {
@@ -171,7 +182,9 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   CycleResult result;
   WorkBudget work{limits.work};
   release_backoffs(now);
-  const bool finished = wake_blocked(work) && place_waiting(limits, work, result);
+  const Wake wake = wake_blocked(work);
+  const bool placed = wake.may_place && place_waiting(limits, work, result);
+  const bool finished = wake.complete && placed;
   const bool all_told = report(limits.max_reports, result);
   result.unfinished = !finished || !all_told;
   result.work_used = limits.work - std::max<int64_t>(work.left, 0);
@@ -180,23 +193,39 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   return result;
 }
 
-// Looks whether what changed since the last cycle lets a blocked class fit somewhere. False: out of work units.
-bool Engine::wake_blocked(WorkBudget& work) {
-  std::vector<ClassId> woken;
-  bool finished = true;
+// Looks whether what changed since the last cycle lets a blocked class fit somewhere, going round from where the work
+// units ran out last time. Nothing is placed before a round is complete, or a pod could take the room of one that comes
+// before it; then half of the units is for placing, which therefore gets its turn in a busy cluster, too. Classes at
+// the start of a round that took several cycles are looked at again, as far as the other half goes.
+Engine::Wake Engine::wake_blocked(WorkBudget& work) {
   const auto& blocked = queue_.blocked();
-  for (auto at = blocked.lower_bound(ClassId{wake_cursor_}); at != blocked.end(); ++at) {
-    ClassQueue& cls = queue_.of(*at);
-    wake_cursor_ = at->value;
-    if (!cls.candidates.refresh(state_, policies_, state_.pod_class(*at), failure_sets_, work)) {
-      finished = false;
-      break;
+  const auto start = blocked.lower_bound(ClassId{std::exchange(wake_cursor_, 0)});
+  const std::vector<ClassId> rest(start, blocked.end()), again(blocked.begin(), start);
+  const int64_t kept = work.left / 2;
+  work.left -= kept;
+  const bool round = wake(rest, work);
+  const bool complete = round && wake(again, work);
+  work.left = std::max<int64_t>(work.left, 0) + kept;
+  return {.may_place = round, .complete = complete};
+}
+
+bool Engine::wake(const std::vector<ClassId>& classes, WorkBudget& work) {
+  for (const ClassId id : classes) {
+    ClassQueue& cls = queue_.of(id);
+    if (!look_at(id, cls, work)) {
+      wake_cursor_ = id.value;
+      return false;
     }
-    if (cls.candidates.best().valid()) woken.push_back(*at);
+    if (cls.candidates.best().valid()) queue_.set_blocked(id, false);
   }
-  if (finished) wake_cursor_ = 0;
-  for (const ClassId id : woken) queue_.set_blocked(id, false);
-  return finished;
+  return true;
+}
+
+// Brings a class's candidates up to the state; false: out of work units.
+bool Engine::look_at(ClassId id, ClassQueue& cls, WorkBudget& work) {
+  if (!cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, work)) return false;
+  cls.looked_at = cycle_;
+  return true;
 }
 
 bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
@@ -206,16 +235,10 @@ bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleRes
     const ClassId id = state_.pod(pod).cls;
     ClassQueue& cls = queue_.of(id);
     cls.last_used = cycle_;
-    if (!cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, work)) return false;
+    if (!look_at(id, cls, work)) return false;
     const NodeSlot node = cls.candidates.best();
     if (!node.valid()) {
       queue_.set_blocked(id, true);
-      for (const PodSlot waiting : cls.pods) {
-        PodState& state = state_.mutable_pod(waiting);
-        if (state.awaits_report || state.reported_version != 0) continue;
-        state.awaits_report = true;
-        cls.reports.push_back(waiting);
-      }
       continue;
     }
     place(pod, node, result);
@@ -246,20 +269,21 @@ void Engine::update_verdict(ClassQueue& cls) {
   std::string text = fit_message(cls.candidates.counts(), failure_sets_);
   if (cls.message && *cls.message == text) return;
   cls.message = std::make_shared<const std::string>(std::move(text));
-  ++cls.verdict_version;
+  cls.verdict_version = ++verdict_texts_;
 }
 
-// Tells waiting pods why they wait: new ones at once, the others when the text changed, but not too often. False: more
-// remain to be told than `limit` allows.
+// Tells waiting pods why they wait: new ones at once, the others when the text changed, but not too often. A class that
+// this cycle has not looked at is left to the next: its candidates are of no one state. False: more remain to be told
+// than `limit` allows.
 bool Engine::report(int64_t limit, CycleResult& result) {
   for (const ClassId id : queue_.blocked()) {
     ClassQueue& cls = queue_.of(id);
-    const bool stale = !cls.message || cls.message_of_view != cls.candidates.version();
-    const bool tell_all = stale && now_ - cls.told_all_at >= options_.report_interval;
+    if (cls.looked_at != cycle_) continue;
+    const bool tell_all = cls.has_news() && now_ - cls.told_all_at >= options_.report_interval;
     if (cls.reports.empty() && !tell_all) continue;
-    const uint32_t version = cls.verdict_version;
     update_verdict(cls);
-    if (tell_all && version != cls.verdict_version) {
+    if (tell_all && cls.told_all_version != cls.verdict_version) {
+      cls.told_all_version = cls.verdict_version;
       cls.told_all_at = now_;
       for (const PodSlot waiting : cls.pods) {
         PodState& state = state_.mutable_pod(waiting);
@@ -290,7 +314,7 @@ void Engine::find_wakeup(CycleResult& result) const {
   if (!backoff_.empty()) consider(backoff_.begin()->first);
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
-    if (cls.message_of_view != cls.candidates.version()) consider(cls.told_all_at + options_.report_interval);
+    if (cls.has_news()) consider(cls.told_all_at + options_.report_interval);
   }
 }
 

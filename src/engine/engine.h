@@ -73,6 +73,7 @@ class Engine {
   void on(const BindProgress& event);
 
   model::Pod resolved(model::Pod pod) const;
+  void replace(PodSlot slot, const model::Pod& pod);
   void forget_pod(PodSlot slot);
   void leave_queue(PodSlot slot);
   void settle(PodSlot slot);
@@ -80,7 +81,13 @@ class Engine {
   void back_off(PodSlot slot, Time until);
   void release_backoffs(Time now);
 
-  bool wake_blocked(WorkBudget& work);
+  struct Wake {
+    bool may_place = false;  // each blocked class has been looked at since placing last stopped
+    bool complete = false;   // and in this very cycle
+  };
+  Wake wake_blocked(WorkBudget& work);
+  bool wake(const std::vector<ClassId>& classes, WorkBudget& work);
+  bool look_at(ClassId id, ClassQueue& cls, WorkBudget& work);
   bool place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   void place(PodSlot pod, NodeSlot node, CycleResult& result);
   void update_verdict(ClassQueue& cls);
@@ -97,7 +104,8 @@ class Engine {
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
   Time now_;
   uint64_t cycle_ = 0;
-  uint32_t wake_cursor_ = 0;
+  uint32_t wake_cursor_ = 0;    // the blocked class at which work ran out; 0: none
+  uint64_t verdict_texts_ = 0;  // verdict texts so far
 };
 
 }  // namespace berth::engine

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 namespace berth::engine {
@@ -9,7 +10,7 @@ namespace {
 
 // Invariants 1 and 2 of State: what a node counts as used is the sum over the pods that are charged to it.
 void check_accounts(const State& state, std::vector<std::string>& broken) {
-  std::map<uint32_t, std::vector<int64_t>> sums;
+  std::map<uint32_t, std::vector<Int128>> sums;
   for (const auto& [uid, slot] : state.pods_by_uid()) {
     const PodState& pod = state.pod(slot);
     if (!holds_room(pod.phase)) continue;
@@ -23,7 +24,7 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const auto& sum = sums[slot.value];
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
-      const int64_t expected = id < sum.size() ? sum[id] : 0;
+      const auto expected = static_cast<int64_t>(std::min<Int128>(id < sum.size() ? sum[id] : 0, kMaxAmount));
       const int64_t actual = state.view(slot).used(ResourceId{id});
       if (expected != actual)
         broken.push_back(fmt::format("node {} counts {} {} as used, its pods ask for {}", name, actual,

@@ -5,8 +5,10 @@
 // as a placeholder (present == false): its use is counted the moment it appears.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
+#include "base/int128.h"
 #include "engine/ids.h"
 #include "engine/resource_table.h"
 #include "model/node.h"
@@ -22,9 +24,11 @@ struct NodeState {
   uint32_t generation = 0;           // never goes back, not even when the slot is reused
   uint64_t order = 0;                // sorts like the name among all nodes
   std::vector<int64_t> allocatable;  // by ResourceId; shorter than the table when the node lacks the later ones
-  std::vector<int64_t> used;
-  int64_t scored_cpu_millis = 0;  // sums of PodClass::scored_*
-  int64_t scored_memory_bytes = 0;
+  // Sums over its pods: of their requests by ResourceId, and of PodClass::scored_*. Wide, because any number of pods
+  // that name the node themselves may ask for any amount.
+  std::vector<Int128> used;
+  Int128 scored_cpu_millis = 0;
+  Int128 scored_memory_bytes = 0;
   std::vector<model::HostPort> host_ports;
   std::vector<PodSlot> pods;  // unordered
 };
@@ -37,14 +41,16 @@ class NodeView {
   const model::Node& node() const { return state_->node; }
   bool has_gpus() const { return state_->has_gpus; }
   int64_t allocatable(ResourceId id) const { return at(state_->allocatable, id); }
-  int64_t used(ResourceId id) const { return at(state_->used, id); }
+  // What its pods ask for, at most kMaxAmount, which is above any allocatable.
+  int64_t used(ResourceId id) const { return id.value < state_->used.size() ? narrow(state_->used[id.value]) : 0; }
   int64_t free(ResourceId id) const { return allocatable(id) - used(id); }
-  int64_t scored_cpu_millis() const { return state_->scored_cpu_millis; }
-  int64_t scored_memory_bytes() const { return state_->scored_memory_bytes; }
+  int64_t scored_cpu_millis() const { return narrow(state_->scored_cpu_millis); }
+  int64_t scored_memory_bytes() const { return narrow(state_->scored_memory_bytes); }
   const std::vector<model::HostPort>& host_ports() const { return state_->host_ports; }
   const ResourceTable& resources() const { return *resources_; }
 
  private:
+  static int64_t narrow(Int128 sum) { return static_cast<int64_t>(std::min<Int128>(sum, kMaxAmount)); }
   static int64_t at(const std::vector<int64_t>& amounts, ResourceId id) {
     return id.value < amounts.size() ? amounts[id.value] : 0;
   }

@@ -56,8 +56,21 @@ void PendingQueue::erase(PodSlot pod) {
   const size_t erased = cls.pods.erase(pod);
   check(erased == 1, "a queued pod is in its class's queue");
   --size_;
-  if (cls.pods.empty()) set_blocked(id, false);
-  else if (!cls.blocked) ready_.insert(id);
+  if (!cls.pods.empty()) {
+    if (!cls.blocked) ready_.insert(id);
+    return;
+  }
+  set_blocked(id, false);
+  cls.reports.clear();
+}
+
+void PendingQueue::await_report(PodSlot pod) {
+  ClassQueue& cls = of(state_.pod(pod).cls);
+  cls.reports.push_back(pod);
+  if (cls.reports.size() <= 16 + 2 * cls.pods.size()) return;
+  cls.reports.clear();  // mostly entries of pods that left
+  for (const PodSlot waiting : cls.pods)
+    if (state_.pod(waiting).awaits_report) cls.reports.push_back(waiting);
 }
 
 PodSlot PendingQueue::head() const {

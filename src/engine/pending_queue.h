@@ -33,12 +33,19 @@ struct ClassQueue {
   bool blocked = false;    // fits nowhere as of the last look
   uint64_t serial = 0;     // of the class that this record is about
   uint64_t last_used = 0;  // cycle number, for dropping the candidates of idle classes
+  uint64_t looked_at = 0;  // cycle in which the candidates were last up to date
   // The verdict that its waiting pods share while it is blocked.
   std::shared_ptr<const std::string> message;
-  uint32_t verdict_version = 0;     // counts the texts that `message` has had; 0: none yet
+  uint64_t verdict_version = 0;     // number of this text among all verdict texts of the engine; 0: none yet
   uint64_t message_of_view = 0;     // Candidates::version() that `message` was made from
   Time told_all_at{INT64_MIN / 2};  // when all waiting pods were last told a new text
+  uint64_t told_all_version = 0;    // which one
   std::deque<PodSlot> reports;      // pods still to be told; entries of pods that left are skipped
+
+  // True when some of its pods may have been told something else than what holds now.
+  bool has_news() const {
+    return !message || message_of_view != candidates.version() || told_all_version != verdict_version;
+  }
 };
 
 class PendingQueue {
@@ -47,6 +54,8 @@ class PendingQueue {
 
   void push(PodSlot pod);
   void erase(PodSlot pod);
+  // Lists a queued pod as still to be told its class's verdict, O(1) amortised.
+  void await_report(PodSlot pod);
   // The next pod to try, of the classes that are not blocked; invalid when there is none.
   PodSlot head() const;
   void set_blocked(ClassId id, bool blocked);

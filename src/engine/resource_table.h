@@ -1,9 +1,8 @@
 // ResourceTable: resource names as small dense integers, so that a node's amounts are a plain array.
 //
 // cpu, memory, ephemeral-storage and pods have fixed ids; others are numbered as they are first seen and never
-// forgotten (a fleet has tens of them). Amounts are clamped to kMaxAmount: far above any machine, and far enough below
-// 2^63 that thousands of them on one node cannot overflow. Allocatable is clamped one below it, so that a clamped
-// request fits nowhere.
+// forgotten (a fleet has tens of them). Amounts are clamped to kMaxAmount, far above any machine; sums of them are kept
+// in 128 bits. Allocatable is clamped one below it, so that a clamped request fits nowhere.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

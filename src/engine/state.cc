@@ -231,7 +231,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
 void State::charge(NodeState& node, const PodClass& cls, int64_t sign) {
   for (const ResourceAmount& request : cls.requests) {
     if (node.used.size() <= request.id.value) node.used.resize(request.id.value + 1, 0);
-    node.used[request.id.value] += sign * request.amount;
+    node.used[request.id.value] += Int128{sign} * request.amount;
   }
   node.scored_cpu_millis += sign * cls.scored_cpu_millis;
   node.scored_memory_bytes += sign * cls.scored_memory_bytes;

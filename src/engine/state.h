@@ -51,7 +51,7 @@ struct PodState {
   uint32_t index_on_node = 0;  // in NodeState::pods
   uint32_t attempts = 0;       // failed binds in a row; sets the back-off
   Time backoff_until;
-  uint32_t reported_version = 0;  // of the class's verdict that was last told; 0: none
+  uint64_t reported_version = 0;  // of its class's verdict that it was last told; 0: none
   bool awaits_report = false;     // listed in its class's reports
   bool in_use = false;
 };

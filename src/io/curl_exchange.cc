@@ -53,7 +53,8 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return line.size();
   Header header{std::string(line.substr(0, colon)), std::string(trimmed(line.substr(colon + 1)))};
-  std::ranges::transform(header.name, header.name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(header.name, header.name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (header.name == "content-length" && exchange.stream == 0) {
     const long long announced = atoll(header.value.c_str());
     if (announced > 0) exchange.response.body.reserve(std::min<size_t>(static_cast<size_t>(announced), 64 << 20) + 64);
@@ -89,7 +90,8 @@ void set_method(CURL* easy, const HttpRequest& request) {
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
   }
-  if (request.method != (has_body ? "POST" : "GET")) curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  if (request.method != (has_body ? "POST" : "GET"))
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
 }  // namespace
@@ -99,8 +101,9 @@ Result<Endpoint> parse_endpoint(const CurlTransportOptions& options) {
   const bool parsed = curl_url_set(url.get(), CURLUPART_URL, options.server.c_str(), 0) == CURLUE_OK;
   const std::string scheme = parsed ? url_part(url.get(), CURLUPART_SCHEME) : "";
   if (scheme != "http" && scheme != "https")
-    return fail(ErrorCode::kInvalidInput,
-                fmt::format("server '{}' is not an http:// or https:// URL; correct 'server' of the cluster", options.server));
+    return fail(
+        ErrorCode::kInvalidInput,
+        fmt::format("server '{}' is not an http:// or https:// URL; correct 'server' of the cluster", options.server));
   const std::string host = url_part(url.get(), CURLUPART_HOST);
   const std::string port = url_part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
   std::string path = url_part(url.get(), CURLUPART_PATH);
@@ -139,7 +142,8 @@ void configure_handle(CURL* easy, const CurlTransportOptions& options, curl_slis
   if (connect_to != nullptr) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, connect_to);
 }
 
-void configure_request(Exchange& exchange, const CurlTransportOptions& options, const Endpoint& endpoint, Duration left) {
+void configure_request(Exchange& exchange, const CurlTransportOptions& options, const Endpoint& endpoint,
+                       Duration left) {
   CURL* easy = exchange.easy;
   curl_easy_setopt(easy, CURLOPT_URL, (endpoint.base_url + exchange.request.target).c_str());
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
@@ -171,34 +175,42 @@ bool may_have_been_sent(const Exchange& exchange) {
 Error exchange_error(CURLcode code, const Exchange& exchange, const CurlTransportOptions& options) {
   const std::string detail = exchange.error_text[0] != '\0' ? exchange.error_text.data() : curl_easy_strerror(code);
   const auto error = [&](ErrorCode kind, std::string_view what, std::string_view next) {
-    return Error{kind, fmt::format("{} {}: {} ({}); {}", exchange.request.method, options.server, what, detail, next), 0, 0};
+    return Error{kind, fmt::format("{} {}: {} ({}); {}", exchange.request.method, options.server, what, detail, next),
+                 0, 0};
   };
   if (exchange.too_large)
-    return error(ErrorCode::kUnsupported, fmt::format("the response is larger than {} bytes", options.max_response_bytes),
+    return error(ErrorCode::kUnsupported,
+                 fmt::format("the response is larger than {} bytes", options.max_response_bytes),
                  "ask for smaller pages");
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
-      return error(ErrorCode::kUnavailable, "the server's name does not resolve", "check 'server' of the cluster, and DNS");
+      return error(ErrorCode::kUnavailable, "the server's name does not resolve",
+                   "check 'server' of the cluster, and DNS");
     case CURLE_COULDNT_RESOLVE_PROXY:
       return error(ErrorCode::kUnavailable, "the proxy's name does not resolve", "check proxy-url or HTTPS_PROXY");
     case CURLE_COULDNT_CONNECT:
-      return error(ErrorCode::kUnavailable, "no connection to the server", "check that it runs and is reachable from here");
+      return error(ErrorCode::kUnavailable, "no connection to the server",
+                   "check that it runs and is reachable from here");
     case CURLE_PEER_FAILED_VERIFICATION:
       return error(ErrorCode::kUnavailable, "the server's certificate is not one that the configured CA vouches for",
                    "check certificate-authority(-data), the server's name and the certificate's dates");
     case CURLE_SSL_CACERT_BADFILE:
-      return error(ErrorCode::kUnavailable, "the CA bundle cannot be used", "check certificate-authority(-data): PEM is expected");
+      return error(ErrorCode::kUnavailable, "the CA bundle cannot be used",
+                   "check certificate-authority(-data): PEM is expected");
     case CURLE_SSL_CERTPROBLEM:
       return error(ErrorCode::kUnavailable, "the client certificate or its key cannot be used",
                    "check client-certificate(-data) and client-key(-data): a matching PEM pair is expected");
     case CURLE_SSL_CONNECT_ERROR:
-      return error(ErrorCode::kUnavailable, "the TLS handshake failed", "check the port, and that the server speaks TLS 1.2 or newer");
+      return error(ErrorCode::kUnavailable, "the TLS handshake failed",
+                   "check the port, and that the server speaks TLS 1.2 or newer");
     default: break;
   }
   if (may_have_been_sent(exchange))
-    return error(ErrorCode::kTimeout, code == CURLE_OPERATION_TIMEDOUT ? "no answer in time" : "the connection was lost",
+    return error(ErrorCode::kTimeout,
+                 code == CURLE_OPERATION_TIMEDOUT ? "no answer in time" : "the connection was lost",
                  "the server may have acted, ask it before trying again");
-  return error(ErrorCode::kUnavailable, code == CURLE_OPERATION_TIMEDOUT ? "no connection in time" : "the request could not be sent",
+  return error(ErrorCode::kUnavailable,
+               code == CURLE_OPERATION_TIMEDOUT ? "no connection in time" : "the request could not be sent",
                "the request was not sent and may be tried again");
 }
 

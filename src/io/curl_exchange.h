@@ -26,8 +26,8 @@ struct Exchange {
   HttpRequest request{};
   ResponseCallback done{};
   std::function<void(std::string_view)> on_chunk{};  // streams only
-  StreamId stream = 0;                             // 0: not a stream
-  Time deadline{};                                 // monotonic
+  StreamId stream = 0;                               // 0: not a stream
+  Time deadline{};                                   // monotonic
 
   CURL* easy = nullptr;
   curl_slist* header_list = nullptr;
@@ -43,7 +43,8 @@ struct Exchange {
 // Options that never change for this transport. `connect_to` must outlive the handle.
 void configure_handle(CURL* easy, const CurlTransportOptions& options, curl_slist* connect_to);
 // Prepares exchange.easy for exchange.request, with `left` until the deadline.
-void configure_request(Exchange& exchange, const CurlTransportOptions& options, const Endpoint& endpoint, Duration left);
+void configure_request(Exchange& exchange, const CurlTransportOptions& options, const Endpoint& endpoint,
+                       Duration left);
 // True once any byte of the request may have reached the server.
 bool may_have_been_sent(const Exchange& exchange);
 // What the failure `code` means for the caller.

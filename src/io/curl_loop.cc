@@ -121,7 +121,11 @@ void CurlTransport::Loop::stop() {
 }
 
 TransportStats CurlTransport::Loop::stats() const {
-  return {.requests = requests_, .failures = failures_, .connections = connections_, .in_flight = in_flight_, .queued = queued_};
+  return {.requests = requests_,
+          .failures = failures_,
+          .connections = connections_,
+          .in_flight = in_flight_,
+          .queued = queued_};
 }
 
 void CurlTransport::Loop::run() {
@@ -150,7 +154,8 @@ void CurlTransport::Loop::take_inbox() {
       begin(std::move(exchange));
     }
   }
-  for (const StreamId id : taken.cancels) cancel_stream(id, Error{ErrorCode::kUnavailable, "the stream was cancelled", 0, 0});
+  for (const StreamId id : taken.cancels)
+    cancel_stream(id, Error{ErrorCode::kUnavailable, "the stream was cancelled", 0, 0});
   for (auto& [due, task] : taken.tasks) tasks_.emplace(due, std::move(task));
   if (taken.stop) stopping_ = true;
 }
@@ -307,7 +312,8 @@ void CurlTransport::Loop::wait() {
     inbox_waits = !inbox_.empty();
   }
   std::array<epoll_event, 128> events;
-  const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), inbox_waits || stopping_ ? 0 : wait_ms());
+  const int count =
+      epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), inbox_waits || stopping_ ? 0 : wait_ms());
   int running = 0;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<size_t>(i)];
@@ -339,7 +345,8 @@ void CurlTransport::Loop::end_all() {
   for (auto& [easy, exchange] : std::exchange(active_, {})) {
     curl_multi_remove_handle(multi_, easy);
     const bool unknown = exchange->stream == 0 && may_have_been_sent(*exchange);
-    Error error = unknown ? Error{ErrorCode::kTimeout, "the client was stopped before the answer came; the server may have acted", 0, 0}
+    Error error = unknown ? Error{ErrorCode::kTimeout,
+                                  "the client was stopped before the answer came; the server may have acted", 0, 0}
                           : unsent(exchange->request, "the client was stopped");
     finish(std::move(exchange), fail(std::move(error)));
   }

@@ -11,7 +11,8 @@ CurlTransport::~CurlTransport() { stop(); }
 
 Result<std::unique_ptr<CurlTransport>> CurlTransport::create(CurlTransportOptions options) {
   static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);  // thread-safe by the static's guard
-  if (initialised != CURLE_OK) return fail(ErrorCode::kInternal, "libcurl could not be initialised; reinstall libcurl4");
+  if (initialised != CURLE_OK)
+    return fail(ErrorCode::kInternal, "libcurl could not be initialised; reinstall libcurl4");
   auto endpoint = parse_endpoint(options);
   if (!endpoint) return fail(endpoint.error());
   auto loop = std::make_unique<Loop>(std::move(options), std::move(*endpoint));
@@ -19,7 +20,9 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::create(CurlTransportOption
   return std::unique_ptr<CurlTransport>(new CurlTransport(std::move(loop)));
 }
 
-void CurlTransport::send(HttpRequest request, ResponseCallback done) { loop_->send(std::move(request), std::move(done)); }
+void CurlTransport::send(HttpRequest request, ResponseCallback done) {
+  loop_->send(std::move(request), std::move(done));
+}
 StreamId CurlTransport::open_stream(HttpRequest request, StreamCallbacks callbacks) {
   return loop_->open_stream(std::move(request), std::move(callbacks));
 }

@@ -32,11 +32,11 @@ struct CurlTransportOptions {
   std::string tls_server_name{};  // name to verify and to send as SNI, where it is not the server's
   std::string proxy_url{};        // http, https or socks5; empty: from the environment
   std::string user_agent = "berth";
-  CredentialProvider credential{};              // empty for none
-  std::function<void()> on_unauthorized{};      // told of each 401, so that a token may be renewed early
-  int max_in_flight = 32;                     // 1 to 1024
-  size_t max_queued = 100'000;                // sends beyond this fail at once with kThrottled
-  size_t max_response_bytes = 512ULL << 20;   // of one response that is not a stream
+  CredentialProvider credential{};           // empty for none
+  std::function<void()> on_unauthorized{};   // told of each 401, so that a token may be renewed early
+  int max_in_flight = 32;                    // 1 to 1024
+  size_t max_queued = 100'000;               // sends beyond this fail at once with kThrottled
+  size_t max_response_bytes = 512ULL << 20;  // of one response that is not a stream
   Duration connect_timeout = Duration::seconds(10);
   const Clock* clock = nullptr;  // a SystemClock if null; not owned
 };

@@ -85,8 +85,7 @@ bool FakeTransport::step(Time limit) {
 
 void FakeTransport::run_for(Duration by) {
   const Time end = clock_.monotonic() + by;
-  while (step(end)) {
-  }
+  while (step(end)) {}
   if (end > clock_.monotonic()) clock_.advance(end - clock_.monotonic());
 }
 
@@ -97,14 +96,14 @@ void FakeTransport::run_after(Duration delay, std::function<void()> task) {
 void FakeTransport::stop() {
   stopped_ = true;
   tasks_.clear();
-  while (!streams_.empty()) end_stream(streams_.begin()->first, fail(ErrorCode::kUnavailable, "the transport is stopped"));
+  while (!streams_.empty())
+    end_stream(streams_.begin()->first, fail(ErrorCode::kUnavailable, "the transport is stopped"));
 }
 
 Result<HttpResponse> FakeTransport::call(HttpRequest request) {
   auto answer = std::make_shared<std::optional<Result<HttpResponse>>>();
   send(std::move(request), [answer](Result<HttpResponse> result) { *answer = std::move(result); });
-  while (!*answer && step(clock_.monotonic() + Duration::seconds(3600))) {
-  }
+  while (!*answer && step(clock_.monotonic() + Duration::seconds(3600))) {}
   if (!*answer) return fail(ErrorCode::kTimeout, "the script never answered");
   return **answer;
 }

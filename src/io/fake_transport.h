@@ -29,8 +29,8 @@ class FakeClock final : public Clock {
   std::atomic<int64_t> mono_{1'000'000'000};
 };
 
-// What the script answers to one request: a response or an error, after `delay`. A request whose timeout is shorter than
-// the delay gets kTimeout at its timeout, and the script's side effects stay: applied, but answered too late.
+// What the script answers to one request: a response or an error, after `delay`. A request whose timeout is shorter
+// than the delay gets kTimeout at its timeout, and the script's side effects stay: applied, but answered too late.
 struct FakeReply {
   Result<HttpResponse> result = HttpResponse{};
   Duration delay{};
@@ -52,14 +52,17 @@ class FakeTransport final : public Transport {
   // Answers every send() from now on; without a script all fail with kUnavailable.
   void on_request(Script script) { script_ = std::move(script); }
   // Asked for each open_stream(): a reply ends the stream with it, nullopt (the default) keeps it open for push().
-  void on_stream(std::function<std::optional<FakeReply>(const HttpRequest&)> script) { stream_script_ = std::move(script); }
+  void on_stream(std::function<std::optional<FakeReply>(const HttpRequest&)> script) {
+    stream_script_ = std::move(script);
+  }
 
   // Streams that are open, by id; the newest last.
   const std::map<StreamId, OpenStream>& streams() const { return streams_; }
   // Delivers a chunk on the newest open stream whose target contains `target_part`; false without one.
   bool push(std::string_view target_part, std::string_view chunk);
   // Ends that stream in order (status 200), or with an error.
-  bool finish(std::string_view target_part, Result<HttpResponse> result = HttpResponse{.status = 200, .headers = {}, .body = {}});
+  bool finish(std::string_view target_part,
+              Result<HttpResponse> result = HttpResponse{.status = 200, .headers = {}, .body = {}});
 
   // Advances both clocks, running what falls due in order of time.
   void run_for(Duration by);

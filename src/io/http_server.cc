@@ -50,11 +50,12 @@ class TlsFiles {
     auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
     error_code error;
     const auto give_up = [&](const std::string& file) {
-      return fail(ErrorCode::kInvalidInput, fmt::format("TLS file {}: {}; a PEM certificate and its matching key are needed",
-                                                        file, error.message()));
+      return fail(
+          ErrorCode::kInvalidInput,
+          fmt::format("TLS file {}: {}; a PEM certificate and its matching key are needed", file, error.message()));
     };
-    context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1,
-                         error);
+    context->set_options(
+        asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, error);
     if (context->use_certificate_chain_file(cert_, error)) return give_up(cert_);
     if (context->use_private_key_file(key_, asio::ssl::context::pem, error)) return give_up(key_);
     context_ = std::move(context);
@@ -87,7 +88,9 @@ const Route* find_route(const std::vector<Route>& routes, std::string_view path)
   return best;
 }
 
-ServerResponse text_response(int status, std::string text) { return {.status = status, .body = std::move(text) + "\n", .headers = {}}; }
+ServerResponse text_response(int status, std::string text) {
+  return {.status = status, .body = std::move(text) + "\n", .headers = {}};
+}
 
 // Lets answers of an AuthHook in from other threads, until the server has stopped.
 struct Gate {
@@ -149,9 +152,8 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     parser_.emplace();
     parser_->header_limit(kMaxHeaderBytes);
     parser_->body_limit(shared_.options.max_body_bytes);
-    http::async_read(stream_, buffer_, *parser_, [self = this->shared_from_this()](error_code error, size_t) {
-      self->on_read(error);
-    });
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = this->shared_from_this()](error_code error, size_t) { self->on_read(error); });
   }
 
   void on_read(error_code error) {
@@ -190,7 +192,8 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     // The answer may come from any thread and after the connection's end; only the first counts.
     arm_auth(route);
     const uint64_t turn = turn_;
-    const auto weak = this->weak_from_this();  // the timer's handler keeps the session; a foreign thread must not end it
+    const auto weak =
+        this->weak_from_this();  // the timer's handler keeps the session; a foreign thread must not end it
     route->auth(request_, [weak, gate = shared_.gate, route, turn](int status) {
       gate->post([weak, route, turn, status] {
         if (const auto self = weak.lock()) self->decided(*route, turn, status);
@@ -258,7 +261,10 @@ std::string_view ServerRequest::header(std::string_view name) const {
 class HttpServer::Impl {
  public:
   Impl(HttpServerOptions options, std::vector<Route> routes)
-      : shared_(std::move(options), std::move(routes)), acceptor_(shared_.io), retry_(shared_.io), reload_(shared_.io) {}
+      : shared_(std::move(options), std::move(routes)),
+        acceptor_(shared_.io),
+        retry_(shared_.io),
+        reload_(shared_.io) {}
 
   Status start() {
     if (shared_.options.tls_cert_file.empty() != shared_.options.tls_key_file.empty())
@@ -317,7 +323,8 @@ class HttpServer::Impl {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     if (const auto& context = shared_.tls.context()) {
-      std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(shared_, context, std::move(socket), *context)->start();
+      std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(shared_, context, std::move(socket), *context)
+          ->start();
     } else {
       std::make_shared<Session<beast::tcp_stream>>(shared_, nullptr, std::move(socket))->start();
     }

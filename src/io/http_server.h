@@ -19,8 +19,8 @@ namespace berth::io {
 
 struct ServerRequest {
   std::string method{};
-  std::string path{};   // without the query, not decoded
-  std::string query{};  // after '?', not decoded
+  std::string path{};             // without the query, not decoded
+  std::string query{};            // after '?', not decoded
   std::vector<Header> headers{};  // names in lower case
   std::string body{};
   std::string peer{};  // address of the client
@@ -43,13 +43,13 @@ using AuthHook = std::function<void(const ServerRequest&, std::function<void(int
 struct Route {
   std::string path{};  // exact, or a prefix when it ends in "/"; the longest match wins
   Handler handler{};
-  AuthHook auth{};   // empty: open to all who reach the port
+  AuthHook auth{};  // empty: open to all who reach the port
   std::vector<std::string> methods{"GET", "HEAD"};
 };
 
 struct HttpServerOptions {
   std::string address = "127.0.0.1";
-  uint16_t port = 0;  // 0: any free one
+  uint16_t port = 0;            // 0: any free one
   std::string tls_cert_file{};  // both or neither
   std::string tls_key_file{};
   size_t max_connections = 256;

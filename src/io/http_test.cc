@@ -20,10 +20,11 @@ Route echo_route() {
   return {.path = "/echo",
           .handler =
               [](const ServerRequest& r) {
-                return ServerResponse{.status = 200,
-                                      .content_type = "text/plain",
-                                      .body = r.method + " " + r.query + " " + std::string(r.header("authorization")) + " " + r.body,
-                                      .headers = {{"Retry-After", "7"}}};
+                return ServerResponse{
+                    .status = 200,
+                    .content_type = "text/plain",
+                    .body = r.method + " " + r.query + " " + std::string(r.header("authorization")) + " " + r.body,
+                    .headers = {{"Retry-After", "7"}}};
               },
           .methods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}};
 }
@@ -90,7 +91,8 @@ TEST(CurlTransport, SendsMethodQueryHeadersAndBody) {
   const auto transport = connect_to(url_of(*server));
   for (const std::string method : {"POST", "PUT", "PATCH", "DELETE", "GET", "POST"}) {
     const std::string body = method == "GET" ? "" : "b\0dy";
-    const auto answer = transport->call({.method = method, .target = "/echo?x=1", .headers = {{"Authorization", "me"}}, .body = body});
+    const auto answer =
+        transport->call({.method = method, .target = "/echo?x=1", .headers = {{"Authorization", "me"}}, .body = body});
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->status, 200);
     EXPECT_EQ(answer->body, method + " x=1 me " + body);
@@ -121,7 +123,8 @@ TEST(CurlTransport, NoAnswerInTimeMeansUnknownOutcome) {
   route.auth = held.hook();
   const auto server = serve({route});
   const auto transport = connect_to(url_of(*server));
-  const auto answer = transport->call({.method = "POST", .target = "/echo", .body = "x", .timeout = Duration::millis(100)});
+  const auto answer =
+      transport->call({.method = "POST", .target = "/echo", .body = "x", .timeout = Duration::millis(100)});
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kTimeout);
   EXPECT_FALSE(surely_not_applied(answer.error()));
@@ -194,15 +197,17 @@ TEST(CurlTransport, StopAnswersEverythingOnce) {
 }
 
 TEST(CurlTransport, StreamsTheBodyInChunksAndReportsTheEnd) {
-  Route big{.path = "/big", .handler = [](const ServerRequest&) { return ServerResponse{.body = std::string(1 << 20, 'x')}; }};
+  Route big{.path = "/big",
+            .handler = [](const ServerRequest&) { return ServerResponse{.body = std::string(1 << 20, 'x')}; }};
   const auto server = serve({big});
   const auto transport = connect_to(url_of(*server));
   Latch end(1);
   size_t bytes = 0, chunks = 0;
   int status = 0;
-  transport->open_stream({.target = "/big"},
-                         {.on_chunk = [&](std::string_view chunk) { bytes += chunk.size(), ++chunks; },
-                          .done = [&](Result<HttpResponse> result) { status = result ? result->status : -1, end.count_down(); }});
+  transport->open_stream(
+      {.target = "/big"},
+      {.on_chunk = [&](std::string_view chunk) { bytes += chunk.size(), ++chunks; },
+       .done = [&](Result<HttpResponse> result) { status = result ? result->status : -1, end.count_down(); }});
   ASSERT_TRUE(end.wait());
   EXPECT_EQ(bytes, size_t{1} << 20);
   EXPECT_GT(chunks, 1u);
@@ -216,11 +221,12 @@ TEST(CurlTransport, CancelEndsAStreamWithAnError) {
   const auto server = serve({route});
   const auto transport = connect_to(url_of(*server));
   Latch end(1);
-  const StreamId id = transport->open_stream({.target = "/echo"},
-                                             {.on_chunk = [](std::string_view) {}, .done = [&](auto result) {
-                                                EXPECT_FALSE(result);
-                                                end.count_down();
-                                              }});
+  const StreamId id = transport->open_stream({.target = "/echo"}, {.on_chunk = [](std::string_view) {},
+                                                                   .done =
+                                                                       [&](auto result) {
+                                                                         EXPECT_FALSE(result);
+                                                                         end.count_down();
+                                                                       }});
   transport->cancel(id);
   EXPECT_TRUE(end.wait());
 }
@@ -290,7 +296,8 @@ TEST_F(Tls, InsecureSkipVerifyAcceptsAnyServer) {
 
 TEST_F(Tls, ServerNameIsVerifiedInPlaceOfTheAddress) {
   const auto server = serve_tls();
-  const auto good = get(*connect_to(url_of(*server, "https"), {.ca_pem = ca_.cert_pem, .tls_server_name = "berth.test"}));
+  const auto good =
+      get(*connect_to(url_of(*server, "https"), {.ca_pem = ca_.cert_pem, .tls_server_name = "berth.test"}));
   EXPECT_TRUE(good) << good.error().message;
   EXPECT_FALSE(get(*connect_to(url_of(*server, "https"), {.ca_pem = ca_.cert_pem, .tls_server_name = "wrong.test"})));
 }
@@ -320,7 +327,8 @@ TEST_F(Tls, ServerTakesUpANewCertificate) {
 TEST(HttpServer, AnswersUnknownPathsMethodsAndLargeBodies) {
   HttpServerOptions options;
   options.max_body_bytes = 1000;
-  const auto server = serve({echo_route(), {.path = "/get", .handler = [](auto&) { return ServerResponse{}; }}}, options);
+  const auto server =
+      serve({echo_route(), {.path = "/get", .handler = [](auto&) { return ServerResponse{}; }}}, options);
   const auto transport = connect_to(url_of(*server));
   EXPECT_EQ(transport->call({.target = "/x"})->status, 404);
   EXPECT_EQ(transport->call({.method = "POST", .target = "/get", .body = "x"})->status, 405);
@@ -328,7 +336,9 @@ TEST(HttpServer, AnswersUnknownPathsMethodsAndLargeBodies) {
 }
 
 TEST(HttpServer, TheLongestPrefixWins) {
-  const auto say = [](std::string text) { return [text](const ServerRequest&) { return ServerResponse{.body = text}; }; };
+  const auto say = [](std::string text) {
+    return [text](const ServerRequest&) { return ServerResponse{.body = text}; };
+  };
   const auto server = serve({{.path = "/", .handler = say("root")}, {.path = "/api/", .handler = say("api")}});
   const auto transport = connect_to(url_of(*server));
   EXPECT_EQ(transport->call({.target = "/api/x"})->body, "api");
@@ -339,12 +349,16 @@ TEST(HttpServer, AuthHookDecidesFromAnotherThread) {
   std::vector<std::thread> threads;
   Route route = echo_route();
   route.auth = [&](const ServerRequest& request, std::function<void(int)> decided) {
-    const int status = request.header("authorization") == "good" ? 200 : request.header("authorization").empty() ? 401 : 403;
+    const int status = request.header("authorization") == "good" ? 200
+                       : request.header("authorization").empty() ? 401
+                                                                 : 403;
     threads.emplace_back([status, decided] { decided(status), decided(200); });
   };
   const auto server = serve({route});
   const auto transport = connect_to(url_of(*server));
-  const auto status = [&](std::string who) { return transport->call({.target = "/echo", .headers = {{"Authorization", who}}})->status; };
+  const auto status = [&](std::string who) {
+    return transport->call({.target = "/echo", .headers = {{"Authorization", who}}})->status;
+  };
   EXPECT_EQ(status("good"), 200);
   EXPECT_EQ(status("weak"), 403);
   EXPECT_EQ(transport->call({.target = "/echo"})->status, 401);

@@ -1,11 +1,11 @@
+#include "io/tls_test_files.h"
+
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include <memory>
-
-#include "io/tls_test_files.h"
 
 namespace berth::io {
 namespace {

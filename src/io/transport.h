@@ -6,8 +6,9 @@
 // may be called from any thread, callbacks included.
 //
 // Invariants: 1. each send() and open_stream() ends in exactly one `done`, after stop() and cancel() too; 2. requests
-// start in the order of send(); 3. a request whose timeout passes before it starts is never sent; 4. an error says by its
-// code whether the server may have acted: kTimeout means unknown, kUnavailable without http_status means surely not.
+// start in the order of send(); 3. a request whose timeout passes before it starts is never sent; 4. an error says by
+// its code whether the server may have acted: kTimeout means unknown, kUnavailable without http_status means surely
+// not.
 #pragma once
 
 #include <cstdint>

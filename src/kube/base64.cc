@@ -35,7 +35,8 @@ Result<std::string> base64_decode(std::string_view text) {
     for (int shift = 16; shift >= 0; shift -= 8) out += static_cast<char>(group >> shift & 255);
     group = 0;
   }
-  if (digits % 4 != 0 || padding > 2) return fail(ErrorCode::kInvalidInput, "base64 text that has been cut off; encode it again");
+  if (digits % 4 != 0 || padding > 2)
+    return fail(ErrorCode::kInvalidInput, "base64 text that has been cut off; encode it again");
   out.resize(out.size() - padding);
   return out;
 }

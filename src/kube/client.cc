@@ -83,11 +83,12 @@ void Client::start(io::HttpRequest request, Done done, CallOptions options) {
   request.timeout = options.timeout;
   request.may_start = std::move(options.may_start);
   std::string what = request.method + " " + request.target;
-  transport_.send(std::move(request), [what = std::move(what), done = std::move(done)](Result<io::HttpResponse> answer) {
-    if (!done) return;
-    if (!answer) return done(fail(answer.error()));
-    done(body_or_error(std::move(*answer), what));
-  });
+  transport_.send(std::move(request),
+                  [what = std::move(what), done = std::move(done)](Result<io::HttpResponse> answer) {
+                    if (!done) return;
+                    if (!answer) return done(fail(answer.error()));
+                    done(body_or_error(std::move(*answer), what));
+                  });
 }
 
 void Client::get(const std::string& path, Done done, CallOptions options) {
@@ -133,20 +134,30 @@ std::string binding_json(const PodBinding& binding) {
 }
 
 void Client::bind(const PodBinding& binding, Done done, CallOptions options) {
-  create(kPods.object(binding.name_space, binding.pod, "binding"), binding_json(binding), std::move(done), std::move(options));
+  create(kPods.object(binding.name_space, binding.pod, "binding"), binding_json(binding), std::move(done),
+         std::move(options));
 }
 
 void Client::patch_pod_condition(std::string_view name_space, std::string_view pod, std::string_view uid,
                                  const PodConditionPatch& condition, Done done, CallOptions options) {
-  const json body = {{"metadata", {{"uid", uid}}},
-                     {"status",
-                      {{"conditions", json::array({{{"type", condition.type},
-                                                    {"status", condition.status},
-                                                    {"reason", condition.reason},
-                                                    {"message", condition.message},
-                                                    {"lastProbeTime", nullptr},
-                                                    {"lastTransitionTime", format_rfc3339(condition.last_transition)}}})}}}};
-  patch(kPods.object(name_space, pod, "status"), PatchType::kStrategic, dump(body), std::move(done), std::move(options));
+  const json body = {
+      {"metadata", {{"uid", uid}}},
+      {"status",
+       {{"conditions", json::array({{{"type", condition.type},
+                                     {"status", condition.status},
+                                     {"reason", condition.reason},
+                                     {"message", condition.message},
+                                     {"lastProbeTime", nullptr},
+                                     {"lastTransitionTime", format_rfc3339(condition.last_transition)}}})}}}};
+  // The server says "422, metadata.uid is immutable" where the UID is another's.
+  Done translated = [done = std::move(done)](Result<std::string> answer) {
+    if (!answer && answer.error().http_status == 422 &&
+        answer.error().message.find("metadata.uid") != std::string::npos)
+      answer.error().code = ErrorCode::kConflict;
+    if (done) done(std::move(answer));
+  };
+  patch(kPods.object(name_space, pod, "status"), PatchType::kStrategic, dump(body), std::move(translated),
+        std::move(options));
 }
 
 Result<std::string> Client::get_now(const std::string& path, CallOptions options) {

@@ -1,7 +1,7 @@
 // Client: the Kubernetes REST verbs on a Transport; bodies are JSON text, errors are the server's Status objects.
 //
-// Thread-safe; holds no state but its options, so several may share a Transport, which must outlive it. Callbacks run on
-// the transport's thread. Nothing is retried here: whoever knows what a repetition means decides (see
+// Thread-safe; holds no state but its options, so several may share a Transport, which must outlive it. Callbacks run
+// on the transport's thread. Nothing is retried here: whoever knows what a repetition means decides (see
 // io::surely_not_applied). An Error carries http_status, retry_after_s (Retry-After or details.retryAfterSeconds) and a
 // message "<verb> <path>: <reason>: <server's message>".
 #pragma once
@@ -58,7 +58,7 @@ struct PodBinding {
 struct PodConditionPatch {
   std::string type = "PodScheduled";
   std::string status = "False";
-  std::string reason{};   // "Unschedulable"
+  std::string reason{};  // "Unschedulable"
   std::string message{};
   Time last_transition{};  // wall; keep the old one while `status` stays the same
 };

@@ -40,7 +40,8 @@ TEST(Resource, SpellsPathsOfCoreAndGroups) {
 
 TEST(Client, BindsWithUidAndAnnotations) {
   Fixture f(FakeReply::json(201, R"({"status":"Success"})"));
-  f.client.bind({.name_space = "ns", .pod = "p", .uid = "u", .node = "n", .annotations = {{"berth.dev/gpus", "0,1"}}}, f.done());
+  f.client.bind({.name_space = "ns", .pod = "p", .uid = "u", .node = "n", .annotations = {{"berth.dev/gpus", "0,1"}}},
+                f.done());
   ASSERT_TRUE(f.run());
   const HttpRequest& request = f.transport.requests().at(0);
   EXPECT_EQ(request.method, "POST");
@@ -54,7 +55,8 @@ TEST(Client, BindsWithUidAndAnnotations) {
 TEST(Client, ABindIsNotSentOnceItsFenceHasFallen) {
   Fixture f(FakeReply::json(201, "{}"));
   bool leading = true;
-  f.client.bind({.name_space = "ns", .pod = "p", .uid = "u", .node = "n"}, f.done(), {.may_start = [&] { return leading; }});
+  f.client.bind({.name_space = "ns", .pod = "p", .uid = "u", .node = "n"}, f.done(),
+                {.may_start = [&] { return leading; }});
   leading = false;
   const auto answer = f.run();
   ASSERT_FALSE(answer);
@@ -62,7 +64,9 @@ TEST(Client, ABindIsNotSentOnceItsFenceHasFallen) {
 }
 
 TEST(Client, SaysTheServersReasonAndMessage) {
-  Fixture f(FakeReply::json(409, R"({"kind":"Status","status":"Failure","message":"pod p is already assigned to node \"n\"","reason":"Conflict","code":409})"));
+  Fixture f(FakeReply::json(
+      409,
+      R"({"kind":"Status","status":"Failure","message":"pod p is already assigned to node \"n\"","reason":"Conflict","code":409})"));
   f.client.get("/x", f.done());
   const auto answer = f.run();
   ASSERT_FALSE(answer);
@@ -72,10 +76,11 @@ TEST(Client, SaysTheServersReasonAndMessage) {
 }
 
 TEST(Client, MapsStatusesToCodes) {
-  const std::pair<int, ErrorCode> cases[] = {{400, ErrorCode::kInvalidInput}, {401, ErrorCode::kUnauthorized}, {403, ErrorCode::kUnauthorized},
-                                             {404, ErrorCode::kNotFound}, {410, ErrorCode::kGone}, {422, ErrorCode::kInvalidInput},
-                                             {429, ErrorCode::kThrottled}, {500, ErrorCode::kUnavailable}, {503, ErrorCode::kUnavailable},
-                                             {504, ErrorCode::kTimeout}};
+  const std::pair<int, ErrorCode> cases[] = {{400, ErrorCode::kInvalidInput}, {401, ErrorCode::kUnauthorized},
+                                             {403, ErrorCode::kUnauthorized}, {404, ErrorCode::kNotFound},
+                                             {410, ErrorCode::kGone},         {422, ErrorCode::kInvalidInput},
+                                             {429, ErrorCode::kThrottled},    {500, ErrorCode::kUnavailable},
+                                             {503, ErrorCode::kUnavailable},  {504, ErrorCode::kTimeout}};
   for (const auto& [status, code] : cases) EXPECT_EQ(status_error(status, "<html>\n", "x").code, code) << status;
   EXPECT_FALSE(io::surely_not_applied(status_error(500, "", "x")));
   EXPECT_FALSE(io::surely_not_applied(status_error(504, "", "x")));
@@ -93,6 +98,13 @@ TEST(Client, ReadsRetryAfterFromHeaderAndFromDetails) {
   Fixture details(FakeReply::json(500, R"({"reason":"ServerTimeout","details":{"retryAfterSeconds":5}})"));
   details.client.get("/x", details.done());
   EXPECT_EQ(details.run().error().retry_after_s, 5);
+}
+
+TEST(Client, AConditionForAnotherPodOfTheNameIsAConflict) {
+  Fixture f(FakeReply::json(
+      422, R"({"reason":"Invalid","message":"Pod \"p\" is invalid: metadata.uid: field is immutable"})"));
+  f.client.patch_pod_condition("ns", "p", "u", {.reason = "Unschedulable", .message = "0/8"}, f.done());
+  EXPECT_EQ(f.run().error().code, ErrorCode::kConflict);
 }
 
 TEST(Client, PatchesOneConditionOfThePodItMeans) {

@@ -21,7 +21,8 @@ Result<std::string> read_file(const std::string& path, std::string_view field) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
-    return fail(ErrorCode::kNotFound, fmt::format("{} '{}' cannot be read; correct the path or its permissions", field, path));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("{} '{}' cannot be read; correct the path or its permissions", field, path));
   return text.str();
 }
 
@@ -87,13 +88,17 @@ Status Credentials::renew() {
   if (!access_.token_file.empty()) {
     BERTH_TRY(text, read_file(access_.token_file, "tokenFile"));
     token = trimmed(text);
-    if (token.empty()) return fail(ErrorCode::kUnauthorized, fmt::format("tokenFile '{}' is empty; write a token into it", access_.token_file));
+    if (token.empty())
+      return fail(ErrorCode::kUnauthorized,
+                  fmt::format("tokenFile '{}' is empty; write a token into it", access_.token_file));
   }
   if (access_.exec) {
     BERTH_TRY(made, run_exec_plugin(*access_.exec, access_, kPluginLimit));
     if (!made.token.empty()) token = made.token;
-    if (!made.client_cert_pem.empty()) fresh->client_cert_pem = made.client_cert_pem, fresh->client_key_pem = made.client_key_pem;
-    next = made.expires ? std::max(kRetryPeriod, *made.expires - clock_.wall() - kExpiryMargin) : Duration::seconds(365 * 86400);
+    if (!made.client_cert_pem.empty())
+      fresh->client_cert_pem = made.client_cert_pem, fresh->client_key_pem = made.client_key_pem;
+    next = made.expires ? std::max(kRetryPeriod, *made.expires - clock_.wall() - kExpiryMargin)
+                        : Duration::seconds(365 * 86400);
   }
   if (!token.empty()) fresh->authorization = "Bearer " + token;
   if (token.empty() && !access_.username.empty())
@@ -111,7 +116,8 @@ void Credentials::renew_loop() {
     const Time now = clock_.monotonic();
     if (now < earliest || (now < renew_at_ && !renew_now_)) {
       const Time until = renew_now_ ? earliest : std::max(earliest, renew_at_);
-      wake_.wait_for(lock, std::chrono::nanoseconds(std::clamp((until - now).nanos, int64_t{1'000'000}, kFilePeriod.nanos)));
+      wake_.wait_for(lock,
+                     std::chrono::nanoseconds(std::clamp((until - now).nanos, int64_t{1'000'000}, kFilePeriod.nanos)));
       continue;
     }
     renew_now_ = false;

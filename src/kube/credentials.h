@@ -1,9 +1,9 @@
 // Credentials: keeps the Credential of one ClusterAccess fresh, off the transport's thread.
 //
 // Static tokens, basic auth and certificates in the kubeconfig never change. Token and certificate files are read again
-// every minute, and a token file also after a 401. An exec plugin is run at the start (create() waits for it, bounded), before its
-// credential expires and after a 401, at most once in 10 s, on this object's own thread; meanwhile the old credential is served.
-// current() and on_unauthorized() are thread-safe and quick.
+// every minute, and a token file also after a 401. An exec plugin is run at the start (create() waits for it, bounded),
+// before its credential expires and after a 401, at most once in 10 s, on this object's own thread; meanwhile the old
+// credential is served. current() and on_unauthorized() are thread-safe and quick.
 #pragma once
 
 #include <condition_variable>
@@ -36,7 +36,7 @@ class Credentials : public std::enable_shared_from_this<Credentials> {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::shared_ptr<const io::Credential> credential_;
-  Time renew_at_{};          // monotonic
+  Time renew_at_{};  // monotonic
   bool renew_now_ = false;
   bool stopping_ = false;
   std::thread thread_;

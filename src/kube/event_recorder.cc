@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxNote = 1024, kMaxField = 128, kMaxName = 253;
-constexpr Duration kFirstRetry = Duration::millis(500);
+constexpr Duration kFirstPause = Duration::millis(500), kLongestPause = Duration::seconds(15);
 
 // At most `limit` bytes, never half of a UTF-8 character.
 std::string cut(std::string_view text, size_t limit) {
@@ -27,7 +27,11 @@ std::string cut(std::string_view text, size_t limit) {
   return std::string(text.substr(0, end));
 }
 
-std::string namespace_of(const EventTarget& target) { return target.name_space.empty() ? "default" : target.name_space; }
+bool never_sent(const Error& error) { return error.http_status == 0 && io::surely_not_applied(error); }
+
+std::string namespace_of(const EventTarget& target) {
+  return target.name_space.empty() ? "default" : target.name_space;
+}
 
 std::string object_key(const EventTarget& target) {
   return fmt::format("{}\n{}\n{}\n{}", target.kind, target.name_space, target.name, target.uid);
@@ -86,7 +90,7 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     idle_.notify_all();
   }
 
-  void record(EventNote note) {
+  void record(const EventNote& note) {
     {
       const std::lock_guard lock(mutex_);
       ++stats_.recorded;
@@ -103,7 +107,9 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     }
     pump();
     std::unique_lock lock(mutex_);
-    return idle_.wait_for(lock, std::chrono::nanoseconds(limit.nanos), [&] { return stopped_ || outstanding() == 0; }) && !stopped_;
+    return idle_.wait_for(lock, std::chrono::nanoseconds(limit.nanos), [&] {
+      return stopped_ || outstanding() == 0;
+    }) && !stopped_;
   }
 
   EventStats stats() const {
@@ -136,7 +142,7 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
 
   Time mono() const { return client_.transport().clock().monotonic(); }
   Time wall() const { return client_.transport().clock().wall(); }
-  size_t outstanding() const { return queue_.size() + static_cast<size_t>(in_flight_) + static_cast<size_t>(waiting_); }
+  size_t outstanding() const { return queue_.size() + static_cast<size_t>(in_flight_); }
 
   // Counts a repetition, or queues a new event; false if there is nothing to send now.
   bool accept(const EventNote& note) {
@@ -158,9 +164,13 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     }
     const Time at = wall();
     serial_ = std::max(serial_ + 1, static_cast<uint64_t>(at.nanos));
-    Series series{.name_space = namespace_of(note.regarding), .name = event_name(note.regarding.name, serial_),
-                  .last_wall = at, .last_mono = now};
-    queue_.push_back({.key = key, .name_space = series.name_space, .name = series.name,
+    Series series{.name_space = namespace_of(note.regarding),
+                  .name = event_name(note.regarding.name, serial_),
+                  .last_wall = at,
+                  .last_mono = now};
+    queue_.push_back({.key = key,
+                      .name_space = series.name_space,
+                      .name = series.name,
                       .body = event_json(note, options_, series.name, at)});
     series_.insert(key, std::move(series));
     return true;
@@ -186,7 +196,7 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     std::vector<Write> ready;
     {
       const std::lock_guard lock(mutex_);
-      while (!stopped_ && in_flight_ < options_.max_in_flight && !queue_.empty()) {
+      while (!stopped_ && mono() >= paused_until_ && in_flight_ < options_.max_in_flight && !queue_.empty()) {
         ready.push_back(std::move(queue_.front()));
         queue_.pop_front();
         ++in_flight_;
@@ -201,12 +211,15 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
 
   void send(Write write) {
     const auto shared = std::make_shared<Write>(std::move(write));
-    auto done = [self = shared_from_this(), shared](const Result<std::string>& answer) { self->on_answer(*shared, answer); };
+    auto done = [self = shared_from_this(), shared](const Result<std::string>& answer) {
+      self->on_answer(*shared, answer);
+    };
     if (!shared->body.empty()) {
       client_.create(kEvents.collection(shared->name_space), shared->body, std::move(done));
       return;
     }
-    const json body = {{"series", {{"count", shared->count}, {"lastObservedTime", format_rfc3339_micro(last_seen(shared->key))}}}};
+    const json body = {
+        {"series", {{"count", shared->count}, {"lastObservedTime", format_rfc3339_micro(last_seen(shared->key))}}}};
     client_.patch(kEvents.object(shared->name_space, shared->name), PatchType::kMerge, body.dump(), std::move(done));
   }
 
@@ -224,8 +237,8 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
       const bool done = answer || (!write.body.empty() && answer.error().code == ErrorCode::kConflict);
       if (done) {
         on_written(write);
-      } else if (may_retry(write, answer.error())) {
-        retry_later(write, answer.error());
+      } else if (write.attempts += !never_sent(answer.error()); may_retry(write, answer.error())) {
+        retry_later(std::move(write), answer.error());
       } else {
         ++stats_.dropped;
         forget(write);
@@ -236,6 +249,7 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
   }
 
   void on_written(const Write& write) {
+    pause_ = {};
     if (!write.body.empty()) ++stats_.created;
     Series* series = series_.peek(write.key);
     if (series == nullptr || series->name != write.name) return;
@@ -244,23 +258,23 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     if (write.count == 1 && series->count > 1) enqueue_patch(write.key, *series);
   }
 
+  // A write that the server has seen is tried max_attempts times; one that it has not is kept until the queue is full.
   bool may_retry(const Write& write, const Error& error) const {
-    const bool passing = error.code == ErrorCode::kThrottled || error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kTimeout;
-    return passing && write.attempts + 1 < options_.max_attempts && !stopped_;
+    const bool passing = error.code == ErrorCode::kThrottled || error.code == ErrorCode::kUnavailable ||
+                         error.code == ErrorCode::kTimeout;
+    return passing && write.attempts < options_.max_attempts && !stopped_;
   }
 
-  void retry_later(const Write& write, const Error& error) {
-    ++waiting_;
-    const Duration wait = std::max(kFirstRetry * (int64_t{1} << std::min(write.attempts, 6)), Duration::seconds(std::min<int64_t>(error.retry_after_s, 60)));
-    client_.transport().run_after(wait, [self = shared_from_this(), again = write] {
-      {
-        const std::lock_guard lock(self->mutex_);
-        --self->waiting_;
-        if (self->stopped_) return;
-        self->queue_.push_front(again);
-        ++self->queue_.front().attempts;
-      }
-      self->pump();
+  // A server that is down or asks to slow down holds up the whole lane, so that what is queued does not use up its
+  // tries.
+  void retry_later(Write write, const Error& error) {
+    queue_.push_front(std::move(write));
+    if (mono() < paused_until_) return;
+    pause_ = pause_.nanos == 0 ? kFirstPause : std::min(pause_ * 2, kLongestPause);
+    const Duration wait = std::max(pause_, Duration::seconds(std::min<int64_t>(error.retry_after_s, 60)));
+    paused_until_ = mono() + wait;
+    client_.transport().run_after(wait, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->pump();
     });
   }
 
@@ -301,7 +315,8 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
   bool stopped_ = false;
   std::deque<Write> queue_;
   int in_flight_ = 0;
-  int waiting_ = 0;  // for their next try
+  Time paused_until_{};  // monotonic
+  Duration pause_{};     // the latest; doubles until a write succeeds
   LruMap<Series> series_;
   LruMap<Bucket> buckets_;
   uint64_t serial_ = 0;
@@ -313,7 +328,7 @@ EventRecorder::EventRecorder(Client& client, EventRecorderOptions options)
   lane_->start();
 }
 EventRecorder::~EventRecorder() { lane_->stop(); }
-void EventRecorder::record(EventNote note) { lane_->record(std::move(note)); }
+void EventRecorder::record(const EventNote& note) { lane_->record(note); }
 bool EventRecorder::flush(Duration limit) { return lane_->flush(limit); }
 EventStats EventRecorder::stats() const { return lane_->stats(); }
 

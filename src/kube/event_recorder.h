@@ -1,12 +1,13 @@
 // EventRecorder: events.k8s.io/v1 events about objects, aggregated and bounded, so that they never become a flood.
 //
 // Repetitions of an event (same object, action, type, reason and note) within six minutes become one series whose count
-// is patched, as client-go's broadcaster does: the first repetition starts a series with count 2, later ones are counted
-// here and written with a heartbeat or at the end. Each object has a token bucket (25 at once, then one in five minutes,
-// as kubectl's spam filter). The queue is bounded: what does not fit is dropped and counted, and scheduling never waits.
+// is patched, as client-go's broadcaster does: the first repetition starts a series with count 2, later ones are
+// counted here and written with a heartbeat or at the end. Each object has a token bucket (25 at once, then one in five
+// minutes, as kubectl's spam filter). The queue is bounded: what does not fit is dropped and counted, and scheduling
+// never waits.
 //
-// record() may be called from any thread. Requests go out in a lane of their own with few in flight. Times come from the
-// transport's clock.
+// record() may be called from any thread. Requests go out in a lane of their own with few in flight. Times come from
+// the transport's clock.
 #pragma once
 
 #include <cstdint>
@@ -32,22 +33,22 @@ struct EventTarget {
 struct EventNote {
   EventTarget regarding{};
   std::string type = "Normal";  // or "Warning"
-  std::string reason{};           // "Scheduled"; at most 128 bytes
-  std::string action{};           // "Binding"; at most 128 bytes, must not be empty
-  std::string note{};             // cut to 1,024 bytes at a character's border
+  std::string reason{};         // "Scheduled"; at most 128 bytes
+  std::string action{};         // "Binding"; at most 128 bytes, must not be empty
+  std::string note{};           // cut to 1,024 bytes at a character's border
 };
 
 struct EventRecorderOptions {
   std::string controller = "berth-scheduler";  // reportingController
-  std::string instance{};                        // reportingInstance: "berth-scheduler-<host>"
+  std::string instance{};                      // reportingInstance: "berth-scheduler-<host>"
   size_t max_queued = 10'000;
-  int max_in_flight = 4;
+  int max_in_flight = 8;
   int burst_per_object = 25;
   Duration refill_per_object = Duration::seconds(300);
-  Duration series_window = Duration::seconds(360);   // a series without a repetition for so long is finished
-  Duration series_heartbeat = Duration::seconds(300); // pending counts of a series are written this often
-  size_t max_objects = 20'000;                        // remembered for aggregation and rate limits
-  int max_attempts = 5;                               // of one write
+  Duration series_window = Duration::seconds(360);     // a series without a repetition for so long is finished
+  Duration series_heartbeat = Duration::seconds(300);  // pending counts of a series are written this often
+  size_t max_objects = 20'000;                         // remembered for aggregation and rate limits
+  int max_attempts = 5;  // of one write that reaches the server; while it is down, events wait
 };
 
 struct EventStats {
@@ -65,7 +66,7 @@ class EventRecorder {
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
-  void record(EventNote note);
+  void record(const EventNote& note);
   // Writes what is queued and the pending counts of all series; false if `limit` passed first. Not on the transport's
   // thread.
   bool flush(Duration limit);

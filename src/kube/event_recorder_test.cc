@@ -27,7 +27,11 @@ class EventRecorderTest : public testing::Test {
     return *recorder_;
   }
   static EventNote note(const std::string& pod, const std::string& text) {
-    return {.regarding = {.name_space = "ns", .name = pod, .uid = "uid-" + pod}, .type = "Warning", .reason = "FailedScheduling", .action = "Scheduling", .note = text};
+    return {.regarding = {.name_space = "ns", .name = pod, .uid = "uid-" + pod},
+            .type = "Warning",
+            .reason = "FailedScheduling",
+            .action = "Scheduling",
+            .note = text};
   }
   void run(Duration by = Duration::millis(10)) { transport_.run_for(by); }
 
@@ -98,7 +102,7 @@ TEST_F(EventRecorderTest, DropsAndCountsWhatTheQueueDoesNotHold) {
 
 TEST_F(EventRecorderTest, KeepsFewInFlight) {
   reply_.delay = Duration::seconds(1);
-  auto& events = recorder();
+  auto& events = recorder({.max_in_flight = 4});
   for (int i = 0; i < 20; ++i) events.record(note("p" + std::to_string(i), "x"));
   run(Duration::millis(500));
   EXPECT_EQ(requests_.size(), 4u);
@@ -114,6 +118,18 @@ TEST_F(EventRecorderTest, TriesAgainAndGivesUpInTheEnd) {
   EXPECT_EQ(requests_.size(), 5u);
   EXPECT_EQ(events.stats().dropped, 1u);
   EXPECT_EQ(events.stats().queued, 0u);
+}
+
+TEST_F(EventRecorderTest, EventsWaitForAServerThatIsDown) {
+  reply_ = FakeReply::error(ErrorCode::kUnavailable, "refused");
+  auto& events = recorder();
+  for (int i = 0; i < 100; ++i) events.record(note("p" + std::to_string(i), "x"));
+  run(Duration::seconds(300));
+  EXPECT_LT(requests_.size(), 300u);
+  reply_ = FakeReply::json(201, "{}");
+  run(Duration::seconds(20));
+  EXPECT_EQ(events.stats().created, 100u);
+  EXPECT_EQ(events.stats().dropped, 0u);
 }
 
 TEST_F(EventRecorderTest, RefusedEventsAreNotTriedAgain) {

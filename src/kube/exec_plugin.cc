@@ -67,7 +67,8 @@ Result<std::string> read_until_end(int fd, SteadyClock::time_point deadline) {
   std::array<char, 16384> part;
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now()).count();
-    if (left <= 0) return fail(ErrorCode::kUnavailable, "took too long and was stopped; run it by hand to see what it waits for");
+    if (left <= 0)
+      return fail(ErrorCode::kUnavailable, "took too long and was stopped; run it by hand to see what it waits for");
     pollfd waited{fd, POLLIN, 0};
     if (poll(&waited, 1, static_cast<int>(left)) <= 0) continue;
     const ssize_t count = read(fd, part.data(), part.size());
@@ -92,19 +93,22 @@ Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, 
   std::vector<std::string> args{plugin.command};
   args.insert(args.end(), plugin.args.begin(), plugin.args.end());
   std::array<int, 2> pipe_fds{};
-  if (pipe2(pipe_fds.data(), O_CLOEXEC) != 0) return fail(ErrorCode::kInternal, "no pipe is left; raise the limit of open files");
+  if (pipe2(pipe_fds.data(), O_CLOEXEC) != 0)
+    return fail(ErrorCode::kInternal, "no pipe is left; raise the limit of open files");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], 1);
   pid_t child = 0;
-  const int spawned = posix_spawnp(&child, plugin.command.c_str(), &actions, nullptr, pointers(args).data(), pointers(env).data());
+  const int spawned =
+      posix_spawnp(&child, plugin.command.c_str(), &actions, nullptr, pointers(args).data(), pointers(env).data());
   posix_spawn_file_actions_destroy(&actions);
   close(pipe_fds[1]);
   if (spawned != 0) {
     close(pipe_fds[0]);
-    return fail(ErrorCode::kUnavailable, fmt::format("cannot be run: {}; {}", strerror(spawned),
-                                                     plugin.install_hint.empty() ? "install it or correct 'command'" : plugin.install_hint));
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("cannot be run: {}; {}", strerror(spawned),
+                            plugin.install_hint.empty() ? "install it or correct 'command'" : plugin.install_hint));
   }
   const auto deadline = SteadyClock::now() + std::chrono::nanoseconds(limit.nanos);
   Result<std::string> output = read_until_end(pipe_fds[0], deadline);
@@ -113,9 +117,10 @@ Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, 
   const int status = reap(child, deadline);
   if (!output) return output;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return fail(ErrorCode::kUnauthorized, fmt::format("failed with {} {}; run it by hand to see why, perhaps a login has expired",
-                                                      WIFEXITED(status) ? "exit status" : "signal",
-                                                      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
+    return fail(ErrorCode::kUnauthorized,
+                fmt::format("failed with {} {}; run it by hand to see why, perhaps a login has expired",
+                            WIFEXITED(status) ? "exit status" : "signal",
+                            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
   return output;
 }
 
@@ -130,7 +135,9 @@ Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const ClusterAc
 
 Result<ExecCredential> parse_exec_credential(const std::string& text, const std::string& api_version) {
   const json object = json::parse(text, nullptr, false);
-  const auto bad = [](std::string_view what) { return fail(ErrorCode::kUnauthorized, fmt::format("{}; run it by hand and look at what it prints", what)); };
+  const auto bad = [](std::string_view what) {
+    return fail(ErrorCode::kUnauthorized, fmt::format("{}; run it by hand and look at what it prints", what));
+  };
   if (!object.is_object()) return bad("printed no JSON object");
   const auto text_at = [](const json& from, const char* key) {
     const auto found = from.find(key);
@@ -138,14 +145,16 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const std:
   };
   if (text_at(object, "kind") != "ExecCredential") return bad("printed something other than an ExecCredential");
   if (text_at(object, "apiVersion") != api_version)
-    return bad(fmt::format("printed apiVersion '{}' where the kubeconfig asks for '{}'", text_at(object, "apiVersion"), api_version));
+    return bad(fmt::format("printed apiVersion '{}' where the kubeconfig asks for '{}'", text_at(object, "apiVersion"),
+                           api_version));
   const auto status = object.find("status");
   if (status == object.end() || !status->is_object()) return bad("printed an ExecCredential without a status");
   ExecCredential out;
   out.token = text_at(*status, "token");
   out.client_cert_pem = text_at(*status, "clientCertificateData");
   out.client_key_pem = text_at(*status, "clientKeyData");
-  if (out.client_cert_pem.empty() != out.client_key_pem.empty()) return bad("printed a client certificate without its key, or the reverse");
+  if (out.client_cert_pem.empty() != out.client_key_pem.empty())
+    return bad("printed a client certificate without its key, or the reverse");
   if (out.token.empty() && out.client_cert_pem.empty()) return bad("printed neither a token nor a client certificate");
   if (const std::string expires = text_at(*status, "expirationTimestamp"); !expires.empty()) {
     BERTH_TRY(time, parse_rfc3339(expires));

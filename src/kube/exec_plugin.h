@@ -16,8 +16,8 @@ struct ExecCredential {
   std::optional<Time> expires{};  // wall
 };
 
-// Runs the plugin once and waits, `limit` at most; blocks the caller. Its stderr goes to ours, its stdin is empty. Errors:
-// it is missing, fails, takes too long, or prints no credential of the asked apiVersion.
+// Runs the plugin once and waits, `limit` at most; blocks the caller. Its stderr goes to ours, its stdin is empty.
+// Errors: it is missing, fails, takes too long, or prints no credential of the asked apiVersion.
 Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const ClusterAccess& access, Duration limit);
 
 // What the plugin printed (exposed for tests).

@@ -29,7 +29,8 @@ struct Entry {
   // A path, relative to the file's folder.
   std::string path(const char* key) const {
     const std::string value = text(key);
-    return value.empty() || value.starts_with('/') ? value : (fs::path(file).parent_path() / value).lexically_normal().string();
+    return value.empty() || value.starts_with('/') ? value
+                                                   : (fs::path(file).parent_path() / value).lexically_normal().string();
   }
   bool flag(const char* key) const { return text(key) == "true"; }
 };
@@ -53,11 +54,14 @@ Status add_entries(const YAML::Node& root, const char* list, const char* body, c
                    std::map<std::string, Entry>& into) {
   const YAML::Node entries = root[list];
   if (!entries || entries.IsNull()) return {};
-  if (!entries.IsSequence()) return fail(ErrorCode::kInvalidInput, fmt::format("{}: '{}' is not a list; see kubectl config view", file, list));
+  if (!entries.IsSequence())
+    return fail(ErrorCode::kInvalidInput, fmt::format("{}: '{}' is not a list; see kubectl config view", file, list));
   for (const YAML::Node& entry : entries) {
-    const bool sound = entry.IsMap() && entry["name"] && entry["name"].IsScalar() && (!entry[body] || entry[body].IsMap() || entry[body].IsNull());
+    const bool sound = entry.IsMap() && entry["name"] && entry["name"].IsScalar() &&
+                       (!entry[body] || entry[body].IsMap() || entry[body].IsNull());
     if (!sound)
-      return fail(ErrorCode::kInvalidInput, fmt::format("{}:{}: an entry of '{}' needs a name and a '{}'", file, entry.Mark().line + 1, list, body));
+      return fail(ErrorCode::kInvalidInput, fmt::format("{}:{}: an entry of '{}' needs a name and a '{}'", file,
+                                                        entry.Mark().line + 1, list, body));
     into.emplace(entry["name"].Scalar(), Entry{entry[body] ? entry[body] : YAML::Node(YAML::NodeType::Map), file});
   }
   return {};
@@ -69,10 +73,12 @@ Status add_file(const std::string& file, Merged& merged) {
   try {
     root = YAML::Load(text);
   } catch (const YAML::Exception& error) {
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}:{}: {}; correct the YAML", file, error.mark.line + 1, error.msg));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("{}:{}: {}; correct the YAML", file, error.mark.line + 1, error.msg));
   }
   if (root.IsNull()) return {};
-  if (!root.IsMap()) return fail(ErrorCode::kInvalidInput, fmt::format("{}: not a kubeconfig; see kubectl config view", file));
+  if (!root.IsMap())
+    return fail(ErrorCode::kInvalidInput, fmt::format("{}: not a kubeconfig; see kubectl config view", file));
   BERTH_TRY_VOID(add_entries(root, "clusters", "cluster", file, merged.clusters));
   BERTH_TRY_VOID(add_entries(root, "users", "user", file, merged.users));
   BERTH_TRY_VOID(add_entries(root, "contexts", "context", file, merged.contexts));
@@ -97,11 +103,14 @@ Result<ExecPlugin> read_exec(const Entry& user) {
   out.command = exec.text("command");
   out.install_hint = exec.text("installHint");
   out.provide_cluster_info = exec.flag("provideClusterInfo");
-  const auto bad = [&](std::string_view what) { return fail(ErrorCode::kInvalidInput, fmt::format("{}: exec: {}", user.file, what)); };
+  const auto bad = [&](std::string_view what) {
+    return fail(ErrorCode::kInvalidInput, fmt::format("{}: exec: {}", user.file, what));
+  };
   if (out.command.empty()) return bad("there is no 'command'; name the credential plugin to run");
   if (out.api_version != "client.authentication.k8s.io/v1" && out.api_version != "client.authentication.k8s.io/v1beta1")
     return bad(fmt::format("apiVersion '{}' is not served; use client.authentication.k8s.io/v1", out.api_version));
-  if (exec.text("interactiveMode") == "Always") return bad("interactiveMode Always needs a terminal; use a plugin that does not ask");
+  if (exec.text("interactiveMode") == "Always")
+    return bad("interactiveMode Always needs a terminal; use a plugin that does not ask");
   if (out.command.find('/') != std::string::npos) out.command = exec.path("command");
   for (const YAML::Node& arg : exec.node["args"]) out.args.push_back(arg.IsScalar() ? arg.Scalar() : "");
   for (const YAML::Node& variable : exec.node["env"]) {
@@ -114,21 +123,27 @@ Result<ExecPlugin> read_exec(const Entry& user) {
 
 Status read_cluster(const Entry& cluster, ClusterAccess& out) {
   out.server = cluster.text("server");
-  if (out.server.empty()) return fail(ErrorCode::kInvalidInput, fmt::format("{}: the cluster of context '{}' has no 'server'; add its URL", cluster.file, out.context));
+  if (out.server.empty())
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("{}: the cluster of context '{}' has no 'server'; add its URL", cluster.file, out.context));
   out.insecure_skip_verify = cluster.flag("insecure-skip-tls-verify");
   out.tls_server_name = cluster.text("tls-server-name");
   out.proxy_url = cluster.text("proxy-url");
   BERTH_TRY(ca, pem_of(cluster, "certificate-authority-data", "certificate-authority"));
   out.ca_pem = ca;
   if (out.insecure_skip_verify && !out.ca_pem.empty())
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}: insecure-skip-tls-verify and a certificate-authority exclude each other; remove one", cluster.file));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("{}: insecure-skip-tls-verify and a certificate-authority exclude each other; remove one",
+                            cluster.file));
   return {};
 }
 
 Status read_user(const Entry& user, ClusterAccess& out) {
   for (const char* unserved : {"as", "as-uid", "as-groups", "as-user-extra", "auth-provider"})
     if (user.node[unserved])
-      return fail(ErrorCode::kUnsupported, fmt::format("{}: '{}' of a user is not served; use a user that needs none, or an exec plugin", user.file, unserved));
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("{}: '{}' of a user is not served; use a user that needs none, or an exec plugin",
+                              user.file, unserved));
   out.token = user.text("token");
   out.token_file = user.path("tokenFile");
   out.username = user.text("username");
@@ -145,7 +160,10 @@ Status read_user(const Entry& user, ClusterAccess& out) {
   const bool has_cert = !out.client_cert_pem.empty() || !out.client_cert_file.empty();
   const bool has_key = !out.client_key_pem.empty() || !out.client_key_file.empty();
   if (has_cert != has_key)
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}: the user of context '{}' has only one of client-certificate and client-key; add the other", user.file, out.context));
+    return fail(
+        ErrorCode::kInvalidInput,
+        fmt::format("{}: the user of context '{}' has only one of client-certificate and client-key; add the other",
+                    user.file, out.context));
   if (user.node["exec"] && user.node["exec"].IsMap()) {
     BERTH_TRY(exec, read_exec(user));
     out.exec = exec;
@@ -157,19 +175,28 @@ Result<ClusterAccess> resolve(const Merged& merged, const std::string& wanted) {
   ClusterAccess out;
   out.context = wanted.empty() ? merged.current_context : wanted;
   if (out.context.empty())
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}: there is no current-context; set one with kubectl config use-context, or give --context", merged.files));
+    return fail(
+        ErrorCode::kInvalidInput,
+        fmt::format("{}: there is no current-context; set one with kubectl config use-context, or give --context",
+                    merged.files));
   const auto context = merged.contexts.find(out.context);
   if (context == merged.contexts.end())
-    return fail(ErrorCode::kNotFound, fmt::format("{}: there is no context '{}'; kubectl config get-contexts lists them", merged.files, out.context));
+    return fail(
+        ErrorCode::kNotFound,
+        fmt::format("{}: there is no context '{}'; kubectl config get-contexts lists them", merged.files, out.context));
   const std::string cluster = context->second.text("cluster"), user = context->second.text("user");
   out.name_space = context->second.text("namespace");
   if (out.name_space.empty()) out.name_space = "default";
   if (!merged.clusters.contains(cluster))
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}: context '{}' names cluster '{}', which does not exist; add it or correct the context", context->second.file, out.context, cluster));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("{}: context '{}' names cluster '{}', which does not exist; add it or correct the context",
+                            context->second.file, out.context, cluster));
   BERTH_TRY_VOID(read_cluster(merged.clusters.at(cluster), out));
   if (user.empty()) return out;
   if (!merged.users.contains(user))
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}: context '{}' names user '{}', who does not exist; add it or correct the context", context->second.file, out.context, user));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("{}: context '{}' names user '{}', who does not exist; add it or correct the context",
+                            context->second.file, out.context, user));
   BERTH_TRY_VOID(read_user(merged.users.at(user), out));
   return out;
 }
@@ -195,23 +222,28 @@ Result<ClusterAccess> load_kubeconfig(const std::vector<std::string>& files, con
       ++found;
       BERTH_TRY_VOID(add_file(file, merged));
     }
-    if (found == 0) return fail(ErrorCode::kNotFound, fmt::format("kubeconfig '{}' does not exist; give --kubeconfig or set KUBECONFIG", merged.files));
+    if (found == 0)
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("kubeconfig '{}' does not exist; give --kubeconfig or set KUBECONFIG", merged.files));
     return resolve(merged, context);
   } catch (const std::exception& error) {  // a field of a shape that yaml-cpp cannot index
-    return fail(ErrorCode::kInvalidInput, fmt::format("kubeconfig '{}': {}; compare with kubectl config view", merged.files, error.what()));
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("kubeconfig '{}': {}; compare with kubectl config view", merged.files, error.what()));
   }
 }
 
 Result<ClusterAccess> load_in_cluster(const AccessOptions& options) {
   const std::string host = env(options, "KUBERNETES_SERVICE_HOST"), port = env(options, "KUBERNETES_SERVICE_PORT");
   if (host.empty() || port.empty())
-    return fail(ErrorCode::kNotFound, "no kubeconfig, and this is no pod of a cluster; give --kubeconfig or set KUBECONFIG");
+    return fail(ErrorCode::kNotFound,
+                "no kubeconfig, and this is no pod of a cluster; give --kubeconfig or set KUBECONFIG");
   ClusterAccess out;
   out.context = "in-cluster";
   out.server = fmt::format("https://{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);
   out.token_file = options.service_account_dir + "/token";
   if (!fs::exists(out.token_file))
-    return fail(ErrorCode::kNotFound, fmt::format("'{}' does not exist; set automountServiceAccountToken: true on the pod", out.token_file));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("'{}' does not exist; set automountServiceAccountToken: true on the pod", out.token_file));
   BERTH_TRY(ca, read_file(options.service_account_dir + "/ca.crt"));
   out.ca_pem = ca;
   const auto name_space = read_file(options.service_account_dir + "/namespace");

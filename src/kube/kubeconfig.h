@@ -1,8 +1,9 @@
 // Kubeconfig: where the API server is and who we are, from kubeconfig files or from inside a pod.
 //
 // Follows kubectl: --kubeconfig, else the files of KUBECONFIG merged (the first to set a value wins), else
-// ~/.kube/config, else the service account of the pod. Paths in a file are relative to that file's folder. Unknown fields
-// pass; what would change whom we are and is not served (impersonation, auth-provider) is an error, never ignored.
+// ~/.kube/config, else the service account of the pod. Paths in a file are relative to that file's folder. Unknown
+// fields pass; what would change whom we are and is not served (impersonation, auth-provider) is an error, never
+// ignored.
 #pragma once
 
 #include <functional>
@@ -24,8 +25,8 @@ struct ExecPlugin {
   bool provide_cluster_info = false;
 };
 
-// One context, resolved: everything needed to reach one cluster as one user. Certificates given as data are decoded here;
-// those given as files stay files, since they may be renewed.
+// One context, resolved: everything needed to reach one cluster as one user. Certificates given as data are decoded
+// here; those given as files stay files, since they may be renewed.
 struct ClusterAccess {
   std::string context{};     // "in-cluster" for the pod's own
   std::string server{};      // "https://host:6443"
@@ -44,8 +45,8 @@ struct ClusterAccess {
 
 // The process's surroundings, as values, so that tests can set them.
 struct AccessOptions {
-  std::string kubeconfig{};  // --kubeconfig; must exist if given
-  std::string context{};     // --context; empty: current-context
+  std::string kubeconfig{};                                                     // --kubeconfig; must exist if given
+  std::string context{};                                                        // --context; empty: current-context
   std::function<std::optional<std::string>(const std::string& name)> getenv{};  // empty: the process's environment
   std::string service_account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
 };

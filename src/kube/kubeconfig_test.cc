@@ -30,12 +30,17 @@ class KubeconfigTest : public testing::Test {
   }
   // A kubeconfig of one context whose cluster and user have these extra lines ("{k: v}" bodies).
   std::string config(const std::string& cluster, const std::string& user) {
-    return write("config", "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u, namespace: team}}]\n"
-                           "clusters: [{name: k, cluster: {server: 'https://h:6443'" + cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\n");
+    return write("config",
+                 "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: "
+                 "u, namespace: team}}]\n"
+                 "clusters: [{name: k, cluster: {server: 'https://h:6443'" +
+                     cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\n");
   }
   AccessOptions with_env(std::map<std::string, std::string> env) {
     AccessOptions options;
-    options.getenv = [env](const std::string& name) { return env.contains(name) ? std::optional(env.at(name)) : std::nullopt; };
+    options.getenv = [env](const std::string& name) {
+      return env.contains(name) ? std::optional(env.at(name)) : std::nullopt;
+    };
     options.service_account_dir = folder_ / "sub";
     return options;
   }
@@ -45,7 +50,8 @@ class KubeconfigTest : public testing::Test {
 };
 
 TEST_F(KubeconfigTest, ResolvesTheCurrentContext) {
-  const auto access = load_kubeconfig({config(", tls-server-name: api, proxy-url: 'http://p:1', certificate-authority-data: Q0E=", "token: t")}, "");
+  const auto access = load_kubeconfig(
+      {config(", tls-server-name: api, proxy-url: 'http://p:1', certificate-authority-data: Q0E=", "token: t")}, "");
   ASSERT_TRUE(access) << access.error().message;
   EXPECT_EQ(access->server, "https://h:6443");
   EXPECT_EQ(access->name_space, "team");
@@ -57,7 +63,9 @@ TEST_F(KubeconfigTest, ResolvesTheCurrentContext) {
 
 TEST_F(KubeconfigTest, PathsAreRelativeToTheirFile) {
   write("ca.pem", "THE CA");
-  const auto access = load_kubeconfig({config(", certificate-authority: ca.pem", "tokenFile: sub/token, client-certificate: a.crt, client-key: ../k")}, "");
+  const auto access = load_kubeconfig(
+      {config(", certificate-authority: ca.pem", "tokenFile: sub/token, client-certificate: a.crt, client-key: ../k")},
+      "");
   ASSERT_TRUE(access) << access.error().message;
   EXPECT_EQ(access->ca_pem, "THE CA");
   EXPECT_EQ(access->token_file, (folder_ / "sub/token").string());
@@ -65,10 +73,14 @@ TEST_F(KubeconfigTest, PathsAreRelativeToTheirFile) {
 }
 
 TEST_F(KubeconfigTest, MergesFilesAndTheFirstWins) {
-  const std::string first = write("first", "current-context: two\nclusters: [{name: k, cluster: {server: 'https://first'}}]\n");
-  const std::string second = write("second", "current-context: one\nclusters: [{name: k, cluster: {server: 'https://second'}}]\n"
-                                             "contexts: [{name: two, context: {cluster: k}}, {name: one, context: {cluster: k}}]\n");
-  const auto access = load_access(with_env({{"KUBECONFIG", first + ":" + (folder_ / "absent").string() + ":" + second}}));
+  const std::string first =
+      write("first", "current-context: two\nclusters: [{name: k, cluster: {server: 'https://first'}}]\n");
+  const std::string second =
+      write("second",
+            "current-context: one\nclusters: [{name: k, cluster: {server: 'https://second'}}]\n"
+            "contexts: [{name: two, context: {cluster: k}}, {name: one, context: {cluster: k}}]\n");
+  const auto access =
+      load_access(with_env({{"KUBECONFIG", first + ":" + (folder_ / "absent").string() + ":" + second}}));
   ASSERT_TRUE(access) << access.error().message;
   EXPECT_EQ(access->context, "two");
   EXPECT_EQ(access->server, "https://first");
@@ -80,20 +92,24 @@ TEST_F(KubeconfigTest, ErrorsNameTheFileAndTheWayOut) {
   EXPECT_NE(error_of(load_kubeconfig({write("bad", "a: [1\nb: }")}, "")).find("bad:2"), std::string::npos);
   EXPECT_NE(error_of(load_kubeconfig({write("list", "- 1")}, "")).find("list"), std::string::npos);
   EXPECT_NE(error_of(load_kubeconfig({write("odd", "clusters: 7")}, "")).find("clusters"), std::string::npos);
-  EXPECT_NE(error_of(load_kubeconfig({config(", certificate-authority-data: '?'", "")}, "")).find("certificate-authority-data"), std::string::npos);
+  EXPECT_NE(error_of(load_kubeconfig({config(", certificate-authority-data: '?'", "")}, ""))
+                .find("certificate-authority-data"),
+            std::string::npos);
   EXPECT_NE(error_of(load_kubeconfig({config("", "client-certificate: a")}, "")).find("client-key"), std::string::npos);
 }
 
 TEST_F(KubeconfigTest, RefusesWhatWouldChangeWhoWeAre) {
   EXPECT_NE(error_of(load_kubeconfig({config("", "as: root")}, "")).find("'as'"), std::string::npos);
-  EXPECT_NE(error_of(load_kubeconfig({config("", "auth-provider: {name: gcp}")}, "")).find("exec plugin"), std::string::npos);
+  EXPECT_NE(error_of(load_kubeconfig({config("", "auth-provider: {name: gcp}")}, "")).find("exec plugin"),
+            std::string::npos);
 }
 
 TEST_F(KubeconfigTest, FallsBackToThePodsServiceAccount) {
   write("sub/token", "tok\n");
   write("sub/ca.crt", "CA");
   write("sub/namespace", "berth");
-  const auto access = load_access(with_env({{"KUBERNETES_SERVICE_HOST", "fd00::1"}, {"KUBERNETES_SERVICE_PORT", "443"}}));
+  const auto access =
+      load_access(with_env({{"KUBERNETES_SERVICE_HOST", "fd00::1"}, {"KUBERNETES_SERVICE_PORT", "443"}}));
   ASSERT_TRUE(access) << access.error().message;
   EXPECT_EQ(access->server, "https://[fd00::1]:443");
   EXPECT_EQ(access->name_space, "berth");
@@ -107,9 +123,16 @@ TEST_F(KubeconfigTest, OutsideAPodAndWithoutConfigItSaysWhatToGive) {
 }
 
 TEST_F(KubeconfigTest, RunsTheExecPluginWithItsEnvironment) {
-  const std::string plugin = write("plugin.sh", "#!/bin/sh\nprintf '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%s-%s\"}}' \"$1\" \"$WHO\"\n");
+  const std::string plugin =
+      write("plugin.sh",
+            "#!/bin/sh\nprintf "
+            "'{\"apiVersion\":\"client.authentication.k8s.io/"
+            "v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%s-%s\"}}' \"$1\" \"$WHO\"\n");
   chmod(plugin.c_str(), 0755);
-  const auto access = load_kubeconfig({config("", "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, args: [a], env: [{name: WHO, value: me}]}")}, "");
+  const auto access = load_kubeconfig({config("",
+                                              "exec: {apiVersion: client.authentication.k8s.io/v1, command: "
+                                              "./plugin.sh, args: [a], env: [{name: WHO, value: me}]}")},
+                                      "");
   ASSERT_TRUE(access) << access.error().message;
   const auto credentials = Credentials::create(*access, io::SystemClock::instance());
   ASSERT_TRUE(credentials) << credentials.error().message;
@@ -118,7 +141,9 @@ TEST_F(KubeconfigTest, RunsTheExecPluginWithItsEnvironment) {
 
 TEST_F(KubeconfigTest, ExecPluginThatHangsFailsOrIsMissingIsOneClearError) {
   const auto run = [](std::string command, std::vector<std::string> args, Duration limit) {
-    const auto made = run_exec_plugin({.api_version = "client.authentication.k8s.io/v1", .command = std::move(command), .args = std::move(args)}, {}, limit);
+    const auto made = run_exec_plugin(
+        {.api_version = "client.authentication.k8s.io/v1", .command = std::move(command), .args = std::move(args)}, {},
+        limit);
     return made ? "no error" : made.error().message;
   };
   EXPECT_NE(run("sleep", {"30"}, Duration::millis(100)).find("too long"), std::string::npos);
@@ -130,19 +155,25 @@ TEST_F(KubeconfigTest, ExecPluginThatHangsFailsOrIsMissingIsOneClearError) {
 TEST_F(KubeconfigTest, BasicAuthenticationBecomesAHeader) {
   const auto access = load_kubeconfig({config("", "username: me, password: 'p:w'")}, "");
   ASSERT_TRUE(access);
-  EXPECT_EQ((*(*Credentials::create(*access, io::SystemClock::instance()))->current())->authorization, "Basic bWU6cDp3");
+  EXPECT_EQ((*(*Credentials::create(*access, io::SystemClock::instance()))->current())->authorization,
+            "Basic bWU6cDp3");
 }
 
 TEST(ParseExecCredential, ReadsCertificatesAndExpiry) {
-  const auto made = parse_exec_credential(R"({"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","status":{"clientCertificateData":"C","clientKeyData":"K","expirationTimestamp":"2026-01-01T00:00:00Z"}})", "client.authentication.k8s.io/v1beta1");
+  const auto made = parse_exec_credential(
+      R"({"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","status":{"clientCertificateData":"C","clientKeyData":"K","expirationTimestamp":"2026-01-01T00:00:00Z"}})",
+      "client.authentication.k8s.io/v1beta1");
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->client_cert_pem, "C");
   EXPECT_EQ(made->expires, Time{1'767'225'600'000'000'000});
-  EXPECT_FALSE(parse_exec_credential(R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}})", "client.authentication.k8s.io/v1beta1"));
+  EXPECT_FALSE(parse_exec_credential(
+      R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}})",
+      "client.authentication.k8s.io/v1beta1"));
 }
 
 TEST(Base64, RoundTripsAndRefusesDamage) {
-  for (const std::string text : {"", "f", "fo", "foo", "foob", "fooba", "foobar"}) EXPECT_EQ(base64_decode(base64_encode(text)).value(), text);
+  for (const std::string text : {"", "f", "fo", "foo", "foob", "fooba", "foobar"})
+    EXPECT_EQ(base64_decode(base64_encode(text)).value(), text);
   EXPECT_EQ(base64_encode("foob"), "Zm9vYg==");
   for (const char* bad : {"Z", "Zm9", "Zm9v!", "Z===", "=m9v"}) EXPECT_FALSE(base64_decode(bad)) << bad;
 }

@@ -37,7 +37,8 @@ Result<LeaseObject> decode_lease(std::string_view text) {
     return found != object.end() && found->is_object() ? *found : none;
   };
   if (!object.is_object())
-    return fail(ErrorCode::kUnavailable, "the server's answer is not a Lease; check what stands between here and the server");
+    return fail(ErrorCode::kUnavailable,
+                "the server's answer is not a Lease; check what stands between here and the server");
   const json& spec = part("spec");
   LeaseObject out;
   out.record.holder = text_at(spec, "holderIdentity");
@@ -152,8 +153,8 @@ std::optional<LeaseRecord> LeaseElector::release(Time wall) {
   const bool ours = leading_ && observed_ && observed_->record.holder == options_.identity;
   leading_ = false;
   if (!ours) return std::nullopt;
-  return LeaseRecord{.holder = "", .duration_s = 1, .acquired = wall, .renewed = wall,
-                     .transitions = observed_->record.transitions};
+  return LeaseRecord{
+      .holder = "", .duration_s = 1, .acquired = wall, .renewed = wall, .transitions = observed_->record.transitions};
 }
 
 // Drives the elector on the transport's thread. `deadline_` is what other threads see of it.
@@ -200,10 +201,8 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
     switch (step.kind) {
       case LeaseStep::Kind::kWait: return later(std::max(Duration{}, step.wait_until - mono()));
       case LeaseStep::Kind::kRead: return read();
-      case LeaseStep::Kind::kCreate:
-        return write(step.record, nullptr);
-      case LeaseStep::Kind::kUpdate:
-        return write(step.record, &*elector_.observed());
+      case LeaseStep::Kind::kCreate: return write(step.record, nullptr);
+      case LeaseStep::Kind::kUpdate: return write(step.record, &*elector_.observed());
     }
   }
 
@@ -215,15 +214,18 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
   }
 
   void read() {
-    client_.get(path(), [self = shared_from_this()](Result<std::string> body) {
-      const std::lock_guard lock(self->gate_);
-      if (self->stopped_ || self->releasing_) return;
-      Result<LeaseObject> lease = body ? decode_lease(*body) : fail(body.error());
-      if (!lease && lease.error().code != ErrorCode::kNotFound) self->report(lease.error());
-      self->elector_.on_read(std::move(lease), self->mono());
-      self->publish("another holds the lease");
-      self->later(Duration{});
-    }, call_options());
+    client_.get(
+        path(),
+        [self = shared_from_this()](Result<std::string> body) {
+          const std::lock_guard lock(self->gate_);
+          if (self->stopped_ || self->releasing_) return;
+          Result<LeaseObject> lease = body ? decode_lease(*body) : fail(body.error());
+          if (!lease && lease.error().code != ErrorCode::kNotFound) self->report(lease.error());
+          self->elector_.on_read(std::move(lease), self->mono());
+          self->publish("another holds the lease");
+          self->later(Duration{});
+        },
+        call_options());
   }
 
   void write(const LeaseRecord& record, const LeaseObject* base) {
@@ -300,8 +302,9 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
     if (!record) return finish_release(false);
     CallOptions options;
     options.timeout = release_until_ - mono();
-    client_.update(path(), encode_lease(options_, *record, &*elector_.observed()),
-                   [self = shared_from_this()](Result<std::string> body) { self->finish_release(body.has_value()); }, options);
+    client_.update(
+        path(), encode_lease(options_, *record, &*elector_.observed()),
+        [self = shared_from_this()](Result<std::string> body) { self->finish_release(body.has_value()); }, options);
   }
 
   void finish_release(bool free) {

@@ -4,13 +4,13 @@
 // next. LeaderElection drives it on a Transport of its own, so that renewal never waits for binds or for a cycle.
 //
 // Other holders are judged by how long *we* have seen their record unchanged, never by their clock. Our own leadership
-// ends renew_deadline after the latest successful renewal was *sent*, by our monotonic clock: a renewal whose answer was
-// late counts from its sending, and a paused process finds its deadline past.
+// ends renew_deadline after the latest successful renewal was *sent*, by our monotonic clock: a renewal whose answer
+// was late counts from its sending, and a paused process finds its deadline past.
 //
-// Invariants: 1. may_act() is false from the deadline on, without any thread having to run; 2. on_started and on_stopped
-// alternate; 3. a write carries the resourceVersion that was read, so two candidates cannot both win; 4. the deadline
-// lies at least lease_duration − renew_deadline before any other may take the lease, pauses and clock jumps included
-// (rates of clocks are trusted to that margin).
+// Invariants: 1. may_act() is false from the deadline on, without any thread having to run; 2. on_started and
+// on_stopped alternate; 3. a write carries the resourceVersion that was read, so two candidates cannot both win; 4. the
+// deadline lies at least lease_duration − renew_deadline before any other may take the lease, pauses and clock jumps
+// included (rates of clocks are trusted to that margin).
 #pragma once
 
 #include <atomic>
@@ -99,9 +99,9 @@ class LeaseElector {
 };
 
 struct LeaseCallbacks {
-  std::function<void()> on_started{};                     // on the transport's thread
-  std::function<void(std::string reason)> on_stopped{};   // likewise; binds must already be fenced by may_act()
-  std::function<void(const Error&)> on_error{};           // a read or write failed; the election goes on
+  std::function<void()> on_started{};                       // on the transport's thread
+  std::function<void(std::string reason)> on_stopped{};     // likewise; binds must already be fenced by may_act()
+  std::function<void(const Error&)> on_error{};             // a read or write failed; the election goes on
   std::function<void(std::string holder)> on_new_leader{};  // whenever the holder seen changes; empty: none
 };
 

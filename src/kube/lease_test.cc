@@ -26,10 +26,12 @@ struct LeaseServer {
     using nlohmann::json;
     if (down) return FakeReply::error(ErrorCode::kUnavailable, "down");
     if (request.method == "GET")
-      return object.empty() ? FakeReply::json(404, R"({"kind":"Status","reason":"NotFound","code":404})") : FakeReply::json(200, object);
+      return object.empty() ? FakeReply::json(404, R"({"kind":"Status","reason":"NotFound","code":404})")
+                            : FakeReply::json(200, object);
     json sent = json::parse(request.body);
     if (request.method == "POST" && !object.empty()) return FakeReply::json(409, R"({"reason":"AlreadyExists"})");
-    if (request.method == "PUT" && sent["metadata"]["resourceVersion"] != std::to_string(version)) return FakeReply::json(409, R"({"reason":"Conflict"})");
+    if (request.method == "PUT" && sent["metadata"]["resourceVersion"] != std::to_string(version))
+      return FakeReply::json(409, R"({"reason":"Conflict"})");
     sent["metadata"]["resourceVersion"] = std::to_string(++version);
     object = sent.dump();
     return FakeReply::json(200, object, delay);
@@ -43,8 +45,9 @@ struct Candidate {
     transport.on_request([this, &server](const HttpRequest& request) {
       return cut_off ? FakeReply::error(ErrorCode::kUnavailable, "cut off") : server(request);
     });
-    election = std::make_unique<LeaderElection>(client, LeaseOptions{.identity = std::move(name)},
-                                                LeaseCallbacks{.on_started = [this] { ++started; }, .on_stopped = [this](auto) { ++stopped; }});
+    election = std::make_unique<LeaderElection>(
+        client, LeaseOptions{.identity = std::move(name)},
+        LeaseCallbacks{.on_started = [this] { ++started; }, .on_stopped = [this](auto) { ++stopped; }});
     election->start();
   }
   bool leads(Duration margin = {}) const { return election->may_act(transport.clock().monotonic(), margin); }
@@ -192,7 +195,8 @@ TEST(LeaderElection, ComesBackAfterTheServerWasDown) {
   EXPECT_EQ(a.stopped, 1);
 }
 
-// Two candidates under seeded faults: pauses, lost connections, slow writes. Never two leaders, and always one in the end.
+// Two candidates under seeded faults: pauses, lost connections, slow writes. Never two leaders, and always one in the
+// end.
 TEST(LeaderElection, NeverTwoLeadersUnderRandomFaults) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     Rng rng(seed);

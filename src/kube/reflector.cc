@@ -28,7 +28,9 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   Loop(Client& client, ReflectorOptions options, Callbacks callbacks)
       : client_(client), options_(std::move(options)), callbacks_(std::move(callbacks)), rng_(options_.seed) {}
 
-  void start() { later(Duration{}, [](Loop& loop) { loop.begin_list(); }); }
+  void start() {
+    later(Duration{}, [](Loop& loop) { loop.begin_list(); });
+  }
 
   void stop() {
     const std::lock_guard lock(gate_);
@@ -43,9 +45,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     const std::lock_guard lock(error_mutex_);
     return last_error_;
   }
-  ReflectorStats stats() const {
-    return {lists_, watches_, gone_, bookmarks_, events_, failures_};
-  }
+  ReflectorStats stats() const { return {lists_, watches_, gone_, bookmarks_, events_, failures_}; }
 
  private:
   // Runs `turn` on the transport's thread unless stopped by then.
@@ -123,14 +123,20 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     contact();
     const uint64_t turn = ++watch_turn_;
     auto self = shared_from_this();
-    stream_ = client_.transport().open_stream(
-        std::move(request),
-        {.on_chunk = [self, turn](std::string_view chunk) {
-           self->guarded([&](Loop& loop) { if (turn == loop.watch_turn_) loop.on_chunk(chunk); });
-         },
-         .done = [self, turn](Result<io::HttpResponse> end) {
-           self->guarded([&](Loop& loop) { if (turn == loop.watch_turn_) loop.on_watch_end(std::move(end)); });
-         }});
+    stream_ = client_.transport().open_stream(std::move(request), {.on_chunk =
+                                                                       [self, turn](std::string_view chunk) {
+                                                                         self->guarded([&](Loop& loop) {
+                                                                           if (turn == loop.watch_turn_)
+                                                                             loop.on_chunk(chunk);
+                                                                         });
+                                                                       },
+                                                                   .done =
+                                                                       [self, turn](Result<io::HttpResponse> end) {
+                                                                         self->guarded([&](Loop& loop) {
+                                                                           if (turn == loop.watch_turn_)
+                                                                             loop.on_watch_end(std::move(end));
+                                                                         });
+                                                                       }});
     check_idle(turn);
   }
 
@@ -156,7 +162,8 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     const bool bookmark = frame->kind == WatchFrame::Kind::kBookmark;
     if (!advance(frame->resource_version) && (!bookmark || ++stale_bookmarks_ > 1)) {
       relist_ = true;
-      watch_error_ = fmt::format("the server went back from version {} to {}", resource_version_, frame->resource_version);
+      watch_error_ =
+          fmt::format("the server went back from version {} to {}", resource_version_, frame->resource_version);
       return;
     }
     if (bookmark) {

@@ -2,18 +2,18 @@
 //
 // Lists in pages (a consistent read, so never older than what was seen before), then watches with bookmarks from the
 // list's resourceVersion; after a lost connection it watches on from the last version seen; on 410 Gone, as a status or
-// as an ERROR event, it lists again. Errors back off exponentially with jitter; Retry-After is honoured. A watch that is
-// silent for too long is taken for dead and replaced.
+// as an ERROR event, it lists again. Errors back off exponentially with jitter; Retry-After is honoured. A watch that
+// is silent for too long is taken for dead and replaced.
 //
 // Threads: `decode` and `sink` run on the transport's thread, which should therefore not be the one that sends binds.
 // After stop() returns neither is called again.
 //
-// Invariants: 1. the first update is a ListReplaced, which holds every object that decoded; 2. between two ListReplaced,
-// changes come in the order of the server; 3. an object that does not decode is Malformed, the rest goes on; 4. consumers
-// must still be idempotent by UID and resourceVersion: a watch that is resumed may repeat.
+// Invariants: 1. the first update is a ListReplaced, which holds every object that decoded; 2. between two
+// ListReplaced, changes come in the order of the server; 3. an object that does not decode is Malformed, the rest goes
+// on; 4. consumers must still be idempotent by UID and resourceVersion: a watch that is resumed may repeat.
 //
-//   Reflector<Pod> pods(client, {.resource = kPods}, &decode_pod, [&](auto updates) { queue.push(std::move(updates)); });
-//   pods.start();
+//   Reflector<Pod> pods(client, {.resource = kPods}, &decode_pod, [&](auto updates) { queue.push(std::move(updates));
+//   }); pods.start();
 #pragma once
 
 #include <atomic>
@@ -66,7 +66,7 @@ struct ReflectorOptions {
   int page_size = 500;
   Duration backoff_min = Duration::millis(800);
   Duration backoff_max = Duration::seconds(30);
-  Duration watch_min = Duration::seconds(300);  // timeoutSeconds is drawn from [watch_min, 2 × watch_min]
+  Duration watch_min = Duration::seconds(300);   // timeoutSeconds is drawn from [watch_min, 2 × watch_min]
   Duration idle_limit = Duration::seconds(150);  // bookmarks come about once a minute
   uint64_t seed = 1;                             // of the jitter
 };
@@ -93,7 +93,7 @@ class RawReflector {
 
   void start();
   void stop();
-  bool synced() const;     // a list has been delivered, and no 410 or error has cast doubt on it since
+  bool synced() const;             // a list has been delivered, and no 410 or error has cast doubt on it since
   std::string last_error() const;  // of the latest failure; empty after the next success
   ReflectorStats stats() const;
   Time last_contact() const;  // monotonic: the latest byte from the server
@@ -155,9 +155,9 @@ class Reflector {
       if (!object) {
         s->batch.emplace_back(std::in_place_type<Malformed>, malformed_object(json, object.error(), deleted));
       } else if (deleted) {
-        s->batch.emplace_back(std::in_place_type<Deleted<T>>, std::move(*object));
+        s->batch.emplace_back(Deleted<T>{std::move(*object)});
       } else {
-        s->batch.emplace_back(std::in_place_type<Upserted<T>>, std::move(*object));
+        s->batch.emplace_back(Upserted<T>{std::move(*object)});
       }
     };
     calls.batch_end = [s = state_] {

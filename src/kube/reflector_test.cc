@@ -23,17 +23,22 @@ Result<std::string> decode_name(std::string_view text) {
 }
 
 json pod(const std::string& name, int version) {
-  return {{"metadata", {{"name", name}, {"namespace", "ns"}, {"uid", "uid-" + name}, {"resourceVersion", std::to_string(version)}}}};
+  return {
+      {"metadata",
+       {{"name", name}, {"namespace", "ns"}, {"uid", "uid-" + name}, {"resourceVersion", std::to_string(version)}}}};
 }
 
-std::string frame(const std::string& type, const json& object) { return json{{"type", type}, {"object", object}}.dump() + "\n"; }
+std::string frame(const std::string& type, const json& object) {
+  return json{{"type", type}, {"object", object}}.dump() + "\n";
+}
 
 class ReflectorTest : public testing::Test {
  protected:
   void SetUp() override {
     transport_.on_request([this](const HttpRequest& request) { return list(request); });
-    reflector_ = std::make_unique<Reflector<std::string>>(client_, ReflectorOptions{.resource = kPods}, &decode_name,
-                                                          [this](std::vector<WatchUpdate<std::string>> batch) { take(std::move(batch)); });
+    reflector_ = std::make_unique<Reflector<std::string>>(
+        client_, ReflectorOptions{.resource = kPods}, &decode_name,
+        [this](std::vector<WatchUpdate<std::string>> batch) { take(std::move(batch)); });
   }
 
   // Pages of two; the continue token is the next index.
@@ -46,7 +51,10 @@ class ReflectorTest : public testing::Test {
     }
     const size_t at = request.target.find("continue=");
     const size_t from = at == std::string::npos ? 0 : std::stoul(request.target.substr(at + 9));
-    json page = {{"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", std::to_string(version_)}}}, {"items", json::array()}};
+    json page = {{"kind", "PodList"},
+                 {"apiVersion", "v1"},
+                 {"metadata", {{"resourceVersion", std::to_string(version_)}}},
+                 {"items", json::array()}};
     for (size_t i = from; i < std::min(from + 2, store_.size()); ++i) page["items"].push_back(store_[i]);
     if (from + 2 < store_.size()) page["metadata"]["continue"] = std::to_string(from + 2);
     return FakeReply::json(200, page.dump());
@@ -104,7 +112,8 @@ TEST_F(ReflectorTest, ListsInPagesThenWatchesFromTheListsVersion) {
 TEST_F(ReflectorTest, DeliversChangesCutAnywhereIntoChunks) {
   start();
   drain();
-  const std::string text = frame("ADDED", pod("d", 11)) + frame("MODIFIED", pod("a", 12)) + frame("DELETED", pod("b", 13));
+  const std::string text =
+      frame("ADDED", pod("d", 11)) + frame("MODIFIED", pod("a", 12)) + frame("DELETED", pod("b", 13));
   for (size_t at = 0; at < text.size(); at += 5) transport_.push("watch", text.substr(at, 5));
   EXPECT_EQ(drain(), (Log{"up d", "up a", "del b"}));
 }
@@ -140,7 +149,8 @@ TEST_F(ReflectorTest, GoneAsAnEventListsAgain) {
   start();
   drain();
   store_.pop_back(), version_ = 20;
-  transport_.push("watch", frame("ERROR", {{"kind", "Status"}, {"code", 410}, {"reason", "Expired"}, {"message", "too old"}}));
+  transport_.push("watch",
+                  frame("ERROR", {{"kind", "Status"}, {"code", 410}, {"reason", "Expired"}, {"message", "too old"}}));
   transport_.run_for(Duration::seconds(2));
   EXPECT_EQ(drain(), (Log{"list a,b,@20"}));
   EXPECT_EQ(reflector_->stats().gone, 1u);
@@ -182,7 +192,8 @@ TEST_F(ReflectorTest, MalformedObjectsAreNamedAndTheRestGoesOn) {
 }
 
 TEST_F(ReflectorTest, BacksOffAndHonoursRetryAfter) {
-  failures_ = {FakeReply::json(429, "{}").with_header("retry-after", "20"), FakeReply::error(ErrorCode::kUnavailable, "refused")};
+  failures_ = {FakeReply::json(429, "{}").with_header("retry-after", "20"),
+               FakeReply::error(ErrorCode::kUnavailable, "refused")};
   start();
   transport_.run_for(Duration::seconds(19));
   EXPECT_EQ(lists_.size(), 1u);
@@ -239,7 +250,8 @@ TEST_F(ReflectorTest, StopSilencesTheSink) {
 
 TEST(ReadListPage, AcceptsAnEmptyListOfEitherForm) {
   int items = 0;
-  for (std::string body : {R"({"metadata":{"resourceVersion":"1"},"items":null})", R"({"items":[],"metadata":{"resourceVersion":"1"}})"}) {
+  for (std::string body :
+       {R"({"metadata":{"resourceVersion":"1"},"items":null})", R"({"items":[],"metadata":{"resourceVersion":"1"}})"}) {
     const auto page = read_list_page(body, [&](std::string_view) { ++items; });
     ASSERT_TRUE(page) << page.error().message;
     EXPECT_EQ(page->resource_version, "1");
@@ -248,7 +260,8 @@ TEST(ReadListPage, AcceptsAnEmptyListOfEitherForm) {
 }
 
 TEST(ReadListPage, RefusesWhatIsNoList) {
-  for (std::string body : {"", "[]", "{}", "null", R"({"items":[1],"metadata":{"resourceVersion":"1"}})", R"({"items":[{)"})
+  for (std::string body :
+       {"", "[]", "{}", "null", R"({"items":[1],"metadata":{"resourceVersion":"1"}})", R"({"items":[{)"})
     EXPECT_FALSE(read_list_page(body, [](std::string_view) {})) << body;
 }
 

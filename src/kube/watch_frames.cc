@@ -25,9 +25,11 @@ std::string string_at(simdjson::simdjson_result<ondemand::value> value) {
 }
 
 Error not_json(std::string_view what, simdjson::error_code error) {
-  return Error{ErrorCode::kUnavailable,
-               fmt::format("the server's {} is not what Kubernetes sends ({}); check what stands between here and the server",
-                           what, simdjson::error_message(error)), 0, 0};
+  return Error{
+      ErrorCode::kUnavailable,
+      fmt::format("the server's {} is not what Kubernetes sends ({}); check what stands between here and the server",
+                  what, simdjson::error_message(error)),
+      0, 0};
 }
 
 std::optional<WatchFrame::Kind> kind_of(std::string_view type) {

@@ -1,0 +1,126 @@
+#include "bridge/to_model.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::bridge {
+namespace {
+
+api::Pod pod() {
+  api::Pod pod;
+  pod.metadata.uid = "u";
+  pod.metadata.name = "p";
+  pod.metadata.namespace_name = "ns";
+  pod.spec.scheduler_name = "berth";
+  pod.spec.containers.resize(1);
+  return pod;
+}
+const SchedulerNames kServed = {"berth", "gpu"};
+
+TEST(ToModel, ThePlacementAnnotationCountsOnlyAsPackOrSpread) {
+  const auto placement = [](const char* wish) {
+    api::Pod object = pod();
+    object.metadata.annotations = {{"berth.dev/placement", wish}};
+    return to_model(object, kServed).placement;
+  };
+  EXPECT_EQ(placement("pack"), model::Placement::kPack);
+  EXPECT_EQ(placement("spread"), model::Placement::kSpread);
+  EXPECT_EQ(placement("Pack"), model::Placement::kDefault);
+  EXPECT_EQ(to_model(pod(), kServed).placement, model::Placement::kDefault);
+}
+
+TEST(ToModel, NamespacesSayThePlacementOfTheirPods) {
+  api::Namespace object;
+  object.metadata.name = "ns";
+  EXPECT_EQ(to_event(object).placement, model::Placement::kDefault);
+  object.metadata.annotations = {{"berth.dev/placement", "spread"}};
+  EXPECT_EQ(to_event(object).name, "ns");
+  EXPECT_EQ(to_event(object).placement, model::Placement::kSpread);
+}
+
+TEST(ToModel, OnlyServedSchedulerNamesAreOurs) {
+  api::Pod object = pod();
+  EXPECT_TRUE(to_model(object, kServed).ours);
+  object.spec.scheduler_name = "default-scheduler";
+  EXPECT_FALSE(to_model(object, kServed).ours);
+  EXPECT_TRUE(to_model(object, {}).ours);
+}
+
+TEST(ToModel, FlagsFollowMetadataSpecAndPhase) {
+  api::Pod object = pod();
+  const model::Pod plain = to_model(object, kServed);
+  EXPECT_FALSE(plain.gated || plain.terminating || plain.terminal || plain.rejected_by_kubelet);
+  EXPECT_EQ(plain.priority, 0);
+  EXPECT_EQ(plain.owner_uid, "");
+  object.spec.scheduling_gates = {"quota"};
+  object.metadata.deleted = Time{1};
+  object.metadata.created = Time{7};
+  object.spec.priority = -3;
+  object.spec.node_name = "a";
+  object.metadata.owners = {{"v1", "Node", "n", "other", false}, {"batch/v1", "Job", "j", "job-uid", true}};
+  const model::Pod full = to_model(object, kServed);
+  EXPECT_TRUE(full.gated);
+  EXPECT_TRUE(full.terminating);
+  EXPECT_EQ(full.created, Time{7});
+  EXPECT_EQ(full.priority, -3);
+  EXPECT_EQ(full.node_name, "a");
+  EXPECT_EQ(full.owner_uid, "job-uid");
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    object.status.phase = phase;
+    EXPECT_TRUE(to_model(object, kServed).terminal) << phase;
+  }
+}
+
+TEST(ToModel, KnowsThePodsThatTheKubeletRefused) {
+  const auto rejected = [](const char* phase, const char* reason) {
+    api::Pod object = pod();
+    object.status.phase = phase;
+    object.status.reason = reason;
+    return to_model(object, kServed).rejected_by_kubelet;
+  };
+  for (const char* reason : {"OutOfcpu", "OutOfnvidia.com/gpu", "OutOfpods", "UnexpectedAdmissionError", "NodeAffinity",
+                             "TopologyAffinityError"})
+    EXPECT_TRUE(rejected("Failed", reason)) << reason;
+  for (const char* reason : {"", "Evicted", "DeadlineExceeded", "NodeLost", "OOMKilled"})
+    EXPECT_FALSE(rejected("Failed", reason)) << reason;
+  EXPECT_FALSE(rejected("Running", "OutOfcpu"));
+}
+
+TEST(ToModel, TheSpecCarriesEverythingThatDecidesWhereAPodFits) {
+  api::Pod object = pod();
+  object.spec.containers[0].resources.requests = {{"cpu", 250}};
+  object.spec.containers[0].ports = {
+      {.container_port = 80, .host_port = 8080, .host_ip = "", .protocol = model::Protocol::kTcp}};
+  object.spec.node_selector = {{"zone", "x"}};
+  object.spec.tolerations = {{.key = "gpu", .value = "true"}};
+  object.spec.node_affinity.preferred = {{5, {}}};
+  const auto spec = to_model(object, kServed).spec;
+  EXPECT_EQ(spec->requests.get("cpu"), 250);
+  EXPECT_EQ(spec->requests.get("pods"), 1);
+  ASSERT_EQ(spec->host_ports.size(), 1U);
+  EXPECT_EQ(spec->host_ports[0].ip, "0.0.0.0");
+  EXPECT_EQ(spec->node_selector, object.spec.node_selector);
+  EXPECT_EQ(spec->tolerations, object.spec.tolerations);
+  EXPECT_EQ(spec->affinity, object.spec.node_affinity);
+}
+
+TEST(ToModel, NodesKeepWhatPoliciesRead) {
+  api::Node object;
+  object.metadata.name = "a";
+  object.metadata.uid = "u";
+  object.metadata.labels = {{"zone", "x"}};
+  object.unschedulable = true;
+  object.taints = {{"gpu", "true", model::TaintEffect::kNoSchedule}};
+  object.capacity = {{"cpu", 2000}};
+  object.allocatable = {{"cpu", 1900}};
+  const model::Node node = to_model(object);
+  EXPECT_EQ(node.name, "a");
+  EXPECT_EQ(node.uid, "u");
+  EXPECT_EQ(node.labels, object.metadata.labels);
+  EXPECT_TRUE(node.unschedulable);
+  EXPECT_EQ(node.taints, object.taints);
+  EXPECT_EQ(node.capacity.get("cpu"), 2000);
+  EXPECT_EQ(node.allocatable.get("cpu"), 1900);
+}
+
+}  // namespace
+}  // namespace berth::bridge

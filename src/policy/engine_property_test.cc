@@ -1,0 +1,239 @@
+// Properties of the engine with the real policies, over random streams of events (engine/testing_stream.h).
+// BERTH_LONG=1 runs twenty times as many; rapidcheck's RC_PARAMS repeats a failure.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "base/rng.h"
+#include "engine/brute_force_test.h"
+#include "engine/testing_stream.h"
+#include "policy/registry.h"
+
+namespace berth::engine::testing {
+
+std::ostream& operator<<(std::ostream& out, const Step& s) {
+  return out << "{" << s.what % 20 << ", " << int{s.a} << ", " << int{s.b} << ", " << int{s.c} << "}";
+}
+
+}  // namespace berth::engine::testing
+
+namespace rc {
+
+template <>
+struct Arbitrary<berth::engine::testing::Step> {
+  static Gen<berth::engine::testing::Step> arbitrary() {
+    using berth::engine::testing::Step;
+    const auto byte = gen::resize(kNominalSize, gen::noShrink(gen::inRange(0, 256)));
+    return gen::map(gen::tuple(byte, byte, byte, byte), [](const std::tuple<int, int, int, int>& t) {
+      return Step{static_cast<uint8_t>(std::get<0>(t)), static_cast<uint8_t>(std::get<1>(t)),
+                  static_cast<uint8_t>(std::get<2>(t)), static_cast<uint8_t>(std::get<3>(t))};
+    });
+  }
+};
+
+}  // namespace rc
+
+namespace berth::engine::testing {
+namespace {
+
+using Steps = std::vector<Step>;
+
+// Checks `property`, which takes a list of steps and another number, on `cases` random ones.
+template <typename Property>
+void for_all(int cases, Property property) {
+  rc::detail::TestParams params = rc::detail::configuration().testParams;
+  params.maxSuccess = std::getenv("BERTH_LONG") != nullptr ? cases * 20 : cases;
+  const auto testable = [&] {
+    const int length = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(1, 300));
+    const auto steps = *rc::gen::resize(length, rc::gen::arbitrary<Steps>());
+    property(steps, *rc::gen::arbitrary<uint32_t>());
+  };
+  const auto result = rc::detail::checkTestable(testable, rc::detail::TestMetadata{}, params);
+  if (result.template is<rc::detail::SuccessResult>()) return;
+  std::ostringstream text;
+  rc::detail::printResultMessage(result, text);
+  ADD_FAILURE() << text.str();
+}
+
+std::vector<BruteForce::Bind> binds_of(const std::vector<Decision>& decisions) {
+  std::vector<BruteForce::Bind> out;
+  for (const Decision& d : decisions)
+    if (d.kind == DecisionKind::kBind) out.push_back({d.pod_uid, d.node_name});
+  return out;
+}
+
+std::string text_of(const std::vector<BruteForce::Bind>& binds) {
+  std::string out;
+  for (const auto& bind : binds) out += bind.uid + "->" + bind.node + " ";
+  return out;
+}
+
+std::string text_of(const std::vector<Decision>& decisions) {
+  std::string out;
+  for (const Decision& d : decisions)
+    out += d.namespace_name + "/" + d.pod_name + " " + d.pod_uid +
+           (d.message ? ": " + *d.message : " -> " + d.node_name) + "\n";
+  return out;
+}
+
+// Sorted: in which order pods are told that they do not fit is nobody's business.
+std::vector<std::string> verdicts_of(const std::vector<Decision>& decisions) {
+  std::vector<std::string> out;
+  for (const Decision& d : decisions)
+    if (d.kind == DecisionKind::kUnschedulable) out.push_back(d.pod_uid + ": " + *d.message);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void expect_same(const std::string& actual, const std::string& expected, const std::string& what) {
+  if (actual != expected) throw BrokenInvariant(what + ": got " + actual + "; expected " + expected);
+}
+
+TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecides) {
+  const PolicySet policies = policy::default_policies();
+  for_all(600, [&](const Steps& steps, uint32_t) {
+    Stream stream(policies);
+    std::string expected;
+    stream.before_full_cycle = [&](Time now) {
+      expected = text_of(BruteForce(stream.driver().state(), now, policies).place_all());
+    };
+    stream.after_full_cycle = [&](const CycleResult& result) {
+      RC_ASSERT(!result.unfinished);
+      expect_same(text_of(binds_of(result.decisions)), expected, "binds");
+    };
+    for (const Step& step : steps) stream.play(step);
+    stream.full_cycle(Duration::seconds(1));
+  });
+}
+
+// Another engine that is told the final facts in one list each.
+void tell_facts(const Stream& stream, Driver& fresh) {
+  for (const auto& [name, placement] : stream.namespaces()) fresh.apply(NamespaceUpserted{name, placement});
+  NodesReplaced nodes;
+  for (const auto& [name, node] : stream.nodes()) nodes.nodes.push_back(node);
+  PodsReplaced pods;
+  for (const auto& [uid, pod] : stream.pods()) pods.pods.push_back(pod);
+  fresh.apply(pods);
+  fresh.apply(nodes);
+}
+
+TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {
+  const PolicySet policies = policy::default_policies();
+  for_all(600, [&](const Steps& steps, uint32_t) {
+    Stream stream(policies);
+    for (const Step& step : steps) stream.play(step);
+    stream.calm();
+    stream.cycle(Duration::seconds(400), {.max_binds = 0});  // back-offs end
+    Driver fresh(policies);
+    tell_facts(stream, fresh);
+    fresh.cycle(stream.driver().now() - fresh.now(), {.max_binds = 0});
+    RC_ASSERT(stream.driver().state().hash() == fresh.state().hash());
+    const CycleResult after_history = stream.cycle({}, {});
+    const CycleResult without = fresh.cycle();
+    expect_same(text_of(binds_of(after_history.decisions)), text_of(binds_of(without.decisions)), "binds");
+    RC_ASSERT(stream.driver().state().hash() == fresh.state().hash());
+  });
+}
+
+TEST(EngineProperty, ManyBoundedCyclesBindWhatOneBinds) {
+  const PolicySet policies = policy::default_policies();
+  for_all(400, [&](const Steps& steps, uint32_t seed) {
+    Stream whole(policies), split(policies);
+    for (const Step& step : steps) whole.play(step), split.play(step);
+    const std::string expected = text_of(binds_of(whole.cycle(Duration::seconds(1), {}).decisions));
+    Rng rng(seed);
+    std::vector<Decision> decisions;
+    Duration advance = Duration::seconds(1);
+    bool unfinished = true;
+    for (int cycles = 0; unfinished; ++cycles) {
+      RC_ASSERT(cycles < 10'000);
+      const CycleLimits limits{
+          .work = rng.between(1, 5), .max_binds = rng.between(1, 3), .max_reports = rng.between(1, 3)};
+      const CycleResult result = split.cycle(std::exchange(advance, {}), limits);
+      RC_ASSERT(result.work_used <= limits.work);
+      RC_ASSERT(static_cast<int64_t>(binds_of(result.decisions).size()) <= limits.max_binds);
+      RC_ASSERT(static_cast<int64_t>(verdicts_of(result.decisions).size()) <= limits.max_reports);
+      decisions.insert(decisions.end(), result.decisions.begin(), result.decisions.end());
+      unfinished = result.unfinished;
+    }
+    expect_same(text_of(binds_of(decisions)), expected, "binds");
+  });
+}
+
+TEST(EngineProperty, TheSameCallsGiveTheSameDecisions) {
+  const PolicySet policies = policy::default_policies();
+  for_all(300, [&](const Steps& steps, uint32_t) {
+    Stream one(policies), two(policies);
+    for (const Step& step : steps) one.play(step);
+    for (const Step& step : steps) two.play(step);
+    RC_ASSERT(text_of(one.log()) == text_of(two.log()));
+    RC_ASSERT(one.driver().state().hash() == two.driver().state().hash());
+  });
+}
+
+TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatter) {
+  const PolicySet policies = policy::default_policies();
+  for_all(300, [&](const Steps& steps, uint32_t seed) {
+    Stream facts(policies);
+    for (const Step& step : steps) facts.play(step);
+    facts.calm();
+    std::vector<Event> events;
+    for (const auto& [name, node] : facts.nodes()) events.push_back(NodeUpserted{node});
+    for (const auto& [uid, pod] : facts.pods()) events.push_back(PodUpserted{pod});
+    for (const auto& [name, placement] : facts.namespaces()) events.push_back(NamespaceUpserted{name, placement});
+    Driver straight(policies), shuffled(policies);
+    for (const Event& event : events) straight.apply(event);
+    Rng rng(seed);
+    for (size_t i = events.size(); i > 1; --i) std::swap(events[i - 1], events[rng.below(i)]);
+    for (const Event& event : events) shuffled.apply(event);
+    const auto one = straight.cycle().decisions, two = shuffled.cycle().decisions;
+    expect_same(text_of(binds_of(two)), text_of(binds_of(one)), "binds");
+    RC_ASSERT(verdicts_of(two) == verdicts_of(one));
+    RC_ASSERT(straight.state().hash() == shuffled.state().hash());
+  });
+}
+
+// I8 and I4: once nothing happens any more, what every waiting pod was told last is true, and so is explain().
+TEST(EngineProperty, InACalmClusterEveryWaitingPodHasBeenToldTheTruth) {
+  const PolicySet policies = policy::default_policies();
+  for_all(600, [&](const Steps& steps, uint32_t) {
+    Stream stream(policies);
+    for (const Step& step : steps) stream.play(step);
+    stream.cycle(Duration::seconds(400), {});
+    stream.cycle(Duration::seconds(31), {});
+    const BruteForce truth(stream.driver().state(), stream.driver().now(), policies);
+    RC_ASSERT(truth.waiting().size() == stream.driver().engine().pending_pods());
+    for (const model::Pod& pod : truth.waiting()) {
+      const auto& told = stream.driver().told(pod.uid);
+      expect_same(told.empty() ? "nothing" : told.back(), truth.message(pod), "told to " + pod.uid);
+      const Explanation why = stream.driver().engine().explain(pod.uid);
+      RC_ASSERT(why.reason == "Unschedulable");
+      expect_same(why.message, truth.message(pod), "explained of " + pod.uid);
+    }
+    RC_ASSERT(stream.cycle(Duration::seconds(31), {}).decisions.empty());
+  });
+}
+
+// Reports that come while work is bounded speak of one state, too: a pod that fits is never called unschedulable.
+TEST(EngineProperty, NoPodThatFitsIsCalledUnschedulable) {
+  const PolicySet policies = policy::default_policies();
+  for_all(400, [&](const Steps& steps, uint32_t seed) {
+    Stream stream(policies);
+    Rng rng(seed);
+    for (const Step& step : steps) {
+      stream.play(step);
+      const CycleResult result = stream.cycle({}, {.work = rng.between(0, 4)});
+      const BruteForce truth(stream.driver().state(), stream.driver().now(), policies);
+      for (const Decision& d : result.decisions)
+        if (d.kind == DecisionKind::kUnschedulable)
+          for (const model::Pod& pod : truth.waiting())
+            if (pod.uid == d.pod_uid && truth.message(pod).ends_with("available:."))
+              throw BrokenInvariant(pod.uid + " fits, but is told: " + *d.message);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace berth::engine::testing

@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+"""`berth scheduler` on a real kube-apiserver: what it binds, what it says, and what it leaves alone.
+
+kube-scheduler runs beside it with pods of its own; texts and events are compared with what it says of the same pods.
+Ends with status 77 (skipped, for ctest) where the test servers or the program are not built.
+"""
+
+from __future__ import annotations
+
+import copy
+import http.client
+import json
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.daemon import Berth, berth_binary, free_port, token_of, wait_until, write_kubeconfig  # noqa: E402
+from harness.history import History, unexplained  # noqa: E402
+from harness.objects import BERTH, pod, unschedulable  # noqa: E402
+from harness.proxy import FlakyProxy  # noqa: E402
+
+from cluster import ApiError, BinariesMissing, Cluster, find_binaries  # noqa: E402
+
+ALL = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+PODS = "/api/v1/namespaces/default/pods"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+OTHER = "berth-too"  # a second name that Berth serves here
+TAIL = " no new claims to deallocate, preemption:"  # kube-scheduler's text goes on so; Berth has no preemption
+MERGE = "application/merge-patch+json"
+A100 = {"nvidia.com/gpu.product": "A100"}
+DEDICATED = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
+
+
+def affinity(key: str, operator: str, *values: str, field: bool = False) -> dict:
+    term = {"key": key, "operator": operator, "values": list(values)}
+    terms = [{"matchFields" if field else "matchExpressions": [term]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+class Suite(unittest.TestCase):
+    """One cluster for all; every test begins with no node and no pod."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.cluster = shared_cluster()
+        cls.api = cls.cluster.api
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.scratch = Path(scratch.name)
+
+    def setUp(self) -> None:
+        self.wipe()
+        self.history = History(self.api).__enter__()
+        self.nodes: dict[str, dict] = {}
+
+    def tearDown(self) -> None:
+        try:
+            self.history.catch_up()
+            self.assertEqual(self.history.faults(self.nodes), [])
+        finally:
+            self.history.__exit__()
+
+    def wipe(self) -> None:
+        for namespace in ("default", "team"):
+            for group in ("/apis/apps/v1/namespaces/{}/replicasets", "/apis/batch/v1/namespaces/{}/jobs"):
+                self.api.call("DELETE", group.format(namespace), {"propagationPolicy": "Background"})
+            path = f"/api/v1/namespaces/{namespace}/pods"
+            for one in self.api.call("GET", path)["items"]:
+                if one["metadata"].get("finalizers"):
+                    self.patch(f"{path}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
+            self.api.call("DELETE", path, {"gracePeriodSeconds": 0})
+            wait_until(f"no pod is left in {namespace}", lambda p=path: not self.api.call("GET", p)["items"])
+        self.api.call("DELETE", "/api/v1/nodes")
+
+    # -- short forms
+
+    def node(self, count: int = 1, **how) -> list[str]:
+        names = self.cluster.nodes(count, **how)
+        for name in names:
+            self.nodes[name] = self.api.call("GET", f"/api/v1/nodes/{name}")
+        return names
+
+    def create(self, *pods: dict, namespace: str = "default") -> list[str]:
+        return [self.api.call("POST", f"/api/v1/namespaces/{namespace}/pods", one)["metadata"]["uid"] for one in pods]
+
+    def kubectl_apply(self, *objects: dict) -> None:
+        self.cluster.kubectl("apply", "-f", "-", input="\n---\n".join(json.dumps(one) for one in objects))
+
+    def get(self, name: str, namespace: str = "default") -> dict:
+        return self.api.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+    def pods(self) -> list[dict]:
+        return self.api.call("GET", PODS)["items"]
+
+    def patch(self, path: str, body: dict, content_type: str = MERGE) -> dict:
+        return self.api.call("PATCH", path, body, content_type=content_type)
+
+    def delete(self, name: str) -> None:
+        self.api.call("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+
+    def bound(self, name: str, namespace: str = "default") -> str:
+        """The node that a pod is bound to, once it is."""
+        return wait_until(lambda: f"{name} is bound: {unschedulable(self.get(name, namespace)) or 'nothing said'}",
+                          lambda: self.get(name, namespace)["spec"].get("nodeName"))  # fmt: skip
+
+    def waiting(self, name: str) -> str:
+        """What a pod is told about why it waits, once it is told."""
+        return wait_until(f"{name} is told why it waits", lambda: unschedulable(self.get(name)))
+
+    def message_of_nodes(self, name: str, part: str) -> None:
+        wait_until(lambda: f"the text of {name} has '{part}': {unschedulable(self.get(name))}",
+                   lambda: part in unschedulable(self.get(name)))  # fmt: skip
+
+    def events_of(self, name: str, reason: str) -> list[dict]:
+        found = self.api.call("GET", EVENTS)["items"]
+        return [one for one in found if one["regarding"].get("name") == name and one["reason"] == reason]
+
+
+class WithBerth(Suite):
+    """A daemon runs beside all tests of the class."""
+
+    CONFIG: dict = {"schedulerNames": [BERTH, OTHER], "verdictInterval": "200ms"}
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.berth = Berth(cls.scratch, cls.cluster.berth_kubeconfig, config=copy.deepcopy(cls.CONFIG)).start()
+        cls.addClassCleanup(cls.berth.kill)
+
+    def tearDown(self) -> None:
+        super().tearDown()
+        self.assertTrue(self.berth.running())
+        self.assertEqual([one for one in self.berth.entries() if one["level"] == "error"], [])
+
+
+class Placement(WithBerth):
+    def test_gpu_pods_from_kubectl_are_bound_to_the_nodes_that_fit(self) -> None:
+        self.node(1, prefix="a100-", gpus=8, labels=A100)
+        self.node(1, prefix="t4-", gpus=2, labels={"nvidia.com/gpu.product": "T4"})
+        self.node(1, prefix="dedicated-", gpus=8, taints=DEDICATED)
+        self.node(1, prefix="cpu-", gpus=0)
+        tolerations = [{"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}]
+        self.kubectl_apply(
+            pod("selects", gpus=1, nodeSelector=A100),
+            pod("prefers-nothing", gpus=1, affinity=affinity("nvidia.com/gpu.product", "In", "T4")),
+            pod("tolerates", gpus=8, tolerations=tolerations),
+            pod("by-field", gpus=1, affinity=affinity("metadata.name", "In", "t4-0", field=True)),
+            pod("no-gpu", requests={"cpu": "1"}),
+        )
+        where = {name: self.bound(name) for name in ("selects", "prefers-nothing", "tolerates", "by-field", "no-gpu")}
+        self.assertEqual(where, {"selects": "a100-0", "prefers-nothing": "t4-0", "tolerates": "dedicated-0",
+                                 "by-field": "t4-0", "no-gpu": "cpu-0"})  # fmt: skip
+
+    def test_gpu_pods_pack(self) -> None:
+        self.node(4, gpus=8)
+        names = [f"pack-{i}" for i in range(8)]
+        self.create(*(pod(name, gpus=1) for name in names))
+        self.assertEqual(len({self.bound(name) for name in names}), 1)
+
+    def test_a_pod_without_gpus_uses_a_gpu_node_only_when_no_other_fits(self) -> None:
+        self.node(2, prefix="gpu-", gpus=8)
+        self.node(1, prefix="cpu-", gpus=0, cpu="2")
+        self.create(*(pod(f"small-{i}", requests={"cpu": "1"}) for i in range(2)))
+        self.assertEqual({self.bound(f"small-{i}") for i in range(2)}, {"cpu-0"})
+        self.create(pod("third", requests={"cpu": "1"}))
+        self.assertRegex(self.bound("third"), "^gpu-")
+
+    def test_the_placement_annotation_of_a_pod_spreads_it(self) -> None:
+        self.node(4, gpus=8)
+        names = [f"spread-{i}" for i in range(4)]
+        self.create(*(pod(name, gpus=1, annotations={"berth.dev/placement": "spread"}) for name in names))
+        self.assertEqual(len({self.bound(name) for name in names}), 4)
+
+    def test_the_placement_annotation_of_a_namespace_takes_effect_while_berth_runs(self) -> None:
+        self.node(4, gpus=8)
+        try:
+            self.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+        except ApiError as error:
+            self.assertEqual(error.reason, "AlreadyExists")
+        self.create(*(pod(f"pack-{i}", gpus=1) for i in range(4)), namespace="team")
+        self.assertEqual(len({self.bound(f"pack-{i}", "team") for i in range(4)}), 1)
+        self.patch("/api/v1/namespaces/team", {"metadata": {"annotations": {"berth.dev/placement": "spread"}}})
+        self.addCleanup(self.patch, "/api/v1/namespaces/team",
+                        {"metadata": {"annotations": {"berth.dev/placement": None}}})  # fmt: skip
+        time.sleep(1)  # Berth may hear of the namespace after the pods; nothing tells when it has
+        self.create(*(pod(f"spread-{i}", gpus=1) for i in range(4)), namespace="team")
+        self.assertEqual(len({self.bound(f"spread-{i}", "team") for i in range(4)}), 4)
+
+    def test_only_pods_with_a_served_scheduler_name_are_touched(self) -> None:
+        self.node(1)
+        self.create(pod("foreign", gpus=1, scheduler="somebody-else"), pod("mine", gpus=1))
+        self.create(pod("mine-too", gpus=1, scheduler=OTHER))
+        self.bound("mine")
+        self.bound("mine-too")
+        foreign = self.get("foreign")
+        self.assertNotIn("nodeName", foreign["spec"])
+        self.assertFalse(foreign["status"].get("conditions"))
+        self.assertEqual(self.events_of("foreign", "FailedScheduling"), [])
+
+    def test_room_that_another_scheduler_gave_away_counts(self) -> None:
+        self.node(2, gpus=4)
+        self.create(*(pod(f"theirs-{i}", gpus=2, scheduler="default-scheduler") for i in range(3)))
+        for i in range(3):
+            self.bound(f"theirs-{i}")
+        self.create(pod("two", gpus=2), pod("four", gpus=4, priority=None))
+        self.bound("two")
+        self.assertEqual(self.waiting("four"), "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")
+        self.delete("theirs-0")
+        self.delete("theirs-1")
+        self.delete("theirs-2")
+        self.bound("four")
+
+    def test_a_gated_pod_is_left_alone_until_its_gate_goes(self) -> None:
+        self.node(1)
+        self.create(pod("gated", gpus=1, schedulingGates=[{"name": "example.com/quota"}]), pod("free", gpus=1))
+        self.bound("free")
+        wait_until("it counts as gated", lambda: self.berth.metric('scheduler_pending_pods{queue="gated"}') == 1)
+        gated = self.get("gated")
+        self.assertNotIn("nodeName", gated["spec"])
+        self.assertEqual([one["reason"] for one in gated["status"]["conditions"]], ["SchedulingGated"])
+        self.patch(f"{PODS}/gated", {"spec": {"schedulingGates": None}})
+        self.bound("gated")
+
+    def test_preferred_affinity_decides_among_equals(self) -> None:
+        self.node(3, labels=lambda i: {"zone": f"z{i}"})
+        term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z2"]}]}
+        soft = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
+        self.create(pod("prefers", gpus=1, affinity={"nodeAffinity": soft}))
+        self.assertEqual(self.bound("prefers"), "node-2")
+
+
+class Room(WithBerth):
+    """What takes room, what gives it back, and who is woken by it."""
+
+    def fill(self, **how) -> None:
+        self.node(1, gpus=1)
+        self.create(pod("first", gpus=1, **how))
+        self.bound("first")
+        self.create(pod("second", gpus=1))
+        self.assertEqual(self.waiting("second"), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+
+    def test_a_new_node_wakes_waiting_pods(self) -> None:
+        self.create(pod("early", gpus=1))
+        self.waiting("early")
+        self.node(1)
+        self.assertEqual(self.bound("early"), "node-0")
+
+    def test_a_deleted_pod_frees_its_room(self) -> None:
+        self.fill()
+        self.delete("first")
+        self.bound("second")
+
+    def test_a_terminating_pod_holds_its_room_until_it_is_gone(self) -> None:
+        self.fill(finalizers=["example.com/hold"])
+        self.delete("first")
+        self.create(pod("third", gpus=1))
+        self.waiting("third")
+        self.assertIn("deletionTimestamp", self.get("first")["metadata"])
+        self.assertNotIn("nodeName", self.get("second")["spec"])
+        self.patch(f"{PODS}/first", {"metadata": {"finalizers": None}})
+        self.bound("second")
+
+    def test_a_completed_pod_frees_its_room(self) -> None:
+        self.fill(restartPolicy="Never", annotations={"pod-complete.stage.kwok.x-k8s.io/delay": "2s"})
+        self.bound("second")
+        self.assertEqual(self.get("first")["status"]["phase"], "Succeeded")
+
+    def test_a_failed_pod_frees_its_room(self) -> None:
+        self.fill(restartPolicy="Never", annotations={"pod-fail.stage.kwok.x-k8s.io/delay": "2s"})
+        self.bound("second")
+
+    def test_a_cordoned_node_takes_nothing_until_it_is_uncordoned(self) -> None:
+        self.node(1)
+        self.cluster.kubectl("cordon", "node-0")
+        self.create(pod("waits", gpus=1))
+        self.message_of_nodes("waits", "1 node(s) were unschedulable")
+        self.cluster.kubectl("uncordon", "node-0")
+        self.bound("waits")
+
+    def test_a_job_of_twenty_pods_completes_on_eight_gpus(self) -> None:
+        self.node(1, gpus=8)
+        template = pod("", gpus=1, restartPolicy="Never", annotations={"pod-complete.stage.kwok.x-k8s.io/delay": "300ms"})
+        template = {"metadata": {"annotations": template["metadata"]["annotations"]}, "spec": template["spec"]}
+        self.kubectl_apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "twenty"},
+                            "spec": {"completions": 20, "parallelism": 20, "template": template}})  # fmt: skip
+        self.cluster.kubectl("wait", "--for=condition=Complete", "job/twenty", "--timeout=90s")
+
+    def test_a_pod_resized_in_place_counts_with_its_new_size(self) -> None:
+        self.node(1, gpus=0, cpu="4")
+        self.create(pod("grows", requests={"cpu": "1", "memory": "1Gi"}))
+        self.bound("grows")
+        wait_until("it runs", lambda: self.get("grows")["status"].get("phase") == "Running")
+
+        def resize(cpu: str) -> None:
+            body = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]}}
+            self.cluster.kubectl("patch", "pod", "grows", "--subresource", "resize", "-p", json.dumps(body))
+
+        resize("3")
+        # Berth may hear of the resize after the next pod; the metrics do not show CPU, so ask for what the old size left.
+        time.sleep(1)
+        self.create(pod("second", requests={"cpu": "2"}))
+        self.assertEqual(self.waiting("second"), "0/1 nodes are available: 1 Insufficient cpu.")
+        resize("1")
+        self.bound("second")
+
+    def test_pods_that_the_kubelet_rejects_are_not_replaced_in_a_hot_loop(self) -> None:
+        for reason in ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu"):
+            with self.subTest(reason):
+                self.wipe()
+                self.reject_for_a_while(reason)
+
+    def reject_for_a_while(self, reason: str) -> None:
+        self.node(1, gpus=8)
+        self.patch("/api/v1/nodes/node-0", {"metadata": {"annotations": {"kwok.x-k8s.io/node": None}}})
+        labels = {"app": "refused"}
+        template = {"metadata": {"labels": labels}, "spec": pod("", gpus=1)["spec"]}
+        spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+        self.api.call("POST", "/apis/apps/v1/namespaces/default/replicasets", {"metadata": {"name": "refused"}, "spec": spec})
+        end, rejected = time.monotonic() + 8, set()
+        while time.monotonic() < end:  # as a kubelet whose device plugin is broken
+            for one in self.pods():
+                if one["spec"].get("nodeName") and one["status"]["phase"] in ("Pending", "Running"):
+                    status = {"phase": "Failed", "reason": reason, "message": "Pod was rejected"}
+                    self.patch(f"{PODS}/{one['metadata']['name']}/status", {"status": status})
+                    rejected.add(one["metadata"]["uid"])
+            time.sleep(0.02)
+        self.assertGreaterEqual(len(rejected), 2)
+        self.assertLessEqual(len(rejected), 8, "a ReplicaSet replaces a failed pod at once; only Berth can slow it down")
+        self.api.call("DELETE", "/apis/apps/v1/namespaces/default/replicasets/refused")
+
+
+class Texts(WithBerth):
+    """kube-scheduler and Berth are shown the same pod, and must say the same."""
+
+    def compare(self, what: str, **spec) -> str:
+        with self.subTest(what):
+            for scheduler in ("default-scheduler", BERTH):
+                self.create(pod(f"{what}-{scheduler}", scheduler=scheduler, **copy.deepcopy(spec)))
+            theirs = self.waiting(f"{what}-default-scheduler").split(TAIL)[0]
+            self.assertEqual(self.waiting(f"{what}-{BERTH}"), theirs)
+            return theirs
+        return ""
+
+    def test_without_nodes(self) -> None:
+        self.assertEqual(self.compare("none", gpus=1), "no nodes available to schedule pods")
+
+    def test_verdicts_are_those_of_kube_scheduler(self) -> None:
+        self.node(2, prefix="a100-", gpus=8, labels=A100)
+        self.node(1, prefix="tainted-", gpus=8, taints=DEDICATED)
+        self.node(1, prefix="evicts-", gpus=8, taints=[{"key": "broken", "effect": "NoExecute"}])
+        self.node(1, prefix="cpu-", gpus=0, cpu="4", memory="8Gi")
+        self.node(1, prefix="cordoned-", gpus=8)
+        self.patch("/api/v1/nodes/cordoned-0", {"spec": {"unschedulable": True}})
+        self.node(1, prefix="full-", gpus=8, pods=1)
+        self.create(pod("takes-the-slot", nodeName="full-0"))
+        self.create(pod("takes-port-0", nodeName="a100-0", ports=[8080]),
+                    pod("takes-port-1", nodeName="a100-1", ports=[8080]))  # fmt: skip
+        # the controller manager taints the cordoned node; both schedulers must see that before the comparison
+        wait_until("it is tainted", lambda: self.api.call("GET", "/api/v1/nodes/cordoned-0")["spec"].get("taints"))
+        a100 = dict(A100)
+        self.compare("gpus", gpus=9)
+        self.compare("cpu", requests={"cpu": "500"})
+        self.compare("mixed", gpus=9, requests={"cpu": "500", "memory": "2Ti", "ephemeral-storage": "9Ti"})
+        self.compare("unknown-resource", requests={"example.com/fpga": "1"}, nodeSelector=a100) if False else None
+        self.compare("selector", nodeSelector={"no": "such"})
+        self.compare("selector-and-gpus", gpus=9, nodeSelector=a100)
+        self.compare("affinity", affinity=affinity("nvidia.com/gpu.product", "In", "H100"))
+        self.compare("match-fields", affinity=affinity("metadata.name", "In", "nowhere", field=True))
+        self.compare("match-fields-one", gpus=9, affinity=affinity("metadata.name", "In", "a100-0", field=True))
+        self.compare("ports", ports=[8080], nodeSelector=a100)
+        self.compare("ports-and-gpus", ports=[8080], gpus=9)
+        self.compare("tolerates-one", gpus=9, tolerations=[{"key": "dedicated", "operator": "Exists"}])
+        self.compare("tolerates-all", gpus=9, tolerations=[{"operator": "Exists"}])
+        self.compare("too-many-pods", nodeSelector={"kubernetes.io/hostname": "full-0"})
+        self.compare("unschedulable", nodeSelector={"kubernetes.io/hostname": "cordoned-0"})
+        self.compare("tainted", nodeSelector={"kubernetes.io/hostname": "tainted-0"})
+
+    def test_the_text_follows_the_nodes(self) -> None:
+        self.node(1, gpus=1)
+        self.create(pod("large", gpus=2))
+        self.assertEqual(self.waiting("large"), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+        first = self.get("large")["status"]["conditions"][0]["lastTransitionTime"]
+        self.node(1, prefix="tainted-", taints=DEDICATED)
+        self.message_of_nodes("large", "0/2 nodes are available: ")
+        self.assertIn("1 node(s) had untolerated taint(s)", unschedulable(self.get("large")))
+        self.api.call("DELETE", "/api/v1/nodes/tainted-0")
+        self.message_of_nodes("large", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+        self.assertEqual(self.get("large")["status"]["conditions"][0]["lastTransitionTime"], first)
+
+    def test_events_have_the_fields_of_kube_schedulers(self) -> None:
+        self.node(1, gpus=1)
+        for reason, gpus in (("Scheduled", 0), ("FailedScheduling", 2)):
+            seen = {}
+            for scheduler in (BERTH, "default-scheduler"):
+                name = f"{reason.lower()}-{scheduler}"
+                self.create(pod(name, gpus=gpus, scheduler=scheduler))
+                events = wait_until(f"{reason} of {name}", lambda n=name, r=reason: self.events_of(n, r))
+                self.assertEqual(len(events), 1)
+                event = events[0]
+                self.assertEqual(event["regarding"]["uid"], self.get(name)["metadata"]["uid"])
+                self.assertTrue(event["metadata"]["name"].startswith(name + "."))
+                self.assertEqual(event["reportingController"], scheduler)
+                self.assertTrue(event["reportingInstance"].startswith(scheduler + "-"), event["reportingInstance"])
+                self.assertNotIn("related", event)
+                event["note"] = event["note"].split(TAIL)[0].replace(scheduler, "?")
+                fields = {key: event.get(key) for key in ("type", "reason", "action", "note")}
+                about = {key: event["regarding"].get(key) for key in ("apiVersion", "kind", "namespace")}
+                seen[scheduler] = (fields, about)
+            self.assertEqual(seen[BERTH], seen["default-scheduler"])
+
+    def test_fifty_equal_pods_get_one_event_each_while_their_node_keeps_changing(self) -> None:
+        self.node(1, gpus=1)
+        names = [f"equal-{i}" for i in range(50)]
+        self.create(*(pod(name, gpus=2) for name in names))
+        for name in names:
+            self.waiting(name)
+        for i in range(20):
+            self.patch("/api/v1/nodes/node-0", {"metadata": {"labels": {"turn": str(i)}}})
+            time.sleep(0.1)
+        time.sleep(1)
+        found = [one for one in self.api.call("GET", EVENTS)["items"] if one["regarding"]["name"] in names]
+        self.assertEqual(sorted(one["regarding"]["name"] for one in found), sorted(names))
+        self.assertEqual([one for one in found if one.get("series")], [])
+
+
+_cluster: Cluster | None = None
+
+
+def shared_cluster() -> Cluster:
+    """Started by the first class that needs it; ends with the module."""
+    global _cluster
+    if _cluster is None:
+        _cluster = Cluster(components=ALL).__enter__()
+        unittest.addModuleCleanup(_cluster.__exit__)
+        _cluster.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+    return _cluster
+
+
+if __name__ == "__main__":
+    try:
+        find_binaries()
+    except BinariesMissing as missing:
+        print(f"SKIPPED: {missing}")
+        sys.exit(77)
+    if berth_binary() is None:
+        print("SKIPPED: the berth program is not built: ./dev build, or set BERTH_BIN to the folder that holds it")
+        sys.exit(77)
+    unittest.main(verbosity=2)
