@@ -38,7 +38,10 @@ std::string full_name(const Flags& flags) {
 void say_not_found(const std::string& name, const scenario::Report& report) {
   std::vector<std::string> names;
   for (const scenario::PodReport& pod : report.pods) names.push_back(pod.namespace_name + "/" + pod.name);
-  const std::string_view near = api::closest(name, {names.begin(), names.end()});
+  std::string_view near = api::closest(name, {names.begin(), names.end()});
+  const std::string elsewhere = name.substr(name.find('/'));  // the same name in another namespace
+  for (const std::string& candidate : names)
+    if (near.empty() && candidate.ends_with(elsewhere)) near = candidate;
   std::cerr << "error: no pod is called " << printable(name)
             << (near.empty() ? "; `berth simulate` lists the pods" : fmt::format("; did you mean {}?", near)) << "\n";
 }

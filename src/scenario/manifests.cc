@@ -180,8 +180,10 @@ std::optional<Duration> simulated(const api::Object& object, std::string_view an
 std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documents, PriorityClasses& classes,
                                        api::Problems& problems, std::vector<std::string>& notes) {
   std::vector<Decoded> all;
+  bool all_classes = true;  // a class that could not be read must not look like one that is missing
   for (const api::Document& document : documents) {
     auto object = api::decode(document, problems);
+    all_classes &= object.has_value() || document.kind != "PriorityClass";
     if (!object) continue;
     api::ObjectMeta& metadata = mutable_metadata(*object);
     if (metadata.namespace_name.empty() && !cluster_scoped(*object)) metadata.namespace_name = "default";
@@ -194,7 +196,7 @@ std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documen
     check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, problems, notes);
     if (const api::ObjectMeta* metadata = template_metadata(object))
       check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, problems, notes);
-    check_priority(decoded, classes, problems);
+    if (all_classes) check_priority(decoded, classes, problems);
     note_unused(decoded, notes);
   }
   std::vector<Manifest> out;

@@ -117,7 +117,7 @@ std::string summary(const Report& report) {
   if (whole > 0)
     out += fmt::format("; {} of {} GPUs in use{}", used, whole,
                        report.gpus_peak == used ? "" : fmt::format(" at the end, {} at most", report.gpus_peak));
-  return out + fmt::format("; simulated {}\n", format_duration(report.end - Time{}));
+  return out + (report.end == Time{} ? "\n" : fmt::format("; simulated {}\n", format_duration(report.end - Time{})));
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace {
 constexpr int64_t kCyclesPerTimeMax = 1'000'000;  // at one moment; each but the last decides something
 constexpr int64_t kIdleWakeupsMax = 1'000'000;    // one after another without any decision
 
-// How many pods a workload has at once, before any of them is made.
-int64_t pods_at_once(const api::Object& object, size_t nodes) {
-  if (const auto* job = std::get_if<api::Job>(&object)) return workloads::wanted_active(*job, 0, job->succeeded);
+// How many pods a workload makes in all, before any of them is made.
+int64_t pods_in_all(const api::Object& object, size_t nodes) {
+  if (const auto* job = std::get_if<api::Job>(&object)) return workloads::total_pods(*job);
   if (const auto* deployment = std::get_if<api::Deployment>(&object)) return deployment->replicas;
   if (const auto* replicaset = std::get_if<api::ReplicaSet>(&object)) return replicaset->replicas;
   if (const auto* statefulset = std::get_if<api::StatefulSet>(&object)) return statefulset->replicas;
@@ -35,7 +35,7 @@ Simulation::Simulation(SimulationOptions options)
 
 Status Simulation::submit(std::vector<Manifest> manifests) {
   int64_t wanted = made_pods_;
-  for (const Manifest& manifest : manifests) wanted += pods_at_once(manifest.object, nodes_.size());
+  for (const Manifest& manifest : manifests) wanted += pods_in_all(manifest.object, nodes_.size());
   if (wanted > kSimulatedPodsMax)
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("{} pods are more than the {} that a simulation holds; lower replicas or parallelism",

@@ -1,0 +1,80 @@
+#include "scenario/manifests.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::scenario {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Read {
+  std::vector<Manifest> manifests;
+  api::Problems problems;
+  std::vector<std::string> notes;
+};
+
+Read read(std::string text) {
+  Read out;
+  PriorityClasses classes;
+  out.manifests = read_manifests({{"a.yaml", std::move(text)}}, classes, out.problems, out.notes);
+  return out;
+}
+
+constexpr const char* kPod =
+    "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n";
+
+TEST(Manifests, FillInTheNamespaceAndThePriority) {
+  Read got = read(std::string("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: d}, value: 7, "
+                              "globalDefault: true}\n---\n") +
+                  kPod);
+  ASSERT_THAT(got.problems, IsEmpty());
+  EXPECT_EQ(api::metadata_of(got.manifests.at(1).object).namespace_name, "default");
+  EXPECT_EQ(pod_spec_of(got.manifests.at(1).object)->priority, 7);
+}
+
+TEST(Manifests, ADuplicateNamesBothLines) {
+  const Read got = read(std::string(kPod) + "---\n" + kPod);
+  ASSERT_EQ(got.problems.size(), 1u);
+  EXPECT_EQ(got.problems[0].line, 3);
+  EXPECT_THAT(got.problems[0].message, HasSubstr("already defined at a.yaml:1"));
+}
+
+TEST(Manifests, AnUnknownPriorityClassIsAProblemAtItsLine) {
+  const Read got = read(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  priorityClassName: high\n  containers: [{name: c, "
+      "image: i}]\n");
+  ASSERT_EQ(got.problems.size(), 1u);
+  EXPECT_EQ(got.problems[0].line, 5);
+  EXPECT_EQ(got.problems[0].path, "spec.priorityClassName");
+  EXPECT_THAT(got.problems[0].message, HasSubstr("no PriorityClass with name high was found"));
+}
+
+TEST(Manifests, WhatHasNoEffectIsNoted) {
+  const Read got = read("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n");
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("a.yaml:1: ConfigMap c: this kind has no effect")));
+}
+
+TEST(Manifests, AMisspeltAnnotationOfBerthIsNoted) {
+  const Read got =
+      read("{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/placment: pack}}}\n");
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("did you mean berth.dev/placement?")));
+}
+
+TEST(PriorityClasses, ThePriorityOfADumpedPodStandsWithoutItsClass) {
+  api::PodSpec spec;
+  spec.priority_class_name = "gone";
+  spec.priority = 12;
+  EXPECT_EQ(*PriorityClasses().resolve(spec), 12);
+}
+
+TEST(PriorityClasses, APriorityThatContradictsTheClassIsRefused) {
+  api::PodSpec spec;
+  spec.priority = 12;
+  EXPECT_THAT(PriorityClasses().resolve(spec).error().message, HasSubstr("must not be provided in pod spec"));
+}
+
+}  // namespace
+}  // namespace berth::scenario

@@ -1,0 +1,97 @@
+#include "scenario/simulation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/registry.h"
+
+namespace berth::scenario {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kNode =
+    "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, memory: 8Gi, nvidia.com/gpu: 4, "
+    "pods: 10}}}\n---\n";
+
+std::unique_ptr<Simulation> simulate(const std::string& text, uint64_t seed = 0) {
+  PriorityClasses classes;
+  api::Problems problems;
+  std::vector<std::string> notes;
+  auto manifests = read_manifests({{"a.yaml", text}}, classes, problems, notes);
+  EXPECT_THAT(problems, IsEmpty());
+  auto cluster = std::make_unique<Simulation>(SimulationOptions{
+      .policies = policy::default_policies(), .shuffle_seed = seed, .record = true, .check_invariants = true});
+  EXPECT_TRUE(cluster->submit(std::move(manifests)));
+  cluster->run_to_end();
+  EXPECT_THAT(cluster->broken(), IsEmpty());
+  return cluster;
+}
+
+std::string job(int parallelism, int completions, const std::string& runtime) {
+  return "{apiVersion: batch/v1, kind: Job, metadata: {name: j, annotations: {berth.dev/simulated-runtime: " + runtime +
+         "}}, spec: {parallelism: " + std::to_string(parallelism) + ", completions: " + std::to_string(completions) +
+         ", template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {limits: "
+         "{nvidia.com/gpu: 1}}}]}}}}\n";
+}
+
+TEST(Simulation, AJobRunsInRoundsAndTheReportKnowsItsTimes) {
+  const auto cluster = simulate(kNode + job(4, 10, "1h"));
+  const Report report = cluster->report();
+  ASSERT_EQ(report.pods.size(), 10u);
+  EXPECT_EQ(report.pods.back().finished, Time{} + Duration::seconds(3 * 3600));
+  EXPECT_EQ(report.gpus_peak, 4);
+  EXPECT_EQ(report.waiting(), 0u);
+}
+
+TEST(Simulation, AJobOfNoDurationEnds) { EXPECT_EQ(simulate(kNode + job(1, 500, "0s"))->report().pods.size(), 500u); }
+
+TEST(Simulation, MorePodsThanItHoldsAreRefusedBeforeTheyAreMade) {
+  PriorityClasses classes;
+  api::Problems problems;
+  std::vector<std::string> notes;
+  std::string other = job(1, 600'000, "1h");
+  other.replace(other.find("name: j,"), 8, "name: k,");
+  auto manifests = read_manifests({{"a.yaml", job(1, 600'000, "1h") + "---\n" + other}}, classes, problems, notes);
+  Simulation cluster({.policies = policy::default_policies()});
+  const Status submitted = cluster.submit(std::move(manifests));
+  ASSERT_FALSE(submitted);
+  EXPECT_THAT(submitted.error().message, HasSubstr("more than the 1000000 that a simulation holds"));
+}
+
+TEST(Simulation, ReplayGivesTheSameDecisions) {
+  const auto cluster = simulate(kNode + job(6, 20, "7m"));
+  EXPECT_THAT(replay(cluster->log(), policy::default_policies(), {}), IsEmpty());
+}
+
+TEST(Simulation, ReplayWithAnotherWeightIsFoundOut) {
+  const auto cluster = simulate(
+      std::string(kNode) +
+      "{apiVersion: v1, kind: Node, metadata: {name: n2}, status: {capacity: {cpu: 4, memory: 8Gi, pods: 10}}}\n---\n" +
+      "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n");
+  EXPECT_THAT(replay(cluster->log(), *policy::make_policy_set({{"gpu-node-aversion", 0}}), {}), Not(IsEmpty()));
+}
+
+TEST(Report, EveryFormEndsInANewlineAndShowsThePod) {
+  const Report report = simulate(kNode + job(1, 1, "1h"))->report();
+  for (const ReportFormat format :
+       {ReportFormat::kTable, ReportFormat::kWide, ReportFormat::kJson, ReportFormat::kYaml}) {
+    const std::string text = render(report, format);
+    EXPECT_THAT(text, HasSubstr("j-0"));
+    EXPECT_TRUE(text.ends_with('\n'));
+  }
+}
+
+TEST(Report, TheYamlFormIsTheJsonForm) {
+  const Report report = simulate(kNode + job(5, 5, "1h"))->report();
+  api::Problems problems;
+  const auto yaml = api::read_plain_documents(render(report, ReportFormat::kYaml), "y", problems);
+  const auto json = api::read_plain_documents(render(report, ReportFormat::kJson), "j", problems);
+  ASSERT_THAT(problems, IsEmpty());
+  EXPECT_EQ(yaml.at(0).json, json.at(0).json);
+}
+
+}  // namespace
+}  // namespace berth::scenario

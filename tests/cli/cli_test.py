@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""cli_test.py BERTH CASE [--update]: runs one case of the command line and exits 0 when it came out as expected.
+
+CASE is the name of a function case_<name> below, or examples/<name>: then `berth simulate -f examples/<name> -o json` must
+give the placements and the exit code of tests/cli/examples/<name>.json, which --update rewrites.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BERTH = sys.argv[1]
+
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, memory: 8Gi, pods: 10}}}"
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c, image: i, resources: {%s}}]}}"
+
+
+def berth(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BERTH, *arguments], input=stdin, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def check(condition: bool, what: str, run: subprocess.CompletedProcess[str]) -> None:
+    if not condition:
+        sys.exit(f"{what}\nexit {run.returncode}\n--- stdout\n{run.stdout}--- stderr\n{run.stderr}")
+
+
+def expect(run: subprocess.CompletedProcess[str], code: int, out: str = "", err: str = "") -> None:
+    check(run.returncode == code, f"expected exit {code}", run)
+    check(out in run.stdout, f"expected on standard output: {out}", run)
+    check(err in run.stderr, f"expected on standard error: {err}", run)
+
+
+def example(name: str, update: bool) -> None:
+    run = berth("simulate", "-f", f"examples/{name}", "-o", "json")
+    report = json.loads(run.stdout)
+    actual = {"exit": run.returncode, "placements": {f"{p['namespace']}/{p['name']}": p["node"] for p in report["pods"]},
+              "waiting": {f"{p['namespace']}/{p['name']}": p["message"] for p in report["pods"] if p["node"] is None}}
+    path = ROOT / "tests" / "cli" / "examples" / f"{name}.json"
+    if update:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(actual, indent=2) + "\n")
+    expected = json.loads(path.read_text())
+    check(actual == expected, f"expected {json.dumps(expected, indent=2)}", run)
+
+
+def case_exit_codes() -> None:
+    fits, too_big = POD % ("a", "requests: {cpu: 1}"), POD % ("b", "requests: {cpu: 5}")
+    expect(berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{fits}\n"), 0, "1 pod placed, 0 waiting")
+    expect(berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{too_big}\n"), 3, "0/1 nodes are available: 1 Insufficient cpu.")
+    expect(berth("simulate", "-f", "-", stdin="kind: [\n"), 2, err="error: stdin:")
+    expect(berth("simulate", "-f", "/nonexistent.yaml"), 2, err="error: /nonexistent.yaml: cannot read the file")
+    expect(berth("simulate", "-f", "-", stdin=""), 2, err="no objects in the input")
+
+
+def case_every_problem_in_one_run() -> None:
+    pods = [POD % ("a", "requests: {cpu: 1e400}"), POD % ("b", "requests: {cpu: -1}"), POD % ("c", "limits: {memory: 100E}"),
+            "{apiVersion: v1, kind: Pod, metadata: {name: d}, spec: {nodeselector: {a: b}, containers: [{name: c, image: i}]}}",
+            "{apiVersion: v9, kind: Pod, metadata: {name: e}, spec: {containers: [{name: c, image: i}]}}",
+            "{apiVersion: v1, apiVersion: v1, kind: Pod, metadata: {name: f}, spec: {containers: [{name: c, image: i}]}}"]
+    run = berth("simulate", "-f", "-", stdin="\n---\n".join(pods) + "\n")
+    expect(run, 2, err="did you mean 'nodeSelector'?")
+    check(run.stdout == "", "nothing on standard output", run)
+    for line in (1, 3, 5, 7, 9, 11):
+        check(f"error: stdin:{line}:" in run.stderr, f"expected a problem in line {line}", run)
+    check(all(line.startswith("error: ") for line in run.stderr.splitlines()), "every line is an error", run)
+
+
+def case_no_terminal_escapes_from_input() -> None:
+    bad = "{apiVersion: v1, kind: Pod, metadata: {name: \"a\\e[31mb\"}, spec: {containers: [{name: c, image: i}]}}"
+    run = berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{bad}\n")
+    expect(run, 2)
+    check("\x1b" not in run.stderr + run.stdout, "no escape reaches the terminal", run)
+    for shown in (berth("simulate", "-f", "a\x1b[31m"), berth("why", "-f", "examples/demo", "\x1b[31m"), berth("\x1b[31m")):
+        check("\x1b" not in shown.stderr + shown.stdout, "no escape reaches the terminal", shown)
+
+
+def case_json_shape() -> None:
+    pod = POD % ("a", "requests: {cpu: 500m}")
+    report = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{NODE}\n---\n{pod}\n").stdout)
+    assert report["apiVersion"] == "berth.dev/v1alpha1" and report["kind"] == "SimulationReport", report
+    assert report["pods"] == [{"namespace": "default", "name": "a", "node": "n1", "reason": "Scheduled",
+                               "message": "Successfully assigned default/a to n1", "submitted_s": 0, "started_s": 0,
+                               "finished_s": None}], report["pods"]
+    [node] = report["nodes"]
+    assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
+    assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"}, node
+
+
+def case_files_folders_and_stdin() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "a.yaml").write_text(NODE)
+        Path(folder, "b.json").write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"},
+                                                      "spec": {"containers": [{"name": "c", "image": "i"}]}}))
+        Path(folder, "README.md").write_text("not a manifest")
+        expect(berth("simulate", "-f", folder, "-f", "-", stdin=POD % ("second", "") + "\n"), 0, "2 pods placed")
+        expect(berth("simulate", "-f", folder, f"{folder}/a.yaml"), 2, err="Node n1 is already defined at")
+    with tempfile.TemporaryDirectory() as folder:
+        expect(berth("simulate", "-f", folder), 2, err="no *.yaml, *.yml or *.json in this folder")
+
+
+def case_unused_kinds_pass_with_a_note() -> None:
+    service = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}"
+    expect(berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{service}\n"), 0, err="note: stdin:3: Service s: this kind has no effect")
+
+
+def case_why() -> None:
+    expect(berth("why", "-f", "examples/demo", "-n", "ml", "notebook"), 0, "taint nvidia.com/gpu=present:NoSchedule")
+    expect(berth("why", "-f", "examples/demo", "pod/ml/chat-0"), 0, "Successfully assigned ml/chat-0 to t4-1")
+    expect(berth("why", "-f", "examples/demo", "ml/notebok"), 1, err="did you mean ml/notebook?")
+
+
+def case_policies_and_version() -> None:
+    expect(berth("policies"), 0, "gpu-node-aversion")
+    names = [p["name"] for p in json.loads(berth("policies", "-o", "json").stdout)["items"]]
+    assert names[0] == "node-name-fields" and "pack" in names, names
+    expect(berth("version"), 0, "berth ")
+
+
+def case_usage() -> None:
+    expect(berth("--help"), 0, "simulate")
+    expect(berth("simulate", "--help"), 0, "Examples:")
+    expect(berth(), 2, err="error: ")
+    expect(berth("simulate"), 2, err="error: --filename is required")
+    expect(berth("simulate", "-f", "examples/demo", "-o", "xml"), 2, err="error: ")
+    expect(berth("simulate", "-f", "examples/demo", "--weight", "pakc=1"), 2, err="error: no policy is called 'pakc'")
+    expect(berth("frobnicate"), 2, err="error: ")
+
+
+def case_weights_change_decisions() -> None:
+    nodes = "\n---\n".join(NODE.replace("n1", n) for n in ("n1", "n2"))
+    pods = "\n---\n".join(POD % (p, "requests: {cpu: 1, memory: 1Gi}") for p in ("a", "b"))
+    spread = berth("simulate", "-f", "-", "-o", "json", stdin=f"{nodes}\n---\n{pods}\n")
+    flat = berth("simulate", "-f", "-", "-o", "json", "--weight", "spread=0", stdin=f"{nodes}\n---\n{pods}\n")
+    assert [p["node"] for p in json.loads(spread.stdout)["pods"]] == ["n1", "n2"], spread.stdout
+    assert [p["node"] for p in json.loads(flat.stdout)["pods"]] == ["n1", "n1"], flat.stdout
+
+
+def main() -> None:
+    name = sys.argv[2]
+    if name.startswith("examples/"):
+        example(name.removeprefix("examples/"), "--update" in sys.argv)
+    else:
+        globals()[f"case_{name}"]()
+
+
+main()
