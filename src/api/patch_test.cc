@@ -25,8 +25,9 @@ TEST(ConditionPatch, SetsOneConditionByType) {
 }
 
 TEST(ConditionPatch, LeavesTheTransitionTimeToTheServerAndNamesTheGeneration) {
-  EXPECT_EQ(pod_condition_patch_json("u", {"PodScheduled", "False", "Unschedulable", "m"}, std::nullopt, 3),
-            R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"type":"PodScheduled","observedGeneration":3,"status":"False","lastProbeTime":null,"reason":"Unschedulable","message":"m"}]}})");
+  EXPECT_EQ(
+      pod_condition_patch_json("u", {"PodScheduled", "False", "Unschedulable", "m"}, std::nullopt, 3),
+      R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"type":"PodScheduled","observedGeneration":3,"status":"False","lastProbeTime":null,"reason":"Unschedulable","message":"m"}]}})");
 }
 
 TEST(ConditionPatch, SurvivesTextThatIsNotUtf8) {

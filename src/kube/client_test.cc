@@ -103,13 +103,15 @@ TEST(Client, ReadsRetryAfterFromHeaderAndFromDetails) {
 TEST(Client, AConditionForAnotherPodOfTheNameIsAConflict) {
   Fixture f(FakeReply::json(
       422, R"({"reason":"Invalid","message":"Pod \"p\" is invalid: metadata.uid: field is immutable"})"));
-  f.client.patch_pod_condition("ns", "p", "u", {.condition = {"PodScheduled", "False", "Unschedulable", "0/8"}}, f.done());
+  f.client.patch_pod_condition("ns", "p", "u", {.condition = {"PodScheduled", "False", "Unschedulable", "0/8"}},
+                               f.done());
   EXPECT_EQ(f.run().error().code, ErrorCode::kConflict);
 }
 
 TEST(Client, PatchesOneConditionOfThePodItMeans) {
   Fixture f(FakeReply::json(200, "{}"));
-  f.client.patch_pod_condition("ns", "p", "u", {.condition = {"PodScheduled", "False", "Unschedulable", "0/8"}}, f.done());
+  f.client.patch_pod_condition("ns", "p", "u", {.condition = {"PodScheduled", "False", "Unschedulable", "0/8"}},
+                               f.done());
   ASSERT_TRUE(f.run());
   const HttpRequest& request = f.transport.requests().at(0);
   EXPECT_EQ(request.target, "/api/v1/namespaces/ns/pods/p/status");

@@ -19,7 +19,7 @@ struct UnschedulableStatus {
   std::string uid;
   std::shared_ptr<const std::string> message;
   int64_t generation = 0;  // of the pod, as scheduled
-  bool first = false;  // the pod has no PodScheduled=False yet: lastTransitionTime is now
+  bool first = false;      // the pod has no PodScheduled=False yet: lastTransitionTime is now
 };
 
 class StatusWriter {
