@@ -14,6 +14,7 @@
 
 #include <absl/container/btree_set.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,7 @@ class Engine {
   void on(const PodsReplaced& event);
   void on(const NamespaceUpserted& event);
   void on(const BindProgress& event);
+  void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }
 
   model::Pod resolved(model::Pod pod) const;
   void replace(PodSlot slot, const model::Pod& pod);

@@ -205,6 +205,16 @@ TEST_F(EngineTest, AFailingBindBacksOffTwiceAsLongEachTimeUpToTheCap) {
   }
 }
 
+TEST_F(EngineTest, ABackoffCountsFromTheLatestTimeThatTheEngineWasTold) {
+  driver.add(make_node("a"));
+  driver.add(make_pod("p"));
+  driver.cycle();
+  driver.apply(ClockAdvanced{driver.now() + Duration::seconds(60)});
+  driver.bind_progress("uid-p", BindOutcome::kFailed);
+  EXPECT_THAT(driver.cycle(Duration::seconds(60)).decisions, IsEmpty());
+  EXPECT_THAT(bound_in(driver.cycle(Duration::seconds(1))), ElementsAre("p"));
+}
+
 TEST_F(EngineTest, AStatusUpdateDoesNotEndABackoff) {
   driver.add(make_node("a"));
   driver.add(make_pod("p"));

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/time.h"
 #include "model/node.h"
 #include "model/pod.h"
 
@@ -51,7 +52,13 @@ struct BindProgress {
   BindOutcome outcome = BindOutcome::kSent;
 };
 
+// Time has passed: what the events after it set off (back-offs) counts from `now`. run_cycle() says the time too; a time
+// before the latest is ignored.
+struct ClockAdvanced {
+  Time now;
+};
+
 using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced,
-                           NamespaceUpserted, BindProgress>;
+                           NamespaceUpserted, BindProgress, ClockAdvanced>;
 
 }  // namespace berth::engine

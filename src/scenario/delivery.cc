@@ -16,6 +16,7 @@ std::string subject_of(const engine::Event& event) {
     std::string operator()(const engine::PodDeleted& e) { return "pod " + e.uid; }
     std::string operator()(const engine::NamespaceUpserted& e) { return "namespace " + e.name; }
     std::string operator()(const engine::BindProgress& e) { return "bind " + e.uid; }
+    std::string operator()(const engine::ClockAdvanced&) { return "clock"; }
     std::string operator()(const engine::NodesReplaced&) { return "nodes"; }
     std::string operator()(const engine::PodsReplaced&) { return "pods"; }
   };

@@ -133,6 +133,7 @@ void Session::run() {
     std::vector<Message> messages = inbox_.take(wait);
     now = clock_.monotonic();
     last_tick_ = now.nanos;
+    if (!messages.empty()) engine_.apply(engine::ClockAdvanced{now});
     for (Message& message : messages) std::visit([this](auto& m) { handle(m); }, message);
     const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_;
     const bool due = !messages.empty() || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
