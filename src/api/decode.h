@@ -38,7 +38,7 @@ std::string_view kind_of(const Object& object);
 const ObjectMeta& metadata_of(const Object& object);
 
 // Lenient, from the API server's JSON. Instantiated for Pod, Node, Namespace and PriorityClass. Lists and watch
-// streams: api/watch.h.
+// streams are taken apart by kube/watch_frames.h.
 template <typename T>
 Result<T> decode_json(std::string_view json);
 inline Result<Pod> decode_pod(std::string_view json) { return decode_json<Pod>(json); }

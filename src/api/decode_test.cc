@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/watch.h"
-
 namespace berth::api {
 namespace {
 
@@ -140,49 +138,6 @@ TEST(DecodeLenient, RefusesWhatItCannotUnderstand) {
               HasSubstr("spec.tolerations[0].operator"));
   EXPECT_THAT(decode_pod("{").error().message, HasSubstr("not valid JSON"));
   EXPECT_THAT(decode_pod("[]").error().message, HasSubstr("expected an object, found a list"));
-}
-
-TEST(Lists, QuarantineMalformedItemsAlone) {
-  const auto list = decode_list<Pod>(R"({"kind":"PodList","metadata":{"resourceVersion":"7","continue":"abc"},"items":[
-      {"metadata":{"name":"good","uid":"1"}},{"metadata":{"name":"bad","uid":"2"},"spec":{"priority":"x"}},{"metadata":{"name":"fine"}}]})");
-  ASSERT_TRUE(list) << list.error().message;
-  EXPECT_EQ(list->resource_version, "7");
-  EXPECT_EQ(list->continue_token, "abc");
-  ASSERT_THAT(list->items, SizeIs(2));
-  EXPECT_EQ(list->items[1].metadata.name, "fine");
-  ASSERT_THAT(list->malformed, SizeIs(1));
-  EXPECT_EQ(list->malformed[0].metadata.uid, "2");
-  EXPECT_THAT(list->malformed[0].error.message, HasSubstr("spec.priority"));
-}
-
-TEST(WatchEvents, CarryObjectsBookmarksAndErrors) {
-  const auto added =
-      decode_watch_event<Node>(R"({"type":"ADDED","object":{"metadata":{"name":"n","resourceVersion":"3"}}})");
-  ASSERT_TRUE(added && added->object);
-  EXPECT_EQ(added->resource_version, "3");
-  const auto bookmark =
-      decode_watch_event<Node>(R"({"type":"BOOKMARK","object":{"kind":"Node","metadata":{"resourceVersion":"9"}}})");
-  EXPECT_EQ(bookmark->resource_version, "9");
-  EXPECT_EQ(bookmark->type, WatchType::kBookmark);
-  const auto gone = decode_watch_event<Node>(
-      R"({"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}})");
-  ASSERT_TRUE(gone && gone->error);
-  EXPECT_EQ(gone->error->code, ErrorCode::kGone);
-  const auto bad = decode_watch_event<Pod>(
-      R"({"type":"MODIFIED","object":{"metadata":{"name":"p","uid":"u","resourceVersion":"4"},"spec":{"containers":{}}}})");
-  ASSERT_TRUE(bad && bad->malformed);
-  EXPECT_EQ(bad->malformed->metadata.uid, "u");
-  EXPECT_EQ(bad->resource_version, "4");
-  EXPECT_FALSE(decode_watch_event<Pod>(R"({"kind":"Pod"})"));
-}
-
-TEST(Statuses, BecomeErrorsWithTheirCodes) {
-  EXPECT_EQ(decode_status(R"({"kind":"Status","code":409,"message":"busy"})").code, ErrorCode::kConflict);
-  EXPECT_EQ(
-      decode_status(R"({"kind":"Status","code":429,"message":"slow","details":{"retryAfterSeconds":3}})").retry_after_s,
-      3);
-  EXPECT_EQ(decode_status("<html>\x1b[1m bad gateway", 502).code, ErrorCode::kUnavailable);
-  EXPECT_EQ(decode_status("<html>\x1b[1m", 502).message.find('\x1b'), std::string::npos);
 }
 
 }  // namespace
