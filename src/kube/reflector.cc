@@ -13,6 +13,8 @@
 namespace berth::kube {
 namespace {
 
+constexpr Duration kWatchAnswered = Duration::seconds(15);  // from opening a watch to its headers
+
 uint64_t version_number(std::string_view version) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);
@@ -120,6 +122,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     io::HttpRequest request = client_.request(
         "GET", target(fmt::format("watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
                                   io::url_escape(resource_version_), std::max<int64_t>(1, seconds))));
+    request.timeout = kWatchAnswered;
     contact();
     const uint64_t turn = ++watch_turn_;
     auto self = shared_from_this();
@@ -138,6 +141,10 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
                                                                          });
                                                                        }});
     check_idle(turn);
+    // A watch of what does not change is silent; but one that is older than its time-out has been answered.
+    later(kWatchAnswered + Duration::seconds(1), [turn](Loop& loop) {
+      if (turn == loop.watch_turn_ && loop.stream_ != 0 && loop.watch_error_.empty()) loop.succeeded();
+    });
   }
 
   void on_chunk(std::string_view chunk) {
@@ -147,6 +154,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     callbacks_.batch_end();
     if (frames_.too_long()) relist_ = true, watch_error_ = "an event of the watch is too long";
     if (relist_ && stream_ != 0) client_.transport().cancel(stream_);
+    if (watch_error_.empty()) clear_error();
   }
 
   void on_frame(std::string_view line) {
@@ -238,6 +246,10 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
 
   void succeeded() {
     backoff_ = {};
+    clear_error();
+  }
+
+  void clear_error() {
     const std::lock_guard lock(error_mutex_);
     last_error_.clear();
   }

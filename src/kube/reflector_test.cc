@@ -145,6 +145,27 @@ TEST_F(ReflectorTest, ALostConnectionWatchesOnWithoutAList) {
   EXPECT_TRUE(reflector_->synced());
 }
 
+TEST_F(ReflectorTest, ASilentWatchThatStandsEndsTheTrouble) {
+  start();
+  transport_.finish("watch", fail(ErrorCode::kUnavailable, "connection refused"));
+  transport_.run_for(Duration::seconds(2));
+  ASSERT_EQ(watches(), 1u);
+  EXPECT_NE(reflector_->last_error(), "");
+  transport_.run_for(Duration::seconds(17));
+  EXPECT_EQ(watches(), 1u);
+  EXPECT_EQ(reflector_->last_error(), "");
+}
+
+TEST_F(ReflectorTest, WatchesThatStoodForLongDoNotLengthenTheBackoff) {
+  start();
+  for (int lost = 0; lost < 10; ++lost) {
+    transport_.finish("watch", fail(ErrorCode::kUnavailable, "connection lost"));
+    transport_.run_for(Duration::seconds(1));
+    ASSERT_EQ(watches(), 1u) << lost;
+    transport_.run_for(Duration::seconds(30));
+  }
+}
+
 TEST_F(ReflectorTest, GoneAsAnEventListsAgain) {
   start();
   drain();
