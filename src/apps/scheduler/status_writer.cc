@@ -2,18 +2,28 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 namespace berth::apps {
 namespace {
 
-constexpr int kAttemptsMax = 5;
+constexpr Duration kRepeatMin = Duration::millis(400);
+constexpr Duration kRepeatMax = Duration::seconds(15);
 
 bool worth_repeating(const Error& error) {
   return error.code == ErrorCode::kThrottled || error.code == ErrorCode::kUnavailable ||
-         error.code == ErrorCode::kTimeout;
+         error.code == ErrorCode::kTimeout || error.http_status == 401;  // a token that is being renewed
 }
+
+// One pod's write, which is in the queue, under way or backing off.
+struct Entry {
+  std::optional<UnschedulableStatus> wanted;  // the latest; empty once forgotten
+  Duration repeat_after = kRepeatMin;
+};
 
 }  // namespace
 
@@ -23,8 +33,8 @@ struct StatusWriter::Shared {
   const int in_flight_max;
   const std::function<void(bool)> done;
   std::mutex mutex;
-  absl::flat_hash_map<std::string, UnschedulableStatus> waiting;  // by UID
-  std::deque<std::string> order;                                  // UIDs; those not in `waiting` are skipped
+  absl::flat_hash_map<std::string, Entry> entries;  // by UID
+  std::deque<std::string> order;                    // the queue: UIDs, each in `entries`
   int in_flight = 0;
 };
 
@@ -35,26 +45,23 @@ StatusWriter::StatusWriter(kube::Client& client, io::Transport& transport, int i
 void StatusWriter::write(UnschedulableStatus status) {
   {
     const std::lock_guard lock(shared_->mutex);
-    std::string uid = status.uid;
-    const auto at = shared_->waiting.find(uid);
-    if (at != shared_->waiting.end()) {
-      at->second.message = std::move(status.message);
-      return;
-    }
-    shared_->waiting.emplace(uid, std::move(status));
-    shared_->order.push_back(std::move(uid));
+    const auto [at, added] = shared_->entries.try_emplace(status.uid);
+    if (added) shared_->order.push_back(status.uid);
+    if (at->second.wanted) status.first |= at->second.wanted->first;
+    at->second.wanted = std::move(status);
   }
   pump(shared_);
 }
 
 void StatusWriter::forget(const std::string& uid) {
   const std::lock_guard lock(shared_->mutex);
-  shared_->waiting.erase(uid);
+  const auto at = shared_->entries.find(uid);
+  if (at != shared_->entries.end()) at->second.wanted.reset();
 }
 
 size_t StatusWriter::queued() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->waiting.size();
+  return shared_->entries.size();
 }
 
 void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
@@ -62,36 +69,58 @@ void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
   {
     const std::lock_guard lock(shared->mutex);
     while (shared->in_flight < shared->in_flight_max && !shared->order.empty()) {
-      auto node = shared->waiting.extract(shared->order.front());
+      const auto at = shared->entries.find(shared->order.front());
       shared->order.pop_front();
-      if (node.empty()) continue;
-      ready.push_back(std::move(node.mapped()));
-      ++shared->in_flight;
+      if (at->second.wanted) {
+        ready.push_back(*at->second.wanted);
+        ++shared->in_flight;
+      } else {
+        shared->entries.erase(at);
+      }
     }
   }
-  for (UnschedulableStatus& status : ready) send(shared, std::move(status), 1);
+  for (UnschedulableStatus& status : ready) send(shared, std::move(status));
 }
 
-void StatusWriter::send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status, int attempt) {
+void StatusWriter::send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status) {
   kube::PodConditionPatch patch{.condition = {"PodScheduled", "False", "Unschedulable", *status.message},
                                 .last_transition = {},
                                 .observed_generation = status.generation};
   if (status.first) patch.last_transition = shared->transport.clock().wall();
-  const auto copy = std::make_shared<UnschedulableStatus>(std::move(status));
-  shared->client.patch_pod_condition(copy->namespace_name, copy->pod_name, copy->uid, patch,
-                                     [shared, copy, attempt](const Result<std::string>& result) {
-                                       if (!result && worth_repeating(result.error()) && attempt < kAttemptsMax) {
-                                         const Duration wait = Duration::millis(200) * (int64_t{1} << attempt);
-                                         return shared->transport.run_after(
-                                             wait, [shared, copy, attempt] { send(shared, *copy, attempt + 1); });
-                                       }
-                                       {
-                                         const std::lock_guard lock(shared->mutex);
-                                         --shared->in_flight;
-                                       }
-                                       shared->done(result.has_value());
-                                       pump(shared);
-                                     });
+  const auto sent = std::make_shared<const UnschedulableStatus>(std::move(status));
+  shared->client.patch_pod_condition(
+      sent->namespace_name, sent->pod_name, sent->uid, patch,
+      [shared, sent](const Result<std::string>& result) { answered(shared, *sent, result); });
+}
+
+void StatusWriter::answered(const std::shared_ptr<Shared>& shared, const UnschedulableStatus& sent,
+                            const Result<std::string>& result) {
+  const bool repeat = !result && worth_repeating(result.error());
+  {
+    const std::lock_guard lock(shared->mutex);
+    --shared->in_flight;
+    const auto at = shared->entries.find(sent.uid);
+    Entry& entry = at->second;
+    if (repeat && entry.wanted) {
+      const Duration wait =
+          std::max(entry.repeat_after, Duration::seconds(std::min<int64_t>(result.error().retry_after_s, 60)));
+      entry.repeat_after = std::min(entry.repeat_after * 2, kRepeatMax);
+      shared->transport.run_after(wait, [shared, uid = sent.uid] {
+        {
+          const std::lock_guard queue_lock(shared->mutex);
+          shared->order.push_back(uid);
+        }
+        pump(shared);
+      });
+    } else if (entry.wanted && *entry.wanted->message != *sent.message) {
+      entry.wanted->first = sent.first && !result;
+      shared->order.push_back(sent.uid);
+    } else {
+      shared->entries.erase(at);
+    }
+  }
+  if (!repeat) shared->done(result.has_value());
+  pump(shared);
 }
 
 }  // namespace berth::apps

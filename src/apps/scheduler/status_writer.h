@@ -1,8 +1,11 @@
 // StatusWriter: keeps PodScheduled conditions up to date, the latest text per pod, a few writes at a time.
 //
 // A pod whose text changes again before its write went out gets one write, not two; a pod that is bound meanwhile gets
-// none. Writes that fail for a passing reason are repeated with back-off; a pod that is gone or changed is left alone.
-// Thread-safe; never blocks.
+// none. Writes that fail for a passing reason are repeated, with back-off and for as long as they are wanted: the
+// engine tells a verdict once. A pod that is gone or is another by now is left alone. Thread-safe; never blocks.
+//
+// Invariant: of one pod at most one write is queued, under way or backing off, so that texts cannot overtake each
+// other.
 #pragma once
 
 #include <functional>
@@ -28,14 +31,17 @@ class StatusWriter {
   StatusWriter(kube::Client& client, io::Transport& transport, int in_flight_max, std::function<void(bool ok)> done);
 
   void write(UnschedulableStatus status);
-  // The pod has found a place: forget a write that has not gone out.
+  // The pod has found a place or is gone: forget a write that has not gone out.
   void forget(const std::string& uid);
+  // Pods whose latest text is not stored.
   size_t queued() const;
 
  private:
   struct Shared;
   static void pump(const std::shared_ptr<Shared>& shared);
-  static void send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status, int attempt);
+  static void send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status);
+  static void answered(const std::shared_ptr<Shared>& shared, const UnschedulableStatus& sent,
+                       const Result<std::string>& result);
 
   std::shared_ptr<Shared> shared_;
 };

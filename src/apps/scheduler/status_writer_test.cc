@@ -1,0 +1,93 @@
+#include "apps/scheduler/status_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "io/fake_transport.h"
+
+namespace berth::apps {
+namespace {
+
+using io::FakeReply;
+using nlohmann::json;
+using testing::ElementsAre;
+
+class StatusWriterTest : public testing::Test {
+ protected:
+  StatusWriterTest() {
+    transport_.on_request([this](const io::HttpRequest& request) {
+      const json condition = json::parse(request.body)["status"]["conditions"][0];
+      texts_.push_back(condition["message"].get<std::string>());
+      dated_.push_back(condition.contains("lastTransitionTime"));
+      return up_ ? FakeReply::json(200, "{}", Duration::millis(10))
+                 : FakeReply::error(ErrorCode::kUnavailable, "connection refused");
+    });
+  }
+
+  void write(const std::string& text, bool first = true) {
+    writer_.write({"ns", "pod", "uid", std::make_shared<const std::string>(text), 1, first});
+  }
+  void run_for(int64_t seconds) { transport_.run_for(Duration::seconds(seconds)); }
+
+  bool up_ = true;
+  std::vector<std::string> texts_;
+  std::vector<bool> dated_;
+  int stored_ = 0;
+  io::FakeTransport transport_;
+  kube::Client client_{transport_};
+  StatusWriter writer_{client_, transport_, 2, [this](bool ok) { stored_ += ok; }};
+};
+
+TEST_F(StatusWriterTest, WritesAgainHoweverLongTheServerIsAway) {
+  up_ = false;
+  write("0/1");
+  run_for(600);
+  EXPECT_EQ(stored_, 0);
+  EXPECT_LT(texts_.size(), 60u);
+  up_ = true;
+  run_for(20);
+  EXPECT_EQ(stored_, 1);
+  EXPECT_EQ(writer_.queued(), 0u);
+}
+
+TEST_F(StatusWriterTest, ALaterTextReplacesOneThatCouldNotBeWritten) {
+  up_ = false;
+  write("old");
+  run_for(1);
+  write("new", false);
+  up_ = true;
+  texts_.clear();
+  dated_.clear();
+  run_for(20);
+  EXPECT_THAT(texts_, ElementsAre("new"));
+  EXPECT_THAT(dated_, ElementsAre(true));  // the pod has no condition yet
+  EXPECT_EQ(stored_, 1);
+}
+
+TEST_F(StatusWriterTest, TextsOfOnePodGoOutOneAfterTheOther) {
+  write("a");
+  transport_.run_for(Duration::millis(5));
+  write("b", false);
+  write("c", false);
+  transport_.run_for(Duration::millis(4));
+  EXPECT_THAT(texts_, ElementsAre("a"));
+  run_for(1);
+  EXPECT_THAT(texts_, ElementsAre("a", "c"));
+  EXPECT_THAT(dated_, ElementsAre(true, false));
+}
+
+TEST_F(StatusWriterTest, AForgottenWriteIsNotRepeated) {
+  up_ = false;
+  write("0/1");
+  run_for(1);
+  writer_.forget("uid");
+  texts_.clear();
+  run_for(60);
+  EXPECT_THAT(texts_, ElementsAre());
+  EXPECT_EQ(writer_.queued(), 0u);
+}
+
+}  // namespace
+}  // namespace berth::apps
