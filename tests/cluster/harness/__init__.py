@@ -1,4 +1,4 @@
-"""What the suites of `berth scheduler` share: the daemon as a process, objects, the history and a network that fails."""
+"""What the suites of `berth scheduler` share: the daemon as a process, history, failing networks."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Berth:
         self.address = started[0]["http"]
         if ready:
             wait_until("berth is ready", lambda: self.get("/readyz")[0] == 200 or self._ended())
-            wait_until("it schedules, or stands by", lambda: self.said("scheduling") or self.said("waiting for the lease"))
+            wait_until("it schedules or waits", lambda: self.said("scheduling") or self.said("waiting for the lease"))
         return self
 
     def _ended(self) -> bool:
@@ -122,6 +122,10 @@ class Berth:
 
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
+
+    def memory_peak_bytes(self) -> int:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s*(\d+) kB", status).group(1)) * 1024
 
     def entries(self, *, all_starts: bool = False) -> list[dict]:
         """Its log since the latest start. A line that is no JSON, a half-written last one excepted, is an error."""

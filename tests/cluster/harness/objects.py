@@ -10,7 +10,8 @@ _SUFFIXES = {"m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10*
 
 
 def pod(name: str, *, gpus: int = 0, requests: dict | None = None, ports: list[int] = (), scheduler: str = BERTH,
-        annotations: dict | None = None, finalizers: list[str] = (), labels: dict | None = None, **spec) -> dict:  # fmt: skip
+        annotations: dict | None = None, finalizers: list[str] = (), labels: dict | None = None,
+        **spec) -> dict:  # fmt: skip
     container = {"name": "main", "image": "none", "resources": {}}
     if requests:
         container["resources"]["requests"] = dict(requests)
@@ -44,7 +45,8 @@ def asks_for(one: dict) -> dict[str, Decimal]:
 def unschedulable(one: dict) -> str:
     """The message of PodScheduled=False/Unschedulable; empty without that condition."""
     for condition in one["status"].get("conditions", []):
-        if (condition["type"], condition["status"], condition.get("reason")) == ("PodScheduled", "False", "Unschedulable"):
+        what = (condition["type"], condition["status"], condition.get("reason"))
+        if what == ("PodScheduled", "False", "Unschedulable"):
             return condition.get("message", "")
     return ""
 

@@ -72,6 +72,8 @@ class FlakyProxy:
         try:
             await asyncio.gather(self._pump(reader, far_writer, answers=False),
                                  self._pump(far_reader, writer, answers=True))  # fmt: skip
+        except asyncio.CancelledError:
+            pass  # __exit__: asyncio would call a cancelled connection an error
         finally:
             self._writers -= {writer, far_writer}
             writer.transport.abort()

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""`berth scheduler` before an API server that sends what no real one would: objects, answers and bodies out of shape.
+
+Needs no test servers. Ends with status 77 (skipped, for ctest) where the program is not built.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.daemon import Berth, berth_binary, wait_until, write_kubeconfig  # noqa: E402
+from harness.fake_server import FakeServer  # noqa: E402
+from harness.objects import pod  # noqa: E402
+
+
+class HostileServer(unittest.TestCase):
+    """An API server that sends what no real one would; nothing of Kubernetes runs here."""
+
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = Path(scratch.name)
+        self.server = self.enterContext(FakeServer())
+        self.kubeconfig = write_kubeconfig(self.scratch / "kubeconfig", self.server.url, {"token": "t"})
+        self.put_node("good")
+
+    def start(self, *, ready: bool = True) -> Berth:
+        berth = Berth(self.scratch, self.kubeconfig)
+        self.addCleanup(berth.kill)
+        return berth.start(ready=ready)
+
+    def put_node(self, name: str, **allocatable) -> None:
+        allocatable = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "64", **allocatable}
+        metadata = {"name": name, "uid": f"uid-{name}"}
+        self.server.put("nodes", {"metadata": metadata, "status": {"allocatable": allocatable}})
+
+    def put_pod(self, name: str, **fields) -> None:
+        one = pod(name, gpus=1)
+        one["metadata"] |= {"namespace": "default", "uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        one["spec"] |= fields
+        one["status"] = {"phase": "Pending"}
+        self.server.put("pods", one)
+
+    def bound(self) -> dict[str, str]:
+        return {one["metadata"]["uid"]: one["target"]["name"] for one in self.server.bindings}
+
+    def wait_for(self, *names: str) -> None:
+        uids = {f"uid-{name}" for name in names}
+        wait_until(lambda: f"{uids} are bound: {self.bound()}", lambda: uids <= set(self.bound()))
+
+    def assert_quarantined(self, berth: Berth, kind: str, name: str) -> None:
+        metric = f'berth_quarantined_objects_total{{kind="{kind}"}}'
+        wait_until("it is counted", lambda: berth.metric(metric) >= 1)
+        about = lambda: [one for one in self.server.events if one["reason"] == "Quarantined"  # noqa: E731
+                         and one["regarding"]["name"] == name and one["regarding"]["kind"] == kind]  # fmt: skip
+        self.assertEqual(wait_until("it has an event", about)[0]["type"], "Warning")
+
+    def test_malformed_objects_of_a_list_are_set_aside_and_the_others_bound(self) -> None:
+        self.put_node("bad", **{"nvidia.com/gpu": "many"})
+        self.put_pod("bad", priority="high")
+        self.put_pod("one")
+        self.put_pod("two")
+        berth = self.start()
+        self.wait_for("one", "two")
+        self.assert_quarantined(berth, "Pod", "bad")
+        self.assert_quarantined(berth, "Node", "bad")
+        self.assertEqual(self.bound(), {"uid-one": "good", "uid-two": "good"})
+        self.put_pod("bad")  # mended
+        self.wait_for("bad")
+
+    def test_malformed_objects_of_a_watch_are_set_aside_and_the_others_bound(self) -> None:
+        berth = self.start()
+        self.put_pod("one")
+        self.wait_for("one")
+        self.put_node("good-too")
+        malformed = [{"tolerations": 7}, {"nodeSelector": ["a"]}, {"containers": None, "overhead": 1}]
+        for number, fields in enumerate(malformed):
+            self.put_pod(f"bad-{number}", **fields)
+        self.put_pod("two")
+        self.wait_for("two")
+        for number in range(3):
+            self.assert_quarantined(berth, "Pod", f"bad-{number}")
+        self.put_node("good-too", cpu="1e400")
+        self.assert_quarantined(berth, "Node", "good-too")
+        self.put_pod("three")
+        self.wait_for("three")
+        self.assertEqual(self.bound()["uid-three"], "good")
+
+    def test_a_watch_that_sends_garbage_is_replaced(self) -> None:
+        berth = self.start()
+        for garbage in (b"<html>", b"{", b"[]", b"null", b'{"type":"ADDED"}', b'{"type":7,"object":{}}', b"\xff\xfe",
+                        b'{"type":"ADDED","object":' + b"[" * 100_000, b'{"type":"ERROR","object":"x"}'):  # fmt: skip
+            self.server.send("pods", garbage)
+            time.sleep(0.3)
+        self.put_pod("one")
+        self.wait_for("one")
+        self.assertTrue(berth.running())
+
+    def test_answers_that_are_no_lists_are_tried_again(self) -> None:
+        bodies = [b"", b"<html>Bad gateway</html>", b"null", b"[]", b'{"items":7}', b'{"items":[{', b"{}",
+                  b"[" * 200_000, b"\x00" * 1000]  # fmt: skip
+        self.put_pod("one")
+        for number, body in enumerate(bodies):
+            with self.subTest(body=body[:40]):
+                wrong = lambda _m, path, b=body: (200, {}, b) if "/nodes?limit" in path else None  # noqa: E731
+                self.server.answers = wrong
+                berth = self.start(ready=False)
+                asked = lambda: sum(1 for one in self.server.requests if one[1].endswith("/nodes"))  # noqa: E731
+                before = asked()
+                wait_until("it asks again", lambda a=asked, n=before: a() >= n + 1)
+                self.server.answers = lambda _m, _p: None
+                self.put_pod(f"then-{number}")
+                self.wait_for(f"then-{number}")
+                berth.kill()
+
+    def test_errors_of_every_kind_are_tried_again(self) -> None:
+        answers = [(500, {}, b"<html>"), (502, {}, b""), (503, {"Retry-After": "1"}, b"{}"),
+                   (302, {"Location": "/"}, b""), (404, {}, b"not a Status"),
+                   (200, {"Content-Length": "5000"}, b"short")]  # fmt: skip
+        for answer in answers:
+            with self.subTest(answer=answer[:2]):
+                name = f"after-{answer[0]}"
+                turns = iter(range(3))
+                self.server.answers = lambda _m, path, a=answer, t=turns: (
+                    a if "?limit" in path and next(t, None) is not None else None
+                )
+                berth = self.start(ready=False)
+                self.put_pod(name)
+                self.wait_for(name)
+                berth.kill()
+
+    def test_a_server_that_has_too_much_to_do_is_not_pressed(self) -> None:
+        busy = (429, {"Retry-After": "1"}, b'{"kind":"Status","code":429,"reason":"TooManyRequests","message":"later"}')
+        self.server.answers = lambda _m, path: busy if path.endswith("/binding") else None
+        berth = self.start()
+        self.put_pod("one")
+        attempts = lambda: sum(1 for one in self.server.requests if one[1].endswith("/binding"))  # noqa: E731
+        wait_until("it tries", attempts)
+        time.sleep(5)
+        self.assertLessEqual(attempts(), 7)
+        self.server.answers = lambda _m, _p: None
+        self.wait_for("one")
+        self.assertEqual(berth.metric('berth_binds_total{result="bound"}'), 1)
+
+    def test_a_bind_answered_with_an_error_although_it_was_stored_is_found_out(self) -> None:
+        def stored_then_500(method: str, path: str):
+            if method != "POST" or not path.endswith("/binding"):
+                return None
+            name = path.split("/")[-2]
+            self.server._bind(name, {"metadata": {"uid": f"uid-{name}"}, "target": {"name": "good"}})
+            return 500, {}, b'{"kind":"Status","code":500,"message":"etcdserver: request timed out"}'
+
+        self.server.answers = stored_then_500
+        berth = self.start()
+        self.put_pod("one")
+        wait_until("it is resolved", lambda: berth.metric('berth_binds_total{result="bound"}') == 1)
+        self.assertEqual(len(self.server.bindings), 1)
+
+    def test_a_body_without_end_does_not_fill_the_memory(self) -> None:
+        self.put_pod("one")
+        self.server.answers = lambda _m, path: (200, {}, b" " * 600_000_000) if "/nodes?limit" in path else None
+        berth = self.start(ready=False)
+        wait_until("it says so", lambda: berth.said("trying again"))
+        self.assertLess(berth.memory_peak_bytes(), 1 << 30)
+        self.server.answers = lambda _m, _p: None
+        self.wait_for("one")
+
+
+if __name__ == "__main__":
+    if berth_binary() is None:
+        print("SKIPPED: the berth program is not built: ./dev build, or set BERTH_BIN to the folder that holds it")
+        sys.exit(77)
+    unittest.main(verbosity=2)
