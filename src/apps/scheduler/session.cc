@@ -175,11 +175,10 @@ void Session::cycle(Time now) {
 
 void Session::carry_out(const engine::Decision& decision) {
   if (decision.kind == engine::DecisionKind::kUnschedulable) return tell_unschedulable(decision);
-  statuses_->forget(decision.pod_uid);
   told_.erase(decision.pod_uid);
   engine_.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSent});
   log_debug("binding", {{"pod", decision.namespace_name + "/" + decision.pod_name}, {"node", decision.node_name}});
-  binder_->bind(decision);
+  statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); });
 }
 
 void Session::tell_unschedulable(const engine::Decision& decision) {

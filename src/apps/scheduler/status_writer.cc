@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration kRepeatMin = Duration::millis(400);
 constexpr Duration kRepeatMax = Duration::seconds(15);
+constexpr Duration kTimeout = Duration::seconds(10);
 
 bool worth_repeating(const Error& error) {
   return error.code == ErrorCode::kThrottled || error.code == ErrorCode::kUnavailable ||
@@ -22,6 +23,8 @@ bool worth_repeating(const Error& error) {
 // One pod's write, which is in the queue, under way or backing off.
 struct Entry {
   std::optional<UnschedulableStatus> wanted;  // the latest; empty once forgotten
+  bool under_way = false;
+  std::function<void()> then;  // what forget() put off until the write under way has ended
   Duration repeat_after = kRepeatMin;
 };
 
@@ -53,10 +56,19 @@ void StatusWriter::write(UnschedulableStatus status) {
   pump(shared_);
 }
 
-void StatusWriter::forget(const std::string& uid) {
-  const std::lock_guard lock(shared_->mutex);
-  const auto at = shared_->entries.find(uid);
-  if (at != shared_->entries.end()) at->second.wanted.reset();
+void StatusWriter::forget(const std::string& uid, std::function<void()> then) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    const auto at = shared_->entries.find(uid);
+    if (at != shared_->entries.end()) {
+      at->second.wanted.reset();
+      if (at->second.under_way) {
+        at->second.then = std::move(then);
+        return;
+      }
+    }
+  }
+  then();
 }
 
 size_t StatusWriter::queued() const {
@@ -73,6 +85,7 @@ void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
       shared->order.pop_front();
       if (at->second.wanted) {
         ready.push_back(*at->second.wanted);
+        at->second.under_way = true;
         ++shared->in_flight;
       } else {
         shared->entries.erase(at);
@@ -90,17 +103,21 @@ void StatusWriter::send(const std::shared_ptr<Shared>& shared, UnschedulableStat
   const auto sent = std::make_shared<const UnschedulableStatus>(std::move(status));
   shared->client.patch_pod_condition(
       sent->namespace_name, sent->pod_name, sent->uid, patch,
-      [shared, sent](const Result<std::string>& result) { answered(shared, *sent, result); });
+      [shared, sent](const Result<std::string>& result) { answered(shared, *sent, result); },
+      {.timeout = kTimeout, .may_start = {}});
 }
 
 void StatusWriter::answered(const std::shared_ptr<Shared>& shared, const UnschedulableStatus& sent,
                             const Result<std::string>& result) {
   const bool repeat = !result && worth_repeating(result.error());
+  std::function<void()> then;
   {
     const std::lock_guard lock(shared->mutex);
     --shared->in_flight;
     const auto at = shared->entries.find(sent.uid);
     Entry& entry = at->second;
+    entry.under_way = false;
+    then = std::move(entry.then);
     if (repeat && entry.wanted) {
       const Duration wait =
           std::max(entry.repeat_after, Duration::seconds(std::min<int64_t>(result.error().retry_after_s, 60)));
@@ -120,6 +137,7 @@ void StatusWriter::answered(const std::shared_ptr<Shared>& shared, const Unsched
     }
   }
   if (!repeat) shared->done(result.has_value());
+  if (then) then();
   pump(shared);
 }
 

@@ -32,7 +32,9 @@ class StatusWriter {
 
   void write(UnschedulableStatus status);
   // The pod has found a place or is gone: forget a write that has not gone out.
-  void forget(const std::string& uid);
+  // `then` runs at once, or, on the transport's thread, when a write under way has ended: a bind that overtook it would
+  // leave a bound pod marked as unschedulable.
+  void forget(const std::string& uid, std::function<void()> then);
   // Pods whose latest text is not stored.
   size_t queued() const;
 

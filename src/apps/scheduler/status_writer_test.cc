@@ -82,11 +82,25 @@ TEST_F(StatusWriterTest, AForgottenWriteIsNotRepeated) {
   up_ = false;
   write("0/1");
   run_for(1);
-  writer_.forget("uid");
+  writer_.forget("uid", [] {});
   texts_.clear();
   run_for(60);
   EXPECT_THAT(texts_, ElementsAre());
   EXPECT_EQ(writer_.queued(), 0u);
+}
+
+TEST_F(StatusWriterTest, WhatFollowsForgettingWaitsForTheWriteUnderWay) {
+  bool bound = false;
+  write("0/1");
+  transport_.run_for(Duration::millis(5));
+  writer_.forget("uid", [&] { bound = true; });
+  EXPECT_FALSE(bound);
+  transport_.run_for(Duration::millis(10));
+  EXPECT_TRUE(bound);
+  EXPECT_EQ(writer_.queued(), 0u);
+  bound = false;
+  writer_.forget("uid", [&] { bound = true; });
+  EXPECT_TRUE(bound);
 }
 
 }  // namespace
