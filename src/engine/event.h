@@ -52,8 +52,8 @@ struct BindProgress {
   BindOutcome outcome = BindOutcome::kSent;
 };
 
-// Time has passed: what the events after it set off (back-offs) counts from `now`. run_cycle() says the time too; a time
-// before the latest is ignored.
+// Time has passed: what the events after it set off (back-offs) counts from `now`. run_cycle() says the time too; a
+// time before the latest is ignored.
 struct ClockAdvanced {
   Time now;
 };

@@ -15,7 +15,7 @@ using io::HttpRequest;
 using nlohmann::json;
 
 struct Fixture {
-  explicit Fixture(FakeReply reply) {
+  explicit Fixture(const FakeReply& reply) {
     transport.on_request([reply](const HttpRequest&) { return reply; });
   }
   Result<std::string> run() {

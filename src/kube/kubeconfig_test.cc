@@ -36,7 +36,7 @@ class KubeconfigTest : public testing::Test {
                  "clusters: [{name: k, cluster: {server: 'https://h:6443'" +
                      cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\n");
   }
-  AccessOptions with_env(std::map<std::string, std::string> env) {
+  AccessOptions with_env(const std::map<std::string, std::string>& env) {
     AccessOptions options;
     options.getenv = [env](const std::string& name) {
       return env.contains(name) ? std::optional(env.at(name)) : std::nullopt;

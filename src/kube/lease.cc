@@ -304,7 +304,8 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
     options.timeout = release_until_ - mono();
     client_.update(
         path(), encode_lease(options_, *record, &*elector_.observed()),
-        [self = shared_from_this()](Result<std::string> body) { self->finish_release(body.has_value()); }, options);
+        [self = shared_from_this()](const Result<std::string>& body) { self->finish_release(body.has_value()); },
+        options);
   }
 
   void finish_release(bool free) {

@@ -18,7 +18,7 @@ LinedValue convert(const Json& json, const std::vector<uint32_t>& lines, size_t&
   if (json.is_structured()) {
     out.kind = json.is_array() ? Kind::kList : Kind::kMap;
     for (auto at = json.begin(); at != json.end(); ++at)
-      out.members.emplace_back(json.is_array() ? "" : at.key(), convert(*at, lines, next));
+      out.members.push_back({json.is_array() ? "" : at.key(), convert(*at, lines, next)});
     return out;
   }
   out.kind = json.is_null()      ? Kind::kNull
@@ -51,7 +51,8 @@ const LinedValue* LinedValue::find(std::string_view key) const {
 
 std::string LinedValue::get(std::string_view key, std::string fallback) const {
   const LinedValue* value = find(key);
-  return value == nullptr ? std::move(fallback) : value->text;
+  if (value == nullptr) return fallback;
+  return value->text;
 }
 
 LinedValue to_lined_value(const api::Document& document) {

@@ -7,25 +7,31 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "api/document.h"
 
 namespace berth::scenario {
 
+struct LinedMember;
+
 struct LinedValue {
   enum class Kind : uint8_t { kNull, kBool, kNumber, kString, kList, kMap };
   Kind kind = Kind::kNull;
   int line = 0;
-  std::string text;                                         // scalars: as written in JSON, strings without quotes
-  std::vector<std::pair<std::string, LinedValue>> members;  // kMap; kList with empty keys
+  std::string text;                  // scalars: as written in JSON, strings without quotes
+  std::vector<LinedMember> members;  // kMap; kList with empty keys
 
   bool is_scalar() const { return kind != Kind::kList && kind != Kind::kMap; }
   // The member's value; null without it.
   const LinedValue* find(std::string_view key) const;
   // The member's text; `fallback` without it.
   std::string get(std::string_view key, std::string fallback = "") const;
+};
+
+struct LinedMember {
+  std::string name;
+  LinedValue value;
 };
 
 // `document` must come from api::read_plain_documents() or api::read_documents().

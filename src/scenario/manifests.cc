@@ -84,17 +84,17 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
   return "";
 }
 
-void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, Path at, api::Problems& problems,
+void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at, api::Problems& problems,
                        std::vector<std::string>& notes) {
-  static const std::vector<std::string_view> kKnown = {kSimulatedArrival, kSimulatedRuntime,
-                                                       bridge::kPlacementAnnotation};
+  static const std::vector<std::string_view> known = {kSimulatedArrival, kSimulatedRuntime,
+                                                      bridge::kPlacementAnnotation};
   for (const auto& [key, value] : metadata.annotations) {
     if (!key.starts_with("berth.dev/")) continue;
     Path path = at;
     path.push_back(key);
     if (const std::string wrong = wrong_annotation(key, value); !wrong.empty()) report(decoded, path, wrong, problems);
-    if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
-    const std::string_view near = api::closest(key, kKnown);
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string_view near = api::closest(key, known);
     notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth{}", decoded.manifest.file,
                                           decoded.manifest.line, key,
                                           near.empty() ? "" : fmt::format("; did you mean {}?", near))));

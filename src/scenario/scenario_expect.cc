@@ -148,7 +148,7 @@ void ScenarioPlayer::expect_problems(const LinedValue& value) {
   for (size_t i = 0; i < std::max(expected.size(), actual.size()); ++i) {
     if (i >= expected.size()) mismatch(value, "problems: one more: " + actual[i]);
     else if (i >= actual.size()) mismatch(value, "problems: missing: " + expected[i]);
-    else if (actual[i].find(expected[i]) == std::string::npos) compare(value.members[i].second, actual[i], "problem");
+    else if (actual[i].find(expected[i]) == std::string::npos) compare(value.members[i].value, actual[i], "problem");
   }
 }
 

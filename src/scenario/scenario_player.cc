@@ -27,15 +27,15 @@ LinedValue& member(LinedValue& map, std::string_view key, Kind kind) {
   for (auto& [name, value] : map.members)
     if (name == key) return value;
   map.kind = Kind::kMap;
-  map.members.emplace_back(key, LinedValue{kind, map.line, "", {}});
-  return map.members.back().second;
+  map.members.push_back({key, LinedValue{kind, map.line, "", {}}});
+  return map.members.back().value;
 }
 
 // Sets every member of `from` in `into`; null removes it.
 void merge(LinedValue& into, const LinedValue& from) {
   for (const auto& [key, value] : from.members) {
     if (value.kind == Kind::kNull)
-      std::erase_if(into.members, [&, k = key](const auto& entry) { return entry.first == k; });
+      std::erase_if(into.members, [&, k = key](const auto& entry) { return entry.name == k; });
     else member(into, key, value.kind) = value;
   }
 }
@@ -118,7 +118,8 @@ void ScenarioPlayer::build_cluster() {
 void ScenarioPlayer::step(const LinedValue& step) {
   if (step.kind != Kind::kMap || step.members.size() != 1)
     return mismatch(step, "a step is one action and what it is about");
-  const auto& [name, what] = step.members.front();
+  const std::string& name = step.members.front().name;
+  const LinedValue& what = step.members.front().value;
   const auto* at =
       std::find_if(std::begin(StepTable::kSteps), std::end(StepTable::kSteps), [&](auto& e) { return e.name == name; });
   if (at == std::end(StepTable::kSteps)) return mismatch(step, fmt::format("no step is called '{}'", name));
@@ -199,7 +200,7 @@ void ScenarioPlayer::add_nodes(const LinedValue& what) {
     auto number = std::find_if(node_numbers_.begin(), node_numbers_.end(), [&](auto& n) { return n.first == base; });
     if (number == node_numbers_.end()) number = node_numbers_.insert(number, {base, 1});
     for (int64_t i = 0; i < count; ++i)
-      nodes.members.emplace_back("", shaped_node(*wish, one ? base : fmt::format("{}-{}", base, number->second++)));
+      nodes.members.push_back({"", shaped_node(*wish, one ? base : fmt::format("{}-{}", base, number->second++))});
   }
   submit(nodes);
 }
