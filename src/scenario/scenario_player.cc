@@ -27,7 +27,7 @@ LinedValue& member(LinedValue& map, std::string_view key, Kind kind) {
   for (auto& [name, value] : map.members)
     if (name == key) return value;
   map.kind = Kind::kMap;
-  map.members.push_back({key, LinedValue{kind, map.line, "", {}}});
+  map.members.push_back({std::string(key), LinedValue{kind, map.line, "", {}}});
   return map.members.back().value;
 }
 
