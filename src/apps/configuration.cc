@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "api/names.h"
 #include "api/reader.h"
 #include "policy/registry.h"
 
@@ -29,6 +30,13 @@ void read_bounded(const Reader& reader, int32_t& out, int32_t low, int32_t high)
   out = value;
 }
 
+void read_name(const Reader& reader, std::string& out) {
+  std::string name;
+  if (!reader.read(name)) return;
+  if (const std::string wrong = api::check_dns1123_subdomain(name); !wrong.empty()) return reader.problem(wrong);
+  out = name;
+}
+
 void read_choice(const Reader& reader, std::string& out, std::initializer_list<std::string_view> choices) {
   std::string value;
   if (!reader.read(value)) return;
@@ -39,8 +47,8 @@ void read_choice(const Reader& reader, std::string& out, std::initializer_list<s
 
 constexpr Field<LeaderElectionConfiguration> kLeaderElection[] = {
     {"leaderElect", [](const Reader& r, LeaderElectionConfiguration& c) { r.read(c.leader_elect); }},
-    {"resourceNamespace", [](const Reader& r, LeaderElectionConfiguration& c) { r.read(c.resource_namespace); }},
-    {"resourceName", [](const Reader& r, LeaderElectionConfiguration& c) { r.read(c.resource_name); }},
+    {"resourceNamespace", [](const Reader& r, LeaderElectionConfiguration& c) { read_name(r, c.resource_namespace); }},
+    {"resourceName", [](const Reader& r, LeaderElectionConfiguration& c) { read_name(r, c.resource_name); }},
     {"leaseDuration", [](const Reader& r, LeaderElectionConfiguration& c) { read_duration(r, c.lease_duration); }},
     {"renewDeadline", [](const Reader& r, LeaderElectionConfiguration& c) { read_duration(r, c.renew_deadline); }},
     {"retryPeriod", [](const Reader& r, LeaderElectionConfiguration& c) { read_duration(r, c.retry_period); }},
@@ -95,6 +103,13 @@ void read_scheduler_names(const Reader& reader, Configuration& out) {
   std::vector<std::string> names;
   if (!reader.read(names)) return;
   if (names.empty()) return reader.problem("must name at least one scheduler, for example berth");
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (const std::string wrong = api::check_dns1123_subdomain(names[i]); !wrong.empty())
+      return reader.problem(fmt::format("'{}' is no scheduler's name: {}", names[i], wrong));
+    if (std::find(names.begin(), names.begin() + static_cast<ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<ptrdiff_t>(i))
+      return reader.problem(fmt::format("'{}' is named twice", names[i]));
+  }
   out.scheduler_names = std::move(names);
 }
 
@@ -129,11 +144,13 @@ void check_together(const Reader& root, const Configuration& c) {
     root.problem_at("clientConnection",
                     "bindTimeout must be shorter than leaderElection.renewDeadline: a bind has to end "
                     "before the lease can");
+  if (c.engine.backoff_initial > c.engine.backoff_max)
+    root.problem_at("backoff", "initial must not be longer than max");
   const bool tls = !c.http.tls_cert_file.empty() && !c.http.tls_private_key_file.empty();
   if (c.http.tls_cert_file.empty() != c.http.tls_private_key_file.empty())
     root.problem_at("http", "tlsCertFile and tlsPrivateKeyFile go together");
   if (!is_loopback(c.http.bind_address) && !tls)
-    root.problem_at("http", fmt::format("bindAddress {} is reachable from other machines: set tlsCertFile and "
+    root.problem_at("http", fmt::format("bindAddress {} is not a loopback address: set tlsCertFile and "
                                         "tlsPrivateKeyFile, or bind to 127.0.0.1",
                                         c.http.bind_address));
 }
@@ -148,6 +165,8 @@ Configuration read_configuration(std::string_view text, const std::string& file,
   Configuration out;
   const std::vector<api::Document> documents = api::read_plain_documents(text, file, problems);
   if (documents.size() > 1) problems.push_back({file, 0, "", "one BerthConfiguration document is expected"});
+  if (documents.empty() && problems.empty())
+    problems.push_back({file, 0, "", "the file is empty; `berth config` prints a complete example"});
   if (documents.empty()) return out;
   const api::Document& document = documents.front();
   if (document.api_version != "berth.dev/v1alpha1" || document.kind != "BerthConfiguration") {

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <map>
+#include <tuple>
 
 #include "apps/files.h"
 #include "base/printable.h"
@@ -43,6 +45,8 @@ std::unique_ptr<scenario::Simulation> run_offline(const std::vector<std::string>
   if (problems.empty() && manifests.empty())
     problems.push_back(
         {files.empty() ? "" : files.front().name, 0, "", "no objects in the input; give manifests of nodes and pods"});
+  std::stable_sort(problems.begin(), problems.end(),
+                   [](auto& a, auto& b) { return std::tie(a.file, a.line) < std::tie(b.file, b.line); });
   for (const api::Problem& problem : problems) std::cerr << "error: " << api::to_string(problem) << "\n";
   if (!policies) std::cerr << "error: " << policies.error().message << "\n";
   if (!problems.empty() || !policies) return nullptr;

@@ -7,9 +7,11 @@
 #include <optional>
 #include <sstream>
 
+#include "api/names.h"
 #include "apps/configuration.h"
 #include "apps/scheduler/daemon.h"
 #include "apps/scheduler/log.h"
+#include "base/printable.h"
 
 namespace berth::apps {
 namespace {
@@ -48,6 +50,12 @@ int run_scheduler(const Flags& flags) {
   if (flags.port) configuration->http.port = *flags.port;
   if (!flags.log_format.empty()) configuration->logging.format = flags.log_format;
   if (!flags.log_level.empty()) configuration->logging.level = flags.log_level;
+  for (const std::string& name : configuration->scheduler_names) {
+    const std::string wrong = api::check_dns1123_subdomain(name);
+    if (wrong.empty()) continue;
+    std::fprintf(stderr, "error: --scheduler-name '%s': %s\n", printable(name).c_str(), wrong.c_str());
+    return 2;
+  }
   set_up_log(configuration->logging.format, configuration->logging.level);
   const Status status = run_daemon(*configuration);
   if (status) return 0;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "api/requests.h"
+#include "base/printable.h"
 
 namespace berth::bridge {
 namespace {
@@ -25,6 +26,13 @@ std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod
 }
 
 }  // namespace
+
+std::string placement_problem(const api::ObjectMeta& metadata) {
+  const std::string* wish = metadata.annotation(kPlacementAnnotation);
+  if (wish == nullptr || *wish == "pack" || *wish == "spread") return "";
+  return "annotation " + std::string(kPlacementAnnotation) + ": '" + printable(*wish) +
+         "' is neither pack nor spread; the default holds";
+}
 
 bool rejected_by_kubelet(const api::Pod& pod) {
   if (pod.status.phase != "Failed") return false;

@@ -25,6 +25,9 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served);
 model::Node to_model(const api::Node& node);
 engine::NamespaceUpserted to_event(const api::Namespace& object);
 
+// What is wrong with the object's placement annotation, as a sentence; empty when nothing is.
+std::string placement_problem(const api::ObjectMeta& metadata);
+
 // True when the pod failed because the kubelet would not have it (reason OutOf…, UnexpectedAdmissionError, and the
 // other admission failures that a scheduler can cause).
 bool rejected_by_kubelet(const api::Pod& pod);

@@ -83,7 +83,7 @@ Result<std::string> read_until_end(int fd, SteadyClock::time_point deadline) {
 int reap(pid_t child, SteadyClock::time_point deadline) {
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (SteadyClock::now() >= deadline) kill(child, SIGKILL);
+    if (SteadyClock::now() >= deadline) kill(-child, SIGKILL);
     usleep(2000);
   }
   return status;
@@ -99,9 +99,18 @@ Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, 
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], 1);
+  // A group of its own, so that what it starts ends with it; no signal blocked, whatever this program blocks.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   pid_t child = 0;
   const int spawned =
-      posix_spawnp(&child, plugin.command.c_str(), &actions, nullptr, pointers(args).data(), pointers(env).data());
+      posix_spawnp(&child, plugin.command.c_str(), &actions, &attributes, pointers(args).data(), pointers(env).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(pipe_fds[1]);
   if (spawned != 0) {
@@ -113,7 +122,7 @@ Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, 
   const auto deadline = SteadyClock::now() + std::chrono::nanoseconds(limit.nanos);
   Result<std::string> output = read_until_end(pipe_fds[0], deadline);
   close(pipe_fds[0]);
-  if (!output) kill(child, SIGKILL);
+  if (!output) kill(-child, SIGKILL);
   const int status = reap(child, deadline);
   if (!output) return output;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

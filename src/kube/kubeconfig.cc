@@ -29,8 +29,9 @@ struct Entry {
   // A path, relative to the file's folder.
   std::string path(const char* key) const {
     const std::string value = text(key);
-    return value.empty() || value.starts_with('/') ? value
-                                                   : (fs::path(file).parent_path() / value).lexically_normal().string();
+    if (value.empty() || value.starts_with('/')) return value;
+    std::error_code ignored;
+    return (fs::absolute(file, ignored).parent_path() / value).lexically_normal().string();
   }
   bool flag(const char* key) const { return text(key) == "true"; }
 };
@@ -123,6 +124,9 @@ Result<ExecPlugin> read_exec(const Entry& user) {
 
 Status read_cluster(const Entry& cluster, ClusterAccess& out) {
   out.server = cluster.text("server");
+  if (!out.server.empty() && !out.server.starts_with("https://") && !out.server.starts_with("http://"))
+    return fail(ErrorCode::kInvalidInput, fmt::format("{}: server '{}' of context '{}' has no scheme; write https://{}",
+                                                      cluster.file, out.server, out.context, out.server));
   if (out.server.empty())
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("{}: the cluster of context '{}' has no 'server'; add its URL", cluster.file, out.context));

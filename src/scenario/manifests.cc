@@ -127,6 +127,7 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
   if (spec == nullptr) return;
   if (spec->has_pod_affinity) note("pod affinity and anti-affinity are not taken into account yet");
   if (spec->has_topology_spread) note("topology spread constraints are not taken into account yet");
+  if (!spec->claim_names.empty()) note("volumes are not taken into account yet");
   if (spec->has_resource_claims) note("resource claims are not taken into account yet");
 }
 

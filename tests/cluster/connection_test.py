@@ -128,6 +128,21 @@ class Connection(Suite):
         file.write_text(self.token)
         self.assert_it_binds(berth)
 
+    def test_sigterm_ends_it_in_order_whatever_the_credentials(self) -> None:
+        file = self.scratch / "token"
+        file.write_text(self.token)
+        plugin = self.scratch / "plugin.sh"
+        version = "client.authentication.k8s.io/v1"
+        answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": self.token}}
+        plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+        plugin.chmod(0o755)
+        exec_ = {"apiVersion": version, "command": "./plugin.sh", "interactiveMode": "Never"}
+        for user in ({"tokenFile": str(file)}, {"exec": exec_}):
+            with self.subTest(user=next(iter(user))):
+                berth = self.berth(self.kubeconfig(user)).start()
+                self.assertEqual(berth.terminate(), 0)
+                self.assertTrue(berth.said("stopped"))
+
     def test_a_wrong_token(self) -> None:
         berth = self.berth(self.kubeconfig({"token": "wrong"})).start(ready=False)
         self.assert_says_it_in_one_line_and_tries_on(berth, "(?i)401|unauthorized")

@@ -74,6 +74,13 @@ class Placement(BesideKubeScheduler):
         self.create(*(pod(name, gpus=1, annotations={"berth.dev/placement": "spread"}) for name in names))
         self.assertEqual(len({self.bound(name) for name in names}), 4)
 
+    def test_a_placement_that_cannot_be_meant_is_told_and_the_default_holds(self) -> None:
+        self.node(gpus=8)
+        self.create(pod("odd", gpus=1, annotations={"berth.dev/placement": "banana"}))
+        self.bound("odd")
+        told = wait_until("an event", lambda: self.events_of("odd", "InvalidPlacement"))
+        self.assertIn("'banana' is neither pack nor spread", told[0]["note"])
+
     def test_the_placement_annotation_of_a_namespace_takes_effect_while_berth_runs(self) -> None:
         self.node(4, gpus=8)
         try:

@@ -21,6 +21,8 @@ namespace berth::apps {
 namespace {
 
 constexpr Duration kDrain = Duration::seconds(5);
+constexpr Duration kBeginAgainMin = Duration::seconds(1);
+constexpr Duration kBeginAgainMax = Duration::seconds(30);
 constexpr Duration kOwnerStuck = Duration::seconds(60);
 
 std::string host_name() {
@@ -85,11 +87,11 @@ class Daemon {
   explicit Daemon(const Configuration& configuration) : config_(configuration) {}
 
   Status run() {
+    SignalWatch signals(inbox_);  // before any thread is made, so that all of them leave signals to it
     BERTH_TRY(access, kube::load_access(
                           {.kubeconfig = config_.client.kubeconfig, .context = config_.client.context, .getenv = {}}));
     BERTH_TRY(transport, kube::transport_options(access));
     transport_ = std::move(transport);
-    SignalWatch signals(inbox_);
     BERTH_TRY_VOID(serve());
     log_info("starting", {{"version", BERTH_VERSION},
                           {"server", access.server},
@@ -144,7 +146,7 @@ class Daemon {
         else end_term(Duration{0});
       }
       if (session_ == nullptr) {
-        if (term_due_) begin_term();
+        if (term_due_ && clock_.monotonic() >= begin_again_at_) begin_term();
         continue;
       }
       trouble_.say(session_->trouble(), clock_.monotonic());
@@ -168,7 +170,13 @@ class Daemon {
     };
     auto session = Session::start(std::move(options));
     term_due_ = !session.has_value();
-    if (!session) return log_error("cannot start; trying again", {{"error", session.error().message}});
+    if (!session) {
+      trouble_.say(session.error().message, clock_.monotonic());
+      begin_again_after_ = std::min(begin_again_after_ * 2, kBeginAgainMax);
+      begin_again_at_ = clock_.monotonic() + begin_again_after_;
+      return;
+    }
+    begin_again_after_ = kBeginAgainMin;
     const std::lock_guard lock(session_mutex_);
     session_ = std::move(*session);
   }
@@ -246,6 +254,8 @@ class Daemon {
   std::mutex session_mutex_;  // the health pages look at session_ from the server's thread
   std::unique_ptr<Session> session_;
   bool term_due_ = false;  // leading, but the session could not be started
+  Duration begin_again_after_ = kBeginAgainMin;
+  Time begin_again_at_;
   std::unique_ptr<io::HttpServer> server_;
 };
 

@@ -22,6 +22,7 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
   BERTH_TRY(pod, api::decode_pod(json));
   SeenPod out;
   out.pod = bridge::to_model(pod, served);
+  if (out.pod.ours && out.pod.node_name.empty()) out.problem = bridge::placement_problem(pod.metadata);
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
   if (scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable")
     out.told = scheduled->message;
@@ -240,6 +241,17 @@ void Session::quarantine(const char* kind, const kube::Malformed& object) {
                    .note = "Berth leaves this object alone: " + object.error.message});
 }
 
+// An annotation that cannot be meant: said once (repetitions join the event's series), and scheduling goes on without
+// it.
+void Session::warn_of(const SeenPod& seen) {
+  if (seen.problem.empty()) return;
+  events_->record({.regarding = {.name_space = seen.pod.namespace_name, .name = seen.pod.name, .uid = seen.pod.uid},
+                   .type = "Warning",
+                   .reason = "InvalidPlacement",
+                   .action = "Scheduling",
+                   .note = seen.problem});
+}
+
 void Session::handle(PodUpdates& updates) {
   for (auto& update : updates) {
     if (auto* list = std::get_if<kube::ListReplaced<SeenPod>>(&update)) {
@@ -247,12 +259,14 @@ void Session::handle(PodUpdates& updates) {
       engine::PodsReplaced pods;
       told_.clear();
       for (SeenPod& seen : list->objects) {
+        warn_of(seen);
         if (!seen.told.empty() && seen.pod.node_name.empty()) told_[seen.pod.uid] = std::move(seen.told);
         pods.pods.push_back(std::move(seen.pod));
       }
       engine_.apply(pods);
       pods_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenPod>>(&update)) {
+      warn_of(upserted->object);
       if (!upserted->object.pod.node_name.empty()) told_.erase(upserted->object.pod.uid);
       engine_.apply(engine::PodUpserted{std::move(upserted->object.pod)});
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenPod>>(&update)) {

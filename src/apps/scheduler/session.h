@@ -37,7 +37,8 @@ namespace berth::apps {
 // A pod as the owner thread needs it: mapped on the transport's thread already.
 struct SeenPod {
   model::Pod pod;
-  std::string told;  // message of its PodScheduled=False condition, reason Unschedulable; empty without one
+  std::string problem;  // with its annotations; empty without one
+  std::string told;     // message of its PodScheduled=False condition, reason Unschedulable; empty without one
 };
 
 struct SessionOptions {
@@ -81,6 +82,7 @@ class Session {
   void handle(NamespaceUpdates& updates);
   void handle(BindReport& report);
   void handle(StopDeciding&) { deciding_ = false; }
+  void warn_of(const SeenPod& seen);
   void quarantine(const char* kind, const kube::Malformed& object);
   void carry_out(const engine::Decision& decision);
   void tell_unschedulable(const engine::Decision& decision);

@@ -1,0 +1,68 @@
+#include "apps/configuration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::apps {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::string_view kHeader = "apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\n";
+
+api::Problems problems_of(const std::string& body) {
+  api::Problems problems;
+  read_configuration(std::string(kHeader) + body, "berth.yaml", problems);
+  return problems;
+}
+
+TEST(Configuration, PrintsItselfAndReadsItBack) {
+  Configuration configuration;
+  configuration.scheduler_names = {"berth", "gpu"};
+  configuration.score_weights = {{"pack", 7}};
+  configuration.client.bind_timeout = Duration::millis(2500);
+  const std::string text = to_yaml(configuration);
+  api::Problems problems;
+  EXPECT_EQ(to_yaml(read_configuration(text, "f", problems)), text);
+  EXPECT_THAT(problems, IsEmpty());
+}
+
+TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
+  struct Case {
+    std::string body, expected;
+  };
+  const Case cases[] = {
+      {"schedulerName: [berth]", "berth.yaml:3: schedulerName: unknown field; did you mean 'schedulerNames'?"},
+      {"schedulerNames: []", "must name at least one scheduler"},
+      {"schedulerNames: ['']", "is no scheduler's name"},
+      {"schedulerNames: [a, a]", "'a' is named twice"},
+      {"scores: {pakc: 1}", "no policy is called 'pakc'"},
+      {"scores: {pack: -1}", "outside 0 to 10000"},
+      {"backoff: {initial: 10s, max: 1s}", "initial must not be longer than max"},
+      {"backoff: {initial: 10}", "backoff.initial"},
+      {"clientConnection: {bindTimeout: 10s}", "bindTimeout must be shorter"},
+      {"leaderElection: {renewDeadline: 20s}", "renewDeadline must be shorter"},
+      {"leaderElection: {resourceName: ''}", "leaderElection.resourceName"},
+      {"leaderElection: {resourceNamespace: A B}", "leaderElection.resourceNamespace"},
+      {"http: {bindAddress: 0.0.0.0}", "is not a loopback address"},
+      {"http: {port: 70000}", "outside 0 to 65535"},
+      {"logging: {level: loud}", "'loud' is none of"},
+  };
+  for (const Case& each : cases) {
+    const api::Problems problems = problems_of(each.body);
+    ASSERT_THAT(problems, SizeIs(1)) << each.body;
+    EXPECT_THAT(api::to_string(problems[0]), HasSubstr(each.expected)) << each.body;
+  }
+}
+
+TEST(Configuration, RefusesAnEmptyFileAndAnotherKind) {
+  api::Problems problems;
+  read_configuration("", "f", problems);
+  read_configuration("apiVersion: v1\nkind: Pod\n", "f", problems);
+  EXPECT_THAT(problems, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace berth::apps
