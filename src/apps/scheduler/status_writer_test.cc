@@ -52,6 +52,15 @@ TEST_F(StatusWriterTest, WritesAgainHoweverLongTheServerIsAway) {
   EXPECT_EQ(writer_.queued(), 0u);
 }
 
+TEST_F(StatusWriterTest, WritesAgainAfterAServerThatDoesNotKnowItsRolesYet) {
+  int answers = 0;
+  transport_.on_request([&](const io::HttpRequest&) { return FakeReply::json(++answers < 3 ? 403 : 200, "{}"); });
+  write("0/1");
+  run_for(20);
+  EXPECT_EQ(answers, 3);
+  EXPECT_EQ(stored_, 1);
+}
+
 TEST_F(StatusWriterTest, ALaterTextReplacesOneThatCouldNotBeWritten) {
   up_ = false;
   write("old");
