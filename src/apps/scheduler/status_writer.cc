@@ -15,11 +15,11 @@ constexpr Duration kRepeatMin = Duration::millis(400);
 constexpr Duration kRepeatMax = Duration::seconds(15);
 constexpr Duration kTimeout = Duration::seconds(10);
 
-// All but what says that the pod is gone, is another by now, or that the server will never take this body. 401 and 403
-// pass: a token is being renewed, or a server that has just started does not know the roles yet.
+// All but what says that the pod is gone (404), is another by now (422), or that the server will never take this body.
+// 401 and 403 pass: a token is being renewed, or a server that has just started does not know the roles yet.
 bool worth_repeating(const Error& error) {
   const int status = error.http_status;
-  return status != 400 && status != 404 && status != 409 && status != 413 && status != 422;
+  return status != 400 && status != 404 && status != 413 && status != 422;
 }
 
 // One pod's write, which is in the queue, under way or backing off.
