@@ -28,7 +28,7 @@ struct Entry {
   }
   // A path, relative to the file's folder.
   std::string path(const char* key) const {
-    const std::string value = text(key);
+    std::string value = text(key);
     if (value.empty() || value.starts_with('/')) return value;
     std::error_code ignored;
     return (fs::absolute(file, ignored).parent_path() / value).lexically_normal().string();
