@@ -74,7 +74,7 @@ model::Node to_model(const api::Node& node) {
 }
 
 engine::NamespaceUpserted to_event(const api::Namespace& object) {
-  return {object.metadata.name, placement_of(object.metadata)};
+  return {object.metadata.name, placement_of(object.metadata), object.metadata.labels};
 }
 
 }  // namespace berth::bridge

@@ -37,6 +37,7 @@ struct PodsReplaced {
 struct NamespaceUpserted {
   std::string name;
   model::Placement placement = model::Placement::kDefault;
+  model::Labels labels = {};  // what namespace selectors see
 };
 
 // What became of a Bind decision. Until one of the last three, or a PodUpserted with a node name, the place is kept.

@@ -1,7 +1,9 @@
 // Node: what the engine needs to know of a Kubernetes node, as a plain value.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/labels.h"
@@ -18,6 +20,7 @@ struct Node {
   bool unschedulable = false;  // spec.unschedulable, "cordoned"
   ResourceList capacity;
   ResourceList allocatable;
+  std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
   friend bool operator==(const Node&, const Node&) = default;
 };
 

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "model/labels.h"
 #include "model/node_affinity.h"
+#include "model/peers.h"
 #include "model/resources.h"
 #include "model/taint.h"
 
@@ -45,13 +46,15 @@ struct SchedulingSpec {
   NodeAffinity affinity;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
+  Peers peers;
+  std::vector<std::string> images;  // of all containers, sorted, with tag or digest: "docker.io/library/nginx:1.27"
   Placement placement = Placement::kDefault;  // resolved by the engine from the pod's and its namespace's wish
 
   friend bool operator==(const SchedulingSpec&, const SchedulingSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const SchedulingSpec& s) {
-    return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports,
-                      s.placement);
+    return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports, s.peers,
+                      s.images, s.placement);
   }
 };
 
@@ -59,7 +62,8 @@ struct Pod {
   std::string uid;  // unique over time; the engine's key
   std::string namespace_name;
   std::string name;
-  int64_t generation = 0;  // metadata.generation, which conditions name as observedGeneration
+  std::shared_ptr<const Labels> labels;  // null: none; what the selectors of other pods see
+  int64_t generation = 0;                // metadata.generation, which conditions name as observedGeneration
   int32_t priority = 0;
   Time created;
   std::shared_ptr<const SchedulingSpec> spec;  // never null
