@@ -200,7 +200,7 @@ std::string quoted(std::string_view text) {
 std::string scores_yaml(const Configuration& configuration) {
   std::string out;
   for (const engine::PolicyInfo* policy : policy::all_policies()) {
-    if (policy->score == nullptr) continue;
+    if (!policy->scores()) continue;
     const auto at = configuration.score_weights.find(std::string(policy->name));
     const int64_t weight = at == configuration.score_weights.end() ? policy->default_weight : at->second;
     out += fmt::format("  {}: {}  # {}\n", policy->name, weight, policy->summary);

@@ -19,17 +19,22 @@ using Policies = std::vector<const engine::PolicyInfo*>;
 Policies in_order() {
   Policies out = policy::all_policies();
   std::stable_sort(out.begin(), out.end(), [](auto* a, auto* b) {
-    if ((a->filter != nullptr) != (b->filter != nullptr)) return a->filter != nullptr;
-    return a->filter != nullptr ? a->order < b->order : a->default_weight > b->default_weight;
+    if (a->filters() != b->filters()) return a->filters();
+    return a->filters() ? a->order < b->order : a->default_weight > b->default_weight;
   });
   return out;
+}
+
+std::string kind_of(const engine::PolicyInfo& policy) {
+  if (policy.filters() && policy.scores()) return "filter, score";
+  return policy.filters() ? "filter" : "score";
 }
 
 std::string table(const Policies& policies) {
   scenario::TextTable out({"POLICY", "KIND", ">WEIGHT", "WHAT IT DOES"});
   for (const engine::PolicyInfo* policy : policies)
-    out.add({std::string(policy->name), policy->filter != nullptr ? "filter" : "score",
-             policy->filter != nullptr ? "-" : std::to_string(policy->default_weight), std::string(policy->summary)});
+    out.add({std::string(policy->name), kind_of(*policy),
+             !policy->scores() ? "-" : std::to_string(policy->default_weight), std::string(policy->summary)});
   return out.text();
 }
 
@@ -37,8 +42,8 @@ std::string json(const Policies& policies) {
   nlohmann::ordered_json out = {
       {"apiVersion", "berth.dev/v1alpha1"}, {"kind", "PolicyList"}, {"items", nlohmann::ordered_json::array()}};
   for (const engine::PolicyInfo* policy : policies) {
-    nlohmann::ordered_json item = {{"name", policy->name}, {"kind", policy->filter != nullptr ? "filter" : "score"}};
-    if (policy->score != nullptr) item["defaultWeight"] = policy->default_weight;
+    nlohmann::ordered_json item = {{"name", policy->name}, {"kind", kind_of(*policy)}};
+    if (policy->scores()) item["defaultWeight"] = policy->default_weight;
     item["summary"] = policy->summary;
     out["items"].push_back(std::move(item));
   }

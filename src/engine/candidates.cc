@@ -6,10 +6,19 @@
 #include "engine/evaluate.h"
 
 namespace berth::engine {
+namespace {
+
+// What counts as the work of examining one node.
+constexpr size_t kTermsPerUnit = 16;
+constexpr size_t kGroupsPerUnit = 8;
+
+}  // namespace
 
 bool Candidates::refresh(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets,
                          WorkBudget& work) {
   if (leaves_.size() < state.node_slots()) grow(state);
+  if (!cls.seen_by.empty() || !cls.spec->peers.empty()) follow_terms(state, cls);
+  const int64_t cost = groups_ ? 1 + static_cast<int64_t>(groups_->shape().serials.size() / kTermsPerUnit) : 1;
   if (cursor_ < state.change_base()) {
     scanning_ = true;
     scan_ = 0;
@@ -18,7 +27,7 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
     if (scan_ == 0) cursor_ = state.change_end();
     for (; scan_ < state.node_slots(); ++scan_) {
       if (leaves_[scan_].generation == state.node(NodeSlot{scan_}).generation) continue;
-      if (!work.spend()) return false;
+      if (!work.spend(cost)) return false;
       batch_ = true;
       examine(NodeSlot{scan_}, state, policies, cls, sets);
     }
@@ -29,13 +38,30 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
   for (; cursor_ < state.change_end(); ++cursor_) {
     const NodeSlot slot = state.change(cursor_);
     if (leaves_[slot.value].generation == state.node(slot).generation) continue;
-    if (!work.spend()) return false;
+    if (!work.spend(cost)) return false;
     batch_ |= many;
     examine(slot, state, policies, cls, sets);
-    if (!batch_) update_winners(slot.value, state);
+    if (!batch_ && !groups_) update_winners(slot.value, state);
   }
-  if (batch_) rebuild(state);
+  if (groups_) work.spend(static_cast<int64_t>(groups_->settle(state, policies, cls, sets) / kGroupsPerUnit));
+  else if (batch_) rebuild(state);
   return true;
+}
+
+// Groups hold for the terms, and for the ids, that they were made with.
+void Candidates::follow_terms(const State& state, const PodClass& cls) {
+  const bool ids_hold = reuse_version_ == state.topology().reuse_version() && order_version_ == state.order_version();
+  if (terms_version_ == state.peers().terms_version() && ids_hold) return;
+  terms_version_ = state.peers().terms_version();
+  reuse_version_ = state.topology().reuse_version();
+  order_version_ = state.order_version();
+  GroupShape shape = shape_of(state, cls);
+  if (groups_ ? ids_hold && groups_->shape() == shape : shape.keys.empty()) return;
+  version_ = version() + 1;
+  groups_ = shape.keys.empty() ? nullptr : std::make_unique<Groups>(std::move(shape));
+  for (Leaf& leaf : leaves_) leaf.generation = 0;
+  scanning_ = true;
+  scan_ = 0;
 }
 
 void Candidates::examine(NodeSlot slot, const State& state, const PolicySet& policies, const PodClass& cls,
@@ -51,6 +77,7 @@ void Candidates::examine(NodeSlot slot, const State& state, const PolicySet& pol
     if (run_filters(policies, cls, view, scratch_)) leaf.score = run_scores(policies, cls, view);
     leaf.failure = sets.intern(scratch_, state.resources());
   }
+  if (groups_) groups_->update(slot, state, cls, leaf.failure == kFits, leaf.score);
   if (before == leaf.failure) return;
   if (before.valid()) counts_.add(before, -1);
   if (leaf.failure.valid()) counts_.add(leaf.failure, +1);
@@ -82,14 +109,26 @@ uint32_t Candidates::better(uint32_t a, uint32_t b, const State& state) const {
   return state.node(NodeSlot{a}).order < state.node(NodeSlot{b}).order ? a : b;
 }
 
+FailureCounts Candidates::counts() const {
+  FailureCounts out = counts_;
+  if (groups_) groups_->correct(out);
+  return out;
+}
+
+FailureSetId Candidates::failure(NodeSlot slot) const {
+  const FailureSetId own = leaves_[slot.value].failure;
+  return groups_ && own == kFits ? groups_->failure(slot) : own;
+}
+
 NodeSlot Candidates::best() const {
+  if (groups_) return groups_->best();
   if (leaves_.empty() || leaves_[winners_[1]].score == kUnfit) return NodeSlot{};
   return NodeSlot{winners_[1]};
 }
 
 size_t Candidates::memory_bytes() const {
   return leaves_.capacity() * sizeof(Leaf) + winners_.capacity() * sizeof(uint32_t) +
-         counts_.by_set.capacity() * sizeof(uint32_t);
+         counts_.by_set.capacity() * sizeof(uint32_t) + (groups_ ? groups_->memory_bytes() : 0);
 }
 
 }  // namespace berth::engine

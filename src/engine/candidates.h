@@ -4,13 +4,17 @@
 // generation. The best node stands at the root of a tournament tree over node slots: one changed node costs O(log n),
 // and reading the winner O(1). Equal scores go to the first node by name.
 //
+// A class that inter-pod terms concern keeps its nodes in Groups instead of the tree.
+//
 // refresh() may run out of work units and go on where it stopped; until it has returned true, best() and counts() are
 // of a state that is partly old and must not be used.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "engine/failure_sets.h"
+#include "engine/groups.h"
 #include "engine/policy.h"
 #include "engine/state.h"
 
@@ -32,9 +36,13 @@ class Candidates {
 
   // The best node that fits, or an invalid slot.
   NodeSlot best() const;
-  const FailureCounts& counts() const { return counts_; }
+  FailureCounts counts() const;
+  // Why the node does not fit; kFits when it does, invalid when it does not exist.
+  FailureSetId failure(NodeSlot slot) const;
+  // The groups that inter-pod terms make of the fleet; null when none concern the class.
+  const Groups* groups() const { return groups_.get(); }
   // Grows whenever an examination changed what counts() says.
-  uint64_t version() const { return version_; }
+  uint64_t version() const { return version_ + (groups_ ? groups_->version() : 0); }
   size_t memory_bytes() const;
 
  private:
@@ -46,6 +54,7 @@ class Candidates {
   };
 
   void examine(NodeSlot slot, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
+  void follow_terms(const State& state, const PodClass& cls);
   void grow(const State& state);
   void rebuild(const State& state);
   void update_winners(uint32_t leaf, const State& state);
@@ -60,6 +69,9 @@ class Candidates {
   uint32_t scan_ = 0;     // next slot of a full scan
   bool scanning_ = true;  // a full scan is under way: the log was too short to go by
   bool batch_ = false;    // winners are stale until rebuild()
+  std::unique_ptr<Groups> groups_;
+  // What `groups_` goes by: PeerIndex::terms_version(), Topology::reuse_version(), State::order_version().
+  uint64_t terms_version_ = 0, reuse_version_ = 0, order_version_ = 0;
 };
 
 }  // namespace berth::engine

@@ -14,6 +14,22 @@ Engine::Engine(PolicySet policies, EngineOptions options) : policies_(std::move(
 
 void Engine::apply(const Event& event) {
   std::visit([this](const auto& e) { on(e); }, event);
+  reclassify();
+}
+
+// Selectors that came or went change the classes of the pods that they see.
+void Engine::reclassify() {
+  while (state_.has_stale()) {
+    for (const PodSlot slot : state_.take_stale()) {
+      const PodPhase phase = state_.pod(slot).phase;
+      leave_queue(slot);
+      state_.reclassify(slot);
+      PodState& pod = state_.mutable_pod(slot);
+      pod.reported_version = 0;
+      pod.awaits_report = false;
+      if (phase == PodPhase::kPending || phase == PodPhase::kBackoff) settle(slot);
+    }
+  }
 }
 
 void Engine::on(const NodeUpserted& event) { state_.upsert_node(event.node); }
@@ -66,6 +82,7 @@ void Engine::on(const PodsReplaced& event) {
 }
 
 void Engine::on(const NamespaceUpserted& event) {
+  state_.set_namespace_labels(event.name, event.labels);
   const auto at = namespace_placement_.find(event.name);
   const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;
   if (before == event.placement) return;

@@ -74,6 +74,7 @@ class Engine {
   void on(const BindProgress& event);
   void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }
 
+  void reclassify();
   model::Pod resolved(model::Pod pod) const;
   void replace(PodSlot slot, const model::Pod& pod);
   void forget_pod(PodSlot slot);

@@ -16,6 +16,15 @@ inline bool run_filters(const PolicySet& policies, const PodClass& cls, const No
   return true;
 }
 
+// The same for the filters of groups.
+inline void run_group_filters(const PolicySet& policies, const PodClass& cls, const GroupFacts& facts,
+                              Reasons& reasons) {
+  for (const PolicyInfo* policy : policies.group_filters) {
+    policy->group_filter(cls, facts, reasons);
+    if (!reasons.empty()) return;
+  }
+}
+
 // Sum over the score policies of score × weight; for a node that fits.
 inline int64_t run_scores(const PolicySet& policies, const PodClass& cls, const NodeView& node) {
   int64_t total = 0;

@@ -4,17 +4,37 @@
 namespace berth::engine {
 namespace {
 
-NodeExplanation explain_node(const PolicySet& policies, const PodClass& cls, const NodeView& view,
-                             const ResourceTable& resources, Reasons& reasons) {
-  NodeExplanation out{view.node().name, {}};
-  run_filters(policies, cls, view, reasons);
-  for (const Reason& reason : reasons) {
-    std::string text(reason.info->text);
-    if (reason.info->names_resource) text += " " + resources.name(reason.resource);
-    out.reasons.push_back({std::move(text), reason.info->detail ? reason.info->detail(cls, view, reason) : ""});
+// The class's candidates, made from nothing, and what they are made with.
+struct Look {
+  const State& state;
+  const PolicySet& policies;
+  const PodClass& cls;
+  Candidates candidates;
+  FailureSets sets;
+  Reasons reasons;
+
+  Look(const State& s, const PolicySet& p, const PodClass& c) : state(s), policies(p), cls(c) {
+    WorkBudget unlimited{INT64_MAX};
+    candidates.refresh(state, policies, cls, sets, unlimited);
   }
-  return out;
-}
+
+  NodeExplanation explain(NodeSlot node) {
+    const NodeView view = state.view(node);
+    NodeExplanation out{view.node().name, {}};
+    reasons.clear();
+    const bool fits_alone = run_filters(policies, cls, view, reasons);
+    const GroupFacts facts = candidates.groups() != nullptr ? candidates.groups()->facts(node, cls) : GroupFacts{};
+    if (fits_alone && candidates.groups() != nullptr) run_group_filters(policies, cls, facts, reasons);
+    for (const Reason& reason : reasons) {
+      std::string text(reason.info->text), detail;
+      if (reason.info->names_resource) text += " " + state.resources().name(reason.resource);
+      if (reason.info->detail != nullptr) detail = reason.info->detail(cls, view, reason);
+      if (reason.info->group_detail != nullptr) detail = reason.info->group_detail(cls, state, facts, reason);
+      out.reasons.push_back({std::move(text), std::move(detail)});
+    }
+    return out;
+  }
+};
 
 }  // namespace
 
@@ -36,21 +56,13 @@ Explanation Engine::explain(const std::string& uid) const {
     return out.reason = "SchedulingGated", out.message = "Scheduling is blocked due to non-empty scheduling gates", out;
   if (!pod.pod.ours)
     return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
-  Reasons reasons;
-  FailureSets sets;
-  FailureCounts counts;
-  const PodClass& cls = state_.pod_class(pod.cls);
-  bool fits = false;
-  for (const auto& [name, node] : state_.nodes_by_name()) {
-    if (!state_.node(node).present) continue;
-    reasons.clear();
-    out.nodes.push_back(explain_node(policies_, cls, state_.view(node), state_.resources(), reasons));
-    counts.add(sets.intern(reasons, state_.resources()), +1);
-    fits |= reasons.empty();
-  }
+  Look look(state_, policies_, state_.pod_class(pod.cls));
+  for (const auto& [name, node] : state_.nodes_by_name())
+    if (state_.node(node).present) out.nodes.push_back(look.explain(node));
+  const bool fits = look.candidates.best().valid();
   if (pod.phase == PodPhase::kBackoff) out.reason = "Backoff", out.message = "waits after a failed attempt to start";
   else if (fits) out.reason = "Pending", out.message = "a node fits; the pod is in the queue";
-  else out.reason = "Unschedulable", out.message = fit_message(counts, sets);
+  else out.reason = "Unschedulable", out.message = fit_message(look.candidates.counts(), look.sets);
   return out;
 }
 

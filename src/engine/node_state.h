@@ -6,11 +6,13 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/int128.h"
 #include "engine/ids.h"
 #include "engine/resource_table.h"
+#include "engine/topology.h"
 #include "model/node.h"
 #include "model/pod.h"
 
@@ -31,6 +33,9 @@ struct NodeState {
   Int128 scored_memory_bytes = 0;
   std::vector<model::HostPort> host_ports;
   std::vector<PodSlot> pods;  // unordered
+  NodeDomains domains;        // of the topology keys in use; none while not present
+  // How many of its pods each selector sees, for those that count by node; sorted.
+  std::vector<std::pair<SelectorId, int32_t>> seen_by;
 };
 
 // Read access to a node for policies. Cheap to copy; valid until the engine's state changes.

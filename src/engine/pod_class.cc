@@ -33,6 +33,17 @@ bool required_names(const model::NodeAffinity& affinity, std::vector<std::string
 
 }  // namespace
 
+bool selects(const PodClass& cls, const model::Node& node) {
+  const model::SchedulingSpec& spec = *cls.spec;
+  for (const auto& [key, wanted] : spec.node_selector) {
+    const std::string* value = node.labels.find(key);
+    if (value == nullptr || *value != wanted) return false;
+  }
+  if (!spec.affinity.required) return true;
+  return std::any_of(spec.affinity.required->begin(), spec.affinity.required->end(),
+                     [&](const model::NodeSelectorTerm& term) { return term.matches(node.labels, node.name); });
+}
+
 PodClass compile_class(std::shared_ptr<const model::SchedulingSpec> spec, ResourceTable& resources) {
   PodClass out;
   for (const auto& [name, amount] : spec->requests) {

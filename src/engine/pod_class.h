@@ -8,10 +8,29 @@
 #include <vector>
 
 #include "engine/ids.h"
+#include "engine/peers.h"
 #include "engine/resource_table.h"
+#include "model/node.h"
 #include "model/pod.h"
 
 namespace berth::engine {
+
+// What a class asks of other pods, with its selectors, keys and terms held in the PeerIndex.
+struct ClassPeers {
+  struct Spread {
+    const model::TopologySpreadConstraint* rule = nullptr;  // of the class's spec
+    SelectorId selector;
+    TopologyKeyId key;
+    bool matches_self = false;
+  };
+  std::vector<TermId> affinity;  // required; all of one selector, which sees the pods that match every term
+  bool matches_own_affinity = false;
+  std::vector<TermId> anti_affinity;  // required
+  std::vector<std::pair<TermId, int32_t>> preferred;
+  std::vector<Spread> spread;
+  std::vector<OwnedTerm> owned;  // what others see of its pods
+  std::vector<TermId> held;      // every term above, once for each acquire_term()
+};
 
 struct PodClass {
   std::shared_ptr<const model::SchedulingSpec> spec;
@@ -27,6 +46,10 @@ struct PodClass {
   bool restricts_node_names = false;
   int64_t preferred_weight_sum = 0;
 
+  // The selectors that see its pods, sorted: with the spec they make the class.
+  std::vector<SelectorId> seen_by;
+  ClassPeers peers;
+
   uint32_t pods = 0;    // that refer to this class
   uint64_t serial = 0;  // unique over time, unlike the ClassId, which is reused
 
@@ -36,6 +59,9 @@ struct PodClass {
     return 0;
   }
 };
+
+// True when nodeSelector and required node affinity select the node.
+bool selects(const PodClass& cls, const model::Node& node);
 
 // Compiles a spec; names are interned in `resources`.
 PodClass compile_class(std::shared_ptr<const model::SchedulingSpec> spec, ResourceTable& resources);

@@ -4,6 +4,7 @@
 // same descriptor serves configuration, `berth policies` and the docs. Filters run in ascending `order`; the first one
 // that objects to a node ends that node's list, as in kube-scheduler. A score is 0 to kMaxScore, more is better, and is
 // multiplied by its configured weight; scores are node-local, so that one node's change never moves another's score.
+// Group filters and scores judge a group of nodes at once, from what its topology domains hold (engine/groups.h).
 #pragma once
 
 #include <string>
@@ -17,7 +18,26 @@ namespace berth::engine {
 
 inline constexpr int32_t kMaxScore = 1000;
 
+class State;
 struct Reason;
+
+// What inter-pod terms see of a group of nodes that share their domains.
+struct GroupFacts {
+  struct Spread {
+    bool in_domain = false;  // the nodes have the label
+    int64_t matching = 0;    // pods in the domain
+    int64_t fewest = 0;      // in any domain; 0 while there are fewer domains than minDomains
+    int64_t domains = 0;
+  };
+  const std::vector<DomainId>* domains = nullptr;
+  bool lacks_affinity_key = false;  // of required affinity
+  bool affinity = true;             // each required term has a pod in its domain
+  bool affinity_anywhere = false;   // some pod, somewhere, matches
+  TermId anti_affinity;             // of the class, that forbids the group; invalid: none
+  TermId existing;                  // of a placed pod, that forbids the group; invalid: none
+  int64_t weight = 0;               // sum of preferences
+  std::vector<Spread> spread;       // as ClassPeers::spread
+};
 
 // One way in which a node can turn a pod away; a static object beside the filter that gives it. Identity is the text.
 struct ReasonInfo {
@@ -26,6 +46,7 @@ struct ReasonInfo {
   bool preemption_helps = false;  // removing pods from the node could change it
   // What exactly is wrong on this node: "taint gpu=true:NoSchedule", "short by 2 (asks 4, free 2 of 8)".
   std::string (*detail)(const PodClass&, const NodeView&, const Reason&) = nullptr;
+  std::string (*group_detail)(const PodClass&, const State&, const GroupFacts&, const Reason&) = nullptr;
 };
 
 struct Reason {
@@ -39,6 +60,11 @@ using Reasons = std::vector<Reason>;
 // Appends its reasons when the node is unfit; appends nothing when it is fit.
 using FilterFunction = void (*)(const PodClass&, const NodeView&, Reasons&);
 using ScoreFunction = int32_t (*)(const PodClass&, const NodeView&);
+using GroupFilterFunction = void (*)(const PodClass&, const GroupFacts&, Reasons&);
+// A score of any range, which is normalised over the groups that fit: 0 for the least, kMaxScore for the most; the
+// same for all, and kNoGroupScore, give 0.
+using GroupScoreFunction = int64_t (*)(const PodClass&, const GroupFacts&);
+inline constexpr int64_t kNoGroupScore = INT64_MIN;
 
 struct PolicyInfo {
   std::string_view name;     // kebab-case, as in berth.yaml
@@ -47,13 +73,23 @@ struct PolicyInfo {
   ScoreFunction score = nullptr;
   int32_t order = 0;           // filters: position
   int32_t default_weight = 0;  // scores: points are multiplied by it; 0 turns the rule off
+  GroupFilterFunction group_filter = nullptr;
+  GroupScoreFunction group_score = nullptr;
+
+  bool filters() const { return filter != nullptr || group_filter != nullptr; }
+  bool scores() const { return score != nullptr || group_score != nullptr; }
 };
 
 constexpr PolicyInfo filter_policy(std::string_view name, std::string_view summary, int32_t order, FilterFunction f) {
-  return {name, summary, f, nullptr, order, 0};
+  return {name, summary, f, nullptr, order, 0, nullptr, nullptr};
 }
 constexpr PolicyInfo score_policy(std::string_view name, std::string_view summary, int32_t weight, ScoreFunction f) {
-  return {name, summary, nullptr, f, 0, weight};
+  return {name, summary, nullptr, f, 0, weight, nullptr, nullptr};
+}
+// A filter of groups, which objects after all filters of nodes, and the score that goes with it.
+constexpr PolicyInfo group_policy(std::string_view name, std::string_view summary, int32_t order, GroupFilterFunction f,
+                                  int32_t weight, GroupScoreFunction s) {
+  return {name, summary, nullptr, nullptr, order, weight, f, s};
 }
 
 struct WeightedScore {
@@ -63,8 +99,10 @@ struct WeightedScore {
 
 // The policies that one engine runs with; see policy/registry.h for how a set is made from configuration.
 struct PolicySet {
-  std::vector<const PolicyInfo*> filters;  // in order
-  std::vector<WeightedScore> scores;       // weight > 0
+  std::vector<const PolicyInfo*> filters;        // in order
+  std::vector<WeightedScore> scores;             // weight > 0
+  std::vector<const PolicyInfo*> group_filters;  // in order
+  std::vector<WeightedScore> group_scores;       // weight > 0
 };
 
 }  // namespace berth::engine

@@ -1,7 +1,5 @@
 #include "engine/state.h"
 
-#include <absl/hash/hash.h>
-
 #include <algorithm>
 #include <map>
 
@@ -52,10 +50,6 @@ std::string_view to_string(PodPhase phase) {
   return "";
 }
 
-size_t State::SpecHash::operator()(const model::SchedulingSpec* spec) const {
-  return absl::Hash<model::SchedulingSpec>{}(*spec);
-}
-
 NodeSlot State::find_node(const std::string& name) const {
   const auto at = nodes_by_name_.find(name);
   return at == nodes_by_name_.end() || !nodes_[at->second.value].present ? NodeSlot{} : at->second;
@@ -100,6 +94,7 @@ void State::give_order(absl::btree_map<std::string, NodeSlot>::iterator at) {
 }
 
 void State::renumber() {
+  ++order_version_;
   uint64_t order = 0;
   for (const auto& [name, slot] : nodes_by_name_) nodes_[slot.value].order = order += kOrderGap;
 }
@@ -114,6 +109,7 @@ NodeSlot State::upsert_node(model::Node object) {
   node.has_gpus = false;
   for (uint32_t id = 0; id < node.allocatable.size(); ++id)
     node.has_gpus |= node.allocatable[id] > 0 && resources_.is_gpu(ResourceId{id});
+  if (topology_.has_keys()) set_domains(slot, topology_.domains_for(object.labels));
   node.node = std::move(object);
   touch(slot);
   return slot;
@@ -123,6 +119,7 @@ void State::remove_node(const std::string& name) {
   const NodeSlot slot = find_node(name);
   if (!slot.valid()) return;
   NodeState& node = nodes_[slot.value];
+  set_domains(slot, {});
   node.present = false;
   node.has_gpus = false;
   node.allocatable.clear();
@@ -159,36 +156,51 @@ PodSlot State::add_pod(model::Pod pod) {
   PodState& state = pods_[slot.value];
   state = PodState{};
   state.in_use = true;
-  state.cls = intern_class(pod.spec);
+  const IdentityId identity = peers_.acquire_identity(pod.namespace_name, pod.labels, pod.terminating);
+  state.cls = intern_class(pod.spec, identity);
+  pod.labels = peers_.identity(identity).labels;
   pod.spec = classes_[state.cls.value].spec;  // one copy for the whole class
   state.pod = std::move(pod);
+  join_identity(slot, identity);
   return slot;
 }
 
 void State::replace_pod(PodSlot slot, model::Pod pod) {
   PodState& state = pods_[slot.value];
   check(state.pod.uid == pod.uid, "a pod record keeps its UID");
-  if (state.pod.spec != pod.spec && !(*state.pod.spec == *pod.spec)) {
-    const ClassId next = intern_class(pod.spec);
-    if (holds_room(state.phase)) {
-      NodeState& node = nodes_[state.node.value];
-      charge(node, classes_[state.cls.value], -1);
-      charge(node, classes_[next.value], +1);
-      touch(state.node);
-    }
-    release_class(state.cls);
-    state.cls = next;
-    pod.spec = classes_[next.value].spec;
-  } else {
+  const bool same_spec = state.pod.spec == pod.spec || *state.pod.spec == *pod.spec;
+  const IdentityId identity = peers_.acquire_identity(pod.namespace_name, pod.labels, pod.terminating);
+  pod.labels = peers_.identity(identity).labels;
+  if (same_spec && identity == state.identity) {
     pod.spec = state.pod.spec;
+    state.pod = std::move(pod);
+    return;
   }
+  const PodPhase phase = state.phase;
+  if (holds_room(phase)) {
+    charge(nodes_[state.node.value], classes_[state.cls.value], -1);
+    count_peers(slot, state.node, -1);
+    state.phase = PodPhase::kNotQueued;  // nobody counts it on the way
+  }
+  const ClassId before = state.cls;
+  state.cls = intern_class(pod.spec, identity);
+  if (identity != state.identity) leave_identity(slot);
+  join_identity(slot, identity);
+  release_class(before);
+  pod.spec = classes_[state.cls.value].spec;
   state.pod = std::move(pod);
+  state.phase = phase;
+  if (!holds_room(phase)) return;
+  charge(nodes_[state.node.value], classes_[state.cls.value], +1);
+  count_peers(slot, state.node, +1);
+  touch(state.node);
 }
 
 void State::remove_pod(PodSlot slot) {
   PodState& state = pods_[slot.value];
   check(!holds_room(state.phase), "a pod that holds room is unassigned before it is removed");
   pods_by_uid_.erase(state.pod.uid);
+  leave_identity(slot);
   release_class(state.cls);
   state = PodState{};
   free_pods_.push_back(slot);
@@ -209,6 +221,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase) {
   state.index_on_node = static_cast<uint32_t>(target.pods.size());
   target.pods.push_back(pod);
   charge(target, classes_[state.cls.value], +1);
+  count_peers(pod, node, +1);
   touch(node);
 }
 
@@ -218,6 +231,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   const NodeSlot slot = state.node;
   NodeState& node = nodes_[slot.value];
   charge(node, classes_[state.cls.value], -1);
+  count_peers(pod, slot, -1);
   const PodSlot moved = node.pods.back();
   node.pods[state.index_on_node] = moved;
   pods_[moved.value].index_on_node = state.index_on_node;
@@ -253,9 +267,10 @@ void State::touch(NodeSlot slot) {
   for (; changes_.size() > keep; ++change_base_) changes_.pop_front();
 }
 
-ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec) {
+ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec, IdentityId identity) {
   check(spec != nullptr, "every pod has a scheduling spec");
-  if (const auto at = classes_by_spec_.find(spec.get()); at != classes_by_spec_.end()) {
+  const std::vector<SelectorId>& seen_by = peers_.identity(identity).matches;
+  if (const auto at = classes_by_key_.find(ClassKey{spec.get(), &seen_by}); at != classes_by_key_.end()) {
     ++classes_[at->second.value].pods;
     return at->second;
   }
@@ -266,17 +281,21 @@ ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& 
   } else {
     classes_.emplace_back();
   }
-  classes_[id.value] = compile_class(spec, resources_);
-  classes_[id.value].pods = 1;
-  classes_[id.value].serial = ++class_serial_;
-  classes_by_spec_.emplace(classes_[id.value].spec.get(), id);
+  PodClass& cls = classes_[id.value];
+  cls = compile_class(spec, resources_);
+  cls.seen_by = seen_by;
+  cls.pods = 1;
+  cls.serial = ++class_serial_;
+  classes_by_key_.emplace(ClassKey{cls.spec.get(), &cls.seen_by}, id);
+  if (!cls.spec->peers.empty()) hold_peers(cls);
   return id;
 }
 
 void State::release_class(ClassId id) {
   PodClass& cls = classes_[id.value];
   if (--cls.pods > 0) return;
-  classes_by_spec_.erase(cls.spec.get());
+  classes_by_key_.erase(ClassKey{cls.spec.get(), &cls.seen_by});
+  if (!cls.spec->peers.empty()) release_peers(cls);
   cls = PodClass{};
   free_classes_.push_back(id);
 }

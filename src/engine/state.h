@@ -9,6 +9,7 @@
 #pragma once
 
 #include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <deque>
@@ -18,8 +19,10 @@
 
 #include "base/time.h"
 #include "engine/node_state.h"
+#include "engine/peers.h"
 #include "engine/pod_class.h"
 #include "engine/resource_table.h"
+#include "engine/topology.h"
 #include "model/node.h"
 #include "model/pod.h"
 
@@ -46,6 +49,8 @@ std::string_view to_string(PodPhase phase);
 struct PodState {
   model::Pod pod;
   ClassId cls;
+  IdentityId identity;
+  uint32_t index_in_identity = 0;  // in Identity::pods
   PodPhase phase = PodPhase::kNotQueued;
   NodeSlot node;               // valid when holds_room(phase)
   uint32_t index_on_node = 0;  // in NodeState::pods
@@ -91,11 +96,23 @@ class State {
   // Classes.
   const PodClass& pod_class(ClassId id) const { return classes_[id.value]; }
   size_t class_slots() const { return classes_.size(); }
+  // Pods whose class is out of date, because a selector that sees them came or went; by slot. A waiting one leaves its
+  // class's queue before reclassify().
+  bool has_stale() const { return !stale_.empty(); }
+  std::vector<PodSlot> take_stale();
+  void reclassify(PodSlot slot);
+
+  // Inter-pod terms.
+  const PeerIndex& peers() const { return peers_; }
+  const Topology& topology() const { return topology_; }
+  void set_namespace_labels(const std::string& name, const model::Labels& labels);
 
   const ResourceTable& resources() const { return resources_; }
 
   // Change log: node slots in order of change. Entries before change_base() are forgotten.
   uint64_t change_base() const { return change_base_; }
+  // Grows when NodeState::order of existing nodes changed.
+  uint64_t order_version() const { return order_version_; }
   uint64_t change_end() const { return change_base_ + changes_.size(); }
   NodeSlot change(uint64_t index) const { return changes_[index - change_base_]; }
 
@@ -103,7 +120,7 @@ class State {
   uint64_t hash() const;
 
  private:
-  ClassId intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec);
+  ClassId intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec, IdentityId identity);
   void release_class(ClassId id);
   NodeSlot take_node_slot(const std::string& name);
   void free_placeholder(NodeSlot slot);
@@ -112,12 +129,32 @@ class State {
   void charge(NodeState& node, const PodClass& cls, int64_t sign);
   void touch(NodeSlot slot);
 
-  struct SpecHash {
-    using is_transparent = void;
-    size_t operator()(const model::SchedulingSpec* spec) const;
-  };
-  struct SpecEqual {
-    bool operator()(const model::SchedulingSpec* a, const model::SchedulingSpec* b) const { return a == b || *a == *b; }
+  // Inter-pod terms: engine/state_peers.cc.
+  void join_identity(PodSlot slot, IdentityId id);
+  void leave_identity(PodSlot slot);
+  void hold_peers(PodClass& cls);
+  void release_peers(PodClass& cls);
+  SelectorId hold_selector(const std::vector<model::PeerSelector>& all_of);
+  TermId hold_term(PodClass& cls, const std::vector<model::PeerSelector>& all_of, const std::string& key);
+  void release_selector(SelectorId id);
+  TopologyKeyId hold_key(const std::string& key);
+  void release_key(TopologyKeyId key);
+  void set_domains(NodeSlot slot, NodeDomains domains);
+  void count_peers(PodSlot slot, NodeSlot on, int32_t sign);
+  void count_seen(NodeState& node, SelectorId selector, int32_t sign);
+  void count_selector(SelectorId selector, IdentityId identity, int32_t sign);
+
+  // A class is a spec and the selectors that see the pod.
+  struct ClassKey {
+    const model::SchedulingSpec* spec;
+    const std::vector<SelectorId>* seen_by;
+    friend bool operator==(const ClassKey& a, const ClassKey& b) {
+      return *a.seen_by == *b.seen_by && (a.spec == b.spec || *a.spec == *b.spec);
+    }
+    template <typename H>
+    friend H AbslHashValue(H state, const ClassKey& k) {
+      return H::combine(std::move(state), *k.spec, *k.seen_by);
+    }
   };
 
   ResourceTable resources_;
@@ -128,12 +165,16 @@ class State {
   std::vector<PodState> pods_;
   std::vector<PodSlot> free_pods_;
   absl::flat_hash_map<std::string, PodSlot> pods_by_uid_;
-  std::vector<PodClass> classes_;
+  std::deque<PodClass> classes_;  // stays where it is: classes_by_key_ points into it
   std::vector<ClassId> free_classes_;
   uint64_t class_serial_ = 0;
-  absl::flat_hash_map<const model::SchedulingSpec*, ClassId, SpecHash, SpecEqual> classes_by_spec_;
+  absl::flat_hash_map<ClassKey, ClassId> classes_by_key_;
+  PeerIndex peers_;
+  Topology topology_;
+  absl::btree_set<IdentityId> stale_;  // their `matches` changed since take_stale()
   std::deque<NodeSlot> changes_;
   uint64_t change_base_ = 0;
+  uint64_t order_version_ = 0;
 };
 
 }  // namespace berth::engine

@@ -10,6 +10,14 @@ bool LabelSelector::matches(const Labels& labels) const {
                      [&](const NodeSelectorRequirement& r) { return r.matches(labels.find(r.key)); });
 }
 
+std::string to_string(const LabelSelector& selector) {
+  if (selector.selects_nothing) return "no labels at all";
+  std::string out;
+  for (const NodeSelectorRequirement& requirement : selector.requirements)
+    out += (out.empty() ? "" : ", ") + to_string(requirement);
+  return out.empty() ? "any labels" : out;
+}
+
 bool PeerSelector::matches(const std::string& namespace_name, const Labels& namespace_labels, const Labels& pod_labels,
                            bool terminating) const {
   if (terminating && skips_terminating) return false;

@@ -82,6 +82,9 @@ struct TopologySpreadConstraint {
   }
 };
 
+// "app In [web], tier Exists", for explanations.
+std::string to_string(const LabelSelector& selector);
+
 struct Peers {
   std::vector<PodAffinityTerm> affinity;       // required, ANDed
   std::vector<PodAffinityTerm> anti_affinity;  // required, ANDed

@@ -1,7 +1,5 @@
 // Keeps a pod to the nodes that its nodeSelector and required node affinity select.
 // Source: kube-scheduler's NodeAffinity plugin (filter).
-#include <algorithm>
-
 #include "engine/policy.h"
 
 namespace berth::policy {
@@ -35,18 +33,8 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason&) {
 
 constexpr ReasonInfo kNoMatch{.text = "node(s) didn't match Pod's node affinity/selector", .detail = &detail};
 
-bool selected(const model::SchedulingSpec& spec, const model::Node& node) {
-  for (const auto& [key, wanted] : spec.node_selector) {
-    const std::string* value = node.labels.find(key);
-    if (value == nullptr || *value != wanted) return false;
-  }
-  if (!spec.affinity.required) return true;
-  return std::any_of(spec.affinity.required->begin(), spec.affinity.required->end(),
-                     [&](const model::NodeSelectorTerm& term) { return term.matches(node.labels, node.name); });
-}
-
 void node_affinity(const PodClass& pod, const NodeView& node, Reasons& reasons) {
-  if (!selected(*pod.spec, node.node())) reasons.push_back({&kNoMatch, {}, 0});
+  if (!selects(pod, node.node())) reasons.push_back({&kNoMatch, {}, 0});
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+// Groups: a pod class's view of the fleet by topology, for classes that inter-pod terms concern.
+//
+// Nodes that lie in the same domains of every key that matters to the class form a group: inter-pod affinity,
+// anti-affinity and topology spread judge them alike, from counts per domain, so one verdict and one score serve the
+// whole group. Within a group the nodes that fit by themselves stand in order of score. A placed pod changes the facts
+// of its node's domains; only groups in a domain whose facts changed are judged again, and all of them when the fewest
+// pods of a spread constraint, or the range of a score, moved.
+//
+// Used by Candidates (engine/candidates.h), which tells it of every node that changed and then calls settle().
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <vector>
+
+#include "engine/failure_sets.h"
+#include "engine/policy.h"
+#include "engine/state.h"
+
+namespace berth::engine {
+
+// The topology keys that matter to a class, and the terms that ask about each.
+struct GroupShape {
+  struct Key {
+    TopologyKeyId key;
+    std::vector<TermId> affinity;                       // of the class itself
+    std::vector<TermId> anti_affinity;                  //
+    std::vector<std::pair<TermId, int32_t>> preferred;  //
+    std::vector<TermId> existing;                       // of others, that see the class's pods
+    std::vector<uint32_t> spread;                       // indexes into ClassPeers::spread
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  std::vector<Key> keys;
+  std::vector<uint64_t> serials;  // of all terms: ids are reused, these are not
+  friend bool operator==(const GroupShape&, const GroupShape&) = default;
+};
+GroupShape shape_of(const State& state, const PodClass& cls);
+
+class Groups {
+ public:
+  explicit Groups(GroupShape shape) : shape_(std::move(shape)) {}
+
+  const GroupShape& shape() const { return shape_; }
+  // The node changed: whether it fits by itself, and how well. Nodes that do not exist are updated, too.
+  void update(NodeSlot slot, const State& state, const PodClass& cls, bool fits, int64_t score);
+  // Judges what the updates changed; the number of groups judged.
+  size_t settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
+
+  // As of the last settle().
+  NodeSlot best() const { return ranking_.empty() ? NodeSlot{} : ranking_.begin()->node; }
+  // Why the group of a node that fits by itself does not fit; kFits when it does.
+  FailureSetId failure(NodeSlot slot) const { return groups_[places_[slot.value].group.value].failure; }
+  // Moves the nodes whose group does not fit from kFits to their reasons.
+  void correct(FailureCounts& counts) const;
+  // Grows whenever what correct() does may have changed.
+  uint64_t version() const { return version_; }
+  // The facts that a node's group is judged by.
+  GroupFacts facts(NodeSlot slot, const PodClass& cls) const;
+  size_t memory_bytes() const;
+
+ private:
+  struct Ranked {
+    int64_t score;
+    uint64_t order;
+    NodeSlot node;
+    friend bool operator<(const Ranked& a, const Ranked& b) {
+      return a.score != b.score ? a.score > b.score : a.order < b.order;
+    }
+  };
+  struct Group {
+    std::vector<DomainId> domains;  // by key of the shape; invalid where its nodes lack the label
+    uint32_t nodes = 0;
+    absl::btree_set<Ranked> fits;  // its nodes that fit by themselves
+    FailureSetId failure = kFits;
+    std::vector<int64_t> raw;  // by group score policy
+    Ranked listed{};           // its entry in the ranking; no node: none
+    bool rated = false;        // `raw` is counted in ranges_
+    bool dirty = false;
+  };
+  struct Place {
+    GroupId group;
+    bool fits = false;
+    Ranked ranked{};
+  };
+  struct SpreadSum {
+    uint32_t nodes = 0;  // that count
+    int64_t matching = 0;
+    friend bool operator==(const SpreadSum&, const SpreadSum&) = default;
+  };
+  struct Facts {
+    bool affinity = true;  // each affinity term of the key has a pod here
+    TermId anti_affinity;  // the first term that forbids the domain
+    TermId existing;
+    int64_t weight = 0;
+    friend bool operator==(const Facts&, const Facts&) = default;
+  };
+  struct Domain {
+    uint32_t key = 0;
+    std::vector<GroupId> groups;
+    Facts facts;
+    std::vector<SpreadSum> spread;  // as GroupShape::Key::spread
+    bool dirty = false;
+    bool spread_changed = false;
+  };
+  struct SpreadRange {
+    absl::btree_map<int64_t, uint32_t> domains;  // by matching pods, how many
+    uint32_t count = 0;
+    int64_t fewest = 0;
+  };
+
+  void move(NodeSlot slot, const State& state);
+  GroupId group_of(const std::vector<DomainId>& domains);
+  void leave_group(NodeSlot slot);
+  void rank(NodeSlot slot, bool fits, const Ranked& ranked);
+  void withdraw_spread(NodeSlot slot);
+  void update_spread(NodeSlot slot, const State& state, const PodClass& cls);
+  void add_spread(uint32_t key, size_t index, DomainId domain, int32_t nodes, int64_t matching);
+  void mark(DomainId domain);
+  void mark(GroupId group);
+  static Facts facts_of(const GroupShape::Key& key, DomainId domain, const State& state);
+  GroupFacts facts_of(const Group& group, const PodClass& cls) const;
+  bool global_change(const State& state, const PodClass& cls);
+  void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
+  void unrate(Group& group);
+  void list(GroupId id, const PolicySet& policies);
+
+  GroupShape shape_;
+  std::vector<Group> groups_;
+  std::vector<GroupId> free_groups_;
+  absl::flat_hash_map<std::vector<DomainId>, GroupId> groups_by_domains_;
+  std::vector<Place> places_;                        // by node slot
+  std::vector<std::vector<int64_t>> contributions_;  // by node slot: matching pods by spread constraint; −1: left out
+  std::vector<Domain> domains_;                      // by DomainId
+  std::vector<DomainId> dirty_domains_;
+  std::vector<GroupId> dirty_groups_;
+  std::vector<SpreadRange> spread_;                         // by spread constraint
+  std::vector<absl::btree_map<int64_t, uint32_t>> ranges_;  // by group score policy: raw scores of groups that fit
+  std::vector<std::pair<int64_t, int64_t>> bounds_;         // of ranges_, as the ranking knows them
+  absl::btree_set<Ranked> ranking_;                         // the best node of each group that fits
+  bool affinity_anywhere_ = false;
+  uint64_t version_ = 0;
+  Reasons reasons_;                   // scratch
+  std::vector<DomainId> in_domains_;  // scratch
+};
+
+}  // namespace berth::engine
