@@ -255,7 +255,8 @@ class Network(Faults):
             self.judge()
             gone = lambda: berth.metric('berth_watch{resource="pods",what="gone"}')  # noqa: E731
             wait_until("it was told 410", lambda: gone() >= 1)
-            self.assertGreater(berth.metric('berth_watch{resource="pods",what="lists"}'), 1)
+            lists = lambda: berth.metric('berth_watch{resource="pods",what="lists"}')  # noqa: E731
+            wait_until("it has listed again", lambda: lists() > 1)
             berth.kill()
 
     def test_connections_cut_in_the_middle_of_requests_and_watches(self) -> None:
