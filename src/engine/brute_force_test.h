@@ -1,5 +1,6 @@
-// A scheduler that is small and obviously right: for each waiting pod in order, look at every node, sum up everything
-// that runs there, take the best that fits. O(pods × nodes × pods); for tests only.
+// A scheduler that is small and obviously right: the first waiting pod in order that fits somewhere, after a look at
+// every node and a sum over everything that runs there, goes to the best such node; and so on. O(pods × nodes × pods);
+// for tests only.
 //
 // It reads the facts (objects and phases) from State and nothing that the engine derives from them: neither use nor
 // generations, classes, candidates, failure sets or the queue. Fit is written from the rules of the Kubernetes API on
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/brute_force_peers_test.h"
 #include "engine/policy.h"
 #include "engine/state.h"
 
@@ -26,7 +28,14 @@ class BruteForce {
   };
 
   // The facts of `state` as a cycle at `now` finds them: back-offs that end by then have ended.
-  BruteForce(const State& state, Time now, const PolicySet& policies) : policies_(policies) {
+  BruteForce(const State& state, Time now, const PolicySet& policies)
+      : policies_(policies),
+        peers_(
+            nodes_, [&state](const std::string& name) { return state.peers().namespace_labels(name); },
+            [](const model::TopologySpreadConstraint& rule, const model::SchedulingSpec& spec,
+               const model::Node& node) {
+              return (rule.honors_affinity && !selected(spec, node)) || (rule.honors_taints && tainted(spec, node));
+            }) {
     for (const auto& [name, slot] : state.nodes_by_name())
       if (state.node(slot).present) nodes_[name].node = state.node(slot).node;
     for (const auto& [uid, slot] : state.pods_by_uid()) {
@@ -47,17 +56,22 @@ class BruteForce {
   // What an unbounded cycle decides, in order.
   std::vector<Bind> place_all() {
     std::vector<Bind> binds;
-    for (const model::Pod& pod : waiting_) {
-      Place* best = nullptr;
-      int64_t best_score = 0;
-      for (auto& [name, place] : nodes_) {  // by name: the first of equal ones stays
-        if (!why_not(pod, place).empty()) continue;
-        const int64_t score = score_of(pod, place);
-        if (best == nullptr || score > best_score) best = &place, best_score = score;
+    std::vector<model::Pod> left = waiting_;
+    for (size_t i = 0; i < left.size();) {
+      const model::Pod& pod = left[i];
+      std::vector<Place*> fitting;  // by name: the first of equal ones stays
+      for (auto& [name, place] : nodes_)
+        if (why_not(pod, place).empty()) fitting.push_back(&place);
+      if (fitting.empty()) {
+        ++i;
+        continue;
       }
-      if (best == nullptr) continue;
+      const auto scores = scores_of(pod, fitting);
+      Place* best = fitting[static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())];
       best->pods.push_back(pod);
       binds.push_back({pod.uid, best->node.name});
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
+      i = 0;  // it may be what one before it looks for
     }
     return binds;
   }
@@ -79,21 +93,26 @@ class BruteForce {
   }
 
  private:
-  struct Place {
-    model::Node node;
-    std::vector<model::Pod> pods;
-  };
+  using Place = BruteForcePeers::Place;
 
-  static std::vector<std::string> why_not(const model::Pod& pod, const Place& place) {
+  std::vector<std::string> why_not(const model::Pod& pod, const Place& place) const {
+    std::vector<std::string> out = why_not_alone(pod, place);
+    if (const std::string peers = out.empty() ? peers_.why_not(pod, place.node) : ""; !peers.empty()) out = {peers};
+    return out;
+  }
+  static bool tainted(const model::SchedulingSpec& spec, const model::Node& node) {
+    return std::any_of(node.taints.begin(), node.taints.end(), [&](const model::Taint& taint) {
+      return taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated(spec, taint);
+    });
+  }
+  static std::vector<std::string> why_not_alone(const model::Pod& pod, const Place& place) {
     const model::SchedulingSpec& spec = *pod.spec;
     const model::Node& node = place.node;
     if (excluded_by_name(spec, node.name)) return {"node(s) didn't satisfy plugin(s) [NodeAffinity]"};
     if (node.unschedulable &&
         !tolerated(spec, {"node.kubernetes.io/unschedulable", "", model::TaintEffect::kNoSchedule}))
       return {"node(s) were unschedulable"};
-    for (const model::Taint& taint : node.taints)
-      if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated(spec, taint))
-        return {"node(s) had untolerated taint(s)"};
+    if (tainted(spec, node)) return {"node(s) had untolerated taint(s)"};
     if (!selected(spec, node)) return {"node(s) didn't match Pod's node affinity/selector"};
     for (const model::HostPort& wanted : spec.host_ports)
       for (const model::Pod& other : place.pods)
@@ -180,8 +199,30 @@ class BruteForce {
     return total;
   }
 
+  // Of nodes that fit, in their order: what each is worth by itself and, normalised, among them.
+  std::vector<int64_t> scores_of(const model::Pod& pod, const std::vector<Place*>& fitting) const {
+    std::vector<int64_t> out;
+    out.reserve(fitting.size());
+    for (const Place* place : fitting) out.push_back(score_of(pod, *place));
+    for (const WeightedScore& score : policies_.group_scores) {
+      std::vector<std::optional<int64_t>> raw;
+      std::optional<int64_t> least, most;
+      for (const Place* place : fitting) {
+        raw.push_back(score.policy->name == "pod-topology-spread" ? peers_.spread_score(pod, place->node)
+                                                                  : peers_.affinity_score(pod, place->node));
+        if (!raw.back()) continue;
+        least = std::min(least.value_or(*raw.back()), *raw.back());
+        most = std::max(most.value_or(*raw.back()), *raw.back());
+      }
+      for (size_t i = 0; i < raw.size(); ++i)
+        if (raw[i] && *least < *most) out[i] += (*raw[i] - *least) * kMaxScore / (*most - *least) * score.weight;
+    }
+    return out;
+  }
+
   PolicySet policies_;
   std::map<std::string, Place> nodes_;
+  BruteForcePeers peers_;
   std::vector<model::Pod> waiting_;
 };
 

@@ -71,7 +71,7 @@ class Candidates {
   bool batch_ = false;    // winners are stale until rebuild()
   std::unique_ptr<Groups> groups_;
   // What `groups_` goes by: PeerIndex::terms_version(), Topology::reuse_version(), State::order_version().
-  uint64_t terms_version_ = 0, reuse_version_ = 0, order_version_ = 0;
+  uint64_t terms_version_ = UINT64_MAX, reuse_version_ = 0, order_version_ = 0;
 };
 
 }  // namespace berth::engine

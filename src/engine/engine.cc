@@ -275,6 +275,7 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
   PodState& placed = state_.mutable_pod(pod);
   placed.reported_version = 0;
   placed.awaits_report = false;
+  queue_.wake_friends(state_.pod_class(placed.cls));
   result.decisions.push_back({DecisionKind::kBind, placed.pod.uid, placed.pod.namespace_name, placed.pod.name,
                               state_.node(node).node.name, nullptr});
 }

@@ -41,6 +41,39 @@ void check_order(const State& state, std::vector<std::string>& broken) {
   }
 }
 
+// What each term counts in each domain is the sum over the pods that are placed there.
+void check_peers(const State& state, std::vector<std::string>& broken) {
+  const PeerIndex& peers = state.peers();
+  std::map<std::pair<uint32_t, uint32_t>, Term::Count> sums;
+  for (const auto& [uid, slot] : state.pods_by_uid()) {
+    const PodState& pod = state.pod(slot);
+    const Identity& identity = peers.identity(pod.identity);
+    if (identity.pods.at(pod.index_in_identity) != slot)
+      broken.push_back(fmt::format("pod {} is not listed under its identity", pod.pod.full_name()));
+    if (state.pod_class(pod.cls).seen_by != identity.matches)
+      broken.push_back(fmt::format("pod {} is in a class for other selectors", pod.pod.full_name()));
+    if (!holds_room(pod.phase)) continue;
+    const NodeDomains& domains = state.node(pod.node).domains;
+    const auto sum = [&](TermId term) -> Term::Count& {
+      return sums[{term.value, domain_of(domains, peers.term(term).key).value}];
+    };
+    for (const SelectorId selector : identity.matches)
+      for (const TermId term : peers.selector(selector).terms) ++sum(term).matching;
+    for (const OwnedTerm& owned : state.pod_class(pod.cls).peers.owned) {
+      sum(owned.term).anti_owners += owned.anti;
+      sum(owned.term).weight += owned.weight;
+    }
+  }
+  for (uint32_t id = 0; id < peers.term_slots(); ++id)
+    for (const auto& [domain, count] : peers.term(TermId{id}).counts)
+      if (const auto at = sums.find({id, domain.value}); at == sums.end() || !(at->second == count))
+        broken.push_back(fmt::format("a term counts {} pods in {}, which hold otherwise", count.matching,
+                                     state.topology().value(domain)));
+  for (const auto& [key, count] : sums)
+    if (DomainId{key.second}.valid() && !(peers.term(TermId{key.first}).at(DomainId{key.second}) == count))
+      broken.push_back("a term misses pods that are placed in its domains");
+}
+
 }  // namespace
 
 std::vector<std::string> broken_invariants(const Engine& engine) {
@@ -48,6 +81,7 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
   const State& state = engine.state_;
   check_accounts(state, broken);
   check_order(state, broken);
+  check_peers(state, broken);
   size_t queued = 0;
   for (const auto& [uid, slot] : state.pods_by_uid()) {
     const PodState& pod = state.pod(slot);

@@ -46,6 +46,7 @@ struct Term {
     int32_t anti_owners = 0;  // that carry the term as required anti-affinity
     int64_t weight = 0;       // sum over those that carry it as a preference; required affinity counts 1
     bool empty() const { return matching == 0 && anti_owners == 0 && weight == 0; }
+    friend bool operator==(const Count&, const Count&) = default;
   };
   SelectorId selector;
   TopologyKeyId key;
@@ -93,6 +94,7 @@ class PeerIndex {
   AcquiredTerm acquire_term(SelectorId selector, TopologyKeyId key);
   void release_term(TermId id);
   const Term& term(TermId id) const { return terms_[id.value]; }
+  size_t term_slots() const { return terms_.size(); }  // every TermId is below
 
   // A namespace's labels; the matches that come and go with them.
   struct MatchChange {

@@ -81,12 +81,26 @@ void PendingQueue::set_blocked(ClassId id, bool blocked) {
   ClassQueue& cls = of(id);
   if (cls.blocked == blocked) return;
   cls.blocked = blocked;
+  for (const SelectorId selector : state_.pod_class(id).peers.hopes) {
+    if (blocked) blocked_by_selector_[selector].insert(id);
+    else if (auto& classes = blocked_by_selector_[selector]; classes.erase(id) > 0 && classes.empty())
+      blocked_by_selector_.erase(selector);
+  }
   if (blocked) {
     ready_.erase(id);
     blocked_.insert(id);
   } else {
     blocked_.erase(id);
     if (!cls.pods.empty()) ready_.insert(id);
+  }
+}
+
+void PendingQueue::wake_friends(const PodClass& placed) {
+  for (const SelectorId selector : placed.seen_by) {
+    const auto at = blocked_by_selector_.find(selector);
+    if (at == blocked_by_selector_.end()) continue;
+    const absl::btree_set<ClassId> classes = at->second;
+    for (const ClassId id : classes) set_blocked(id, false);
   }
 }
 

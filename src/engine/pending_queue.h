@@ -6,6 +6,7 @@
 #pragma once
 
 #include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
 #include <deque>
@@ -65,6 +66,9 @@ class PendingQueue {
   const std::vector<std::unique_ptr<ClassQueue>>& classes() const { return classes_; }
   // Classes that fit nowhere and have waiting pods.
   const absl::btree_set<ClassId>& blocked() const { return blocked_; }
+  // Makes ready the blocked classes that a pod of `placed` may have helped by taking its place: those whose affinity or
+  // spread looks for pods like it.
+  void wake_friends(const PodClass& placed);
   size_t size() const { return size_; }
   // Frees the candidates of classes without waiting pods, the longest unused first, beyond `keep` of them.
   void drop_idle(size_t keep);
@@ -80,6 +84,7 @@ class PendingQueue {
   std::vector<std::unique_ptr<ClassQueue>> classes_;  // by ClassId; null: nothing kept
   absl::btree_set<ClassId, ByHead> ready_;            // classes with waiting pods that are not blocked
   absl::btree_set<ClassId> blocked_;
+  absl::flat_hash_map<SelectorId, absl::btree_set<ClassId>> blocked_by_selector_;
   size_t size_ = 0;
 };
 

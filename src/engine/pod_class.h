@@ -28,8 +28,9 @@ struct ClassPeers {
   std::vector<TermId> anti_affinity;  // required
   std::vector<std::pair<TermId, int32_t>> preferred;
   std::vector<Spread> spread;
-  std::vector<OwnedTerm> owned;  // what others see of its pods
-  std::vector<TermId> held;      // every term above, once for each acquire_term()
+  std::vector<SelectorId> hopes;  // of required affinity and spread: more pods that they see may help; sorted
+  std::vector<OwnedTerm> owned;   // what others see of its pods
+  std::vector<TermId> held;       // every term above, once for each acquire_term()
 };
 
 struct PodClass {

@@ -99,10 +99,10 @@ struct WeightedScore {
 
 // The policies that one engine runs with; see policy/registry.h for how a set is made from configuration.
 struct PolicySet {
-  std::vector<const PolicyInfo*> filters;        // in order
-  std::vector<WeightedScore> scores;             // weight > 0
-  std::vector<const PolicyInfo*> group_filters;  // in order
-  std::vector<WeightedScore> group_scores;       // weight > 0
+  std::vector<const PolicyInfo*> filters;             // in order
+  std::vector<WeightedScore> scores;                  // weight > 0
+  std::vector<const PolicyInfo*> group_filters = {};  // in order
+  std::vector<WeightedScore> group_scores = {};       // weight > 0
 };
 
 }  // namespace berth::engine

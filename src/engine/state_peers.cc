@@ -74,7 +74,11 @@ void State::hold_peers(PodClass& cls) {
   for (const model::TopologySpreadConstraint& rule : asked.spread) {
     const SelectorId selector = hold_selector({rule.peers});
     out.spread.push_back({&rule, selector, hold_key(rule.topology_key), sees_self(selector)});
+    if (rule.required) out.hopes.push_back(selector);
   }
+  if (!out.affinity.empty()) out.hopes.push_back(peers_.term(out.affinity.front()).selector);
+  std::sort(out.hopes.begin(), out.hopes.end());
+  out.hopes.erase(std::unique(out.hopes.begin(), out.hopes.end()), out.hopes.end());
 }
 
 void State::release_peers(PodClass& cls) {

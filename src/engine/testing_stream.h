@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/testing.h"
+#include "engine/testing_peers.h"
 
 namespace berth::engine::testing {
 
@@ -32,7 +33,7 @@ class Stream {
  public:
   static constexpr int kNodes = 6;
   static constexpr int kPods = 14;
-  static constexpr int kSpecs = 14;
+  static constexpr int kSpecs = 28;
 
   explicit Stream(PolicySet policies, EngineOptions options = {}) : driver_(std::move(policies), options) {}
 
@@ -89,7 +90,7 @@ class Stream {
   // The objects as the server has them.
   const std::map<std::string, model::Node>& nodes() const { return nodes_; }
   const std::map<std::string, model::Pod>& pods() const { return pods_; }
-  const std::map<std::string, model::Placement>& namespaces() const { return namespaces_; }
+  const std::map<std::string, NamespaceUpserted>& namespaces() const { return namespaces_; }
 
   static std::string node_name(int i) { return std::string("n") + static_cast<char>('a' + i % kNodes); }
   static std::string pod_uid(int i) { return "uid-p" + std::to_string(i % kPods); }
@@ -133,6 +134,7 @@ class Stream {
         case 11: spec.affinity.required = {{{{}, {{"metadata.name", Op::kIn, {"na", "nc"}}}}}}; break;
         case 12: spec.requests.set("memory", INT64_MAX); break;  // hostile: fits nowhere
         case 13: spec.requests.set("example.com/none", 1); break;
+        default: spec.peers = testing::peers_of(i % kSpecs - 14); break;
       }
     });
     return pod.spec;
@@ -171,6 +173,8 @@ class Stream {
     pod.name = "p" + std::to_string(s.a / kPods % 2 == 0 ? s.a % kPods : 0);  // now and then the name of another one
     pod.namespace_name = std::string("ns") + static_cast<char>('0' + s.a % 3);
     pod.owner_uid = s.a % 3 == 0 ? "owner" : "";
+    if (s.b % 4 > 0) pod.labels = std::make_shared<model::Labels>(model::Labels{{"app", s.b % 4 == 1 ? "web" : "db"}});
+    else pod.labels = nullptr;
     if (pod.node_name.empty() && !driver_.outstanding().contains(uid)) pod.spec = spec_of(s.b);
     if (pod.spec == nullptr) pod.spec = spec_of(s.b);
     pod.priority = s.c % 4 == 0 ? 10 : 0;
@@ -208,10 +212,11 @@ class Stream {
     at->second = with_spec(at->second, [&](auto& spec) { spec.requests.set("cpu", s.b % 2 == 0 ? 50 : s.c * 40); });
     if (at->second.node_name.empty() || shown_.contains(at->first)) driver_.add(at->second);
   }
-  void put_namespace(int which, int placement) {
+  void put_namespace(int which, int what) {
     const std::string name = std::string("ns") + static_cast<char>('0' + which % 3);
-    namespaces_[name] = static_cast<model::Placement>(placement % 3);
-    driver_.apply(NamespaceUpserted{name, namespaces_[name]});
+    namespaces_[name] = {name, static_cast<model::Placement>(what % 3), {}};
+    if (what / 3 % 2 > 0) namespaces_[name].labels.set("team", what / 6 % 2 > 0 ? "red" : "blue");
+    driver_.apply(namespaces_[name]);
   }
 
   void succeed(const std::string& uid) {
@@ -262,7 +267,7 @@ class Stream {
   std::map<std::string, model::Node> nodes_;
   std::map<std::string, model::Pod> pods_;
   std::set<std::string> shown_;  // pods whose binding, if any, the watch has shown
-  std::map<std::string, model::Placement> namespaces_;
+  std::map<std::string, NamespaceUpserted> namespaces_;
   std::vector<Decision> log_;
 };
 

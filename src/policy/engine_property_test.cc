@@ -110,7 +110,7 @@ TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecides) {
 
 // Another engine that is told the final facts in one list each.
 void tell_facts(const Stream& stream, Driver& fresh) {
-  for (const auto& [name, placement] : stream.namespaces()) fresh.apply(NamespaceUpserted{name, placement});
+  for (const auto& [name, facts] : stream.namespaces()) fresh.apply(facts);
   NodesReplaced nodes;
   for (const auto& [name, node] : stream.nodes()) nodes.nodes.push_back(node);
   PodsReplaced pods;
@@ -182,7 +182,7 @@ TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatter) {
     std::vector<Event> events;
     for (const auto& [name, node] : facts.nodes()) events.push_back(NodeUpserted{node});
     for (const auto& [uid, pod] : facts.pods()) events.push_back(PodUpserted{pod});
-    for (const auto& [name, placement] : facts.namespaces()) events.push_back(NamespaceUpserted{name, placement});
+    for (const auto& [name, event] : facts.namespaces()) events.push_back(event);
     Driver straight(policies), shuffled(policies);
     for (const Event& event : events) straight.apply(event);
     Rng rng(seed);
