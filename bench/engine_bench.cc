@@ -68,6 +68,28 @@ std::shared_ptr<const model::SchedulingSpec> make_spec(int kind) {
   return spec;
 }
 
+// A deployment's pods, which look at one another: "anti-affinity" (a host each), "spread" (over zones), "both" (over
+// zones and hosts), "wish" (preferably a host each).
+model::Pod make_peer(int i, int deployment, const std::string& kind) {
+  const std::string app = "app-" + std::to_string(deployment);
+  auto spec = std::make_shared<model::SchedulingSpec>(*make_spec(0));
+  model::PeerSelector peers{{"default"}, std::nullopt, {}, false};
+  peers.pods.requirements = {{"app", model::NodeSelectorOperator::kIn, {app}}};
+  const char* host = "kubernetes.io/hostname";
+  if (kind == "anti-affinity") spec->peers.anti_affinity = {{peers, host}};
+  if (kind == "wish") spec->peers.preferred = {{-100, {peers, host}}};
+  peers.skips_terminating = true;
+  model::TopologySpreadConstraint zones, hosts;
+  zones.topology_key = "topology.kubernetes.io/zone";
+  hosts.topology_key = host;
+  zones.peers = hosts.peers = peers;
+  if (kind == "spread") spec->peers.spread = {zones};
+  if (kind == "both") spec->peers.spread = {zones, hosts};
+  model::Pod pod = make_pod(i, std::move(spec));
+  pod.labels = std::make_shared<model::Labels>(model::Labels{{"app", app}});
+  return pod;
+}
+
 struct Run {
   double apply_nodes_s = 0, apply_pods_s = 0, cycle_s = 0;
   size_t placed = 0;
@@ -97,6 +119,23 @@ Run run(int nodes, int pods, int classes, int bound = 0) {
   return out;
 }
 
+Run run_peers(int nodes, int pods, int deployments, const std::string& kind) {
+  engine::Engine engine(policy::default_policies());
+  Run out;
+  double start = seconds();
+  for (int i = 0; i < nodes; ++i) engine.apply(engine::NodeUpserted{make_node(i)});
+  out.apply_nodes_s = seconds() - start;
+  engine::PodsReplaced list;
+  for (int i = 0; i < pods; ++i) list.pods.push_back(make_peer(i, i * deployments / pods, kind));
+  start = seconds();
+  engine.apply(list);
+  out.apply_pods_s = seconds() - start;
+  start = seconds();
+  out.placed = engine.run_cycle(Time{1}).decisions.size();
+  out.cycle_s = seconds() - start;
+  return out;
+}
+
 nlohmann::json to_json(const char* name, int nodes, int pods, int classes, const Run& run) {
   return {{"name", name},
           {"nodes", nodes},
@@ -118,6 +157,8 @@ int main_with(int nodes, int pods) {
   for (const int classes : {10, 100, 1000})
     runs.push_back(to_json("classes", nodes, pods, classes, run(nodes, pods, classes)));
   runs.push_back(to_json("cold-start", nodes, 140'000, 20, run(nodes, 70'000, 20, 70'000)));
+  for (const char* kind : {"anti-affinity", "spread", "both", "wish"})
+    runs.push_back(to_json(kind, nodes / 2, 10'000, 20, run_peers(nodes / 2, 10'000, 20, kind)));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   out["max_rss_mib"] = usage.ru_maxrss / 1024;

@@ -87,7 +87,9 @@ GroupId Groups::group_of(const std::vector<DomainId>& domains) {
     if (!domains[key].valid()) continue;
     Domain& domain = domains_[domains[key].value];
     if (domain.groups.empty()) {
+      domains_of_[key].push_back(domains[key]);
       domain.key = key;
+      domain.facts = Facts{};
       domain.spread.assign(shape_.keys[key].spread.size(), {});
     }
     domain.groups.push_back(id);
@@ -107,8 +109,12 @@ void Groups::leave_group(NodeSlot slot) {
   if (--group.nodes > 0) return;
   unrate(group);
   if (group.listed.node.valid()) ranking_.erase(group.listed);
-  for (const DomainId domain : group.domains)
-    if (domain.valid()) std::erase(domains_[domain.value].groups, id);
+  for (uint32_t key = 0; key < group.domains.size(); ++key) {
+    const DomainId domain = group.domains[key];
+    if (!domain.valid()) continue;
+    std::erase(domains_[domain.value].groups, id);
+    if (domains_[domain.value].groups.empty()) std::erase(domains_of_[key], domain);
+  }
   groups_by_domains_.erase(group.domains);
   group = Group{};
   free_groups_.push_back(id);
@@ -214,18 +220,21 @@ Groups::Facts Groups::facts_of(const GroupShape::Key& key, DomainId domain, cons
   return facts;
 }
 
-GroupFacts Groups::facts_of(const Group& group, const PodClass& cls) const {
-  GroupFacts out;
+void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const {
   out.domains = &group.domains;
   out.affinity_anywhere = affinity_anywhere_;
+  out.lacks_affinity_key = false;
+  out.affinity = true;
+  out.anti_affinity = out.existing = TermId{};
+  out.weight = 0;
   out.spread.resize(cls.peers.spread.size());
   for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
     const DomainId id = group.domains[key];
     const GroupShape::Key& asked = shape_.keys[key];
     for (size_t i = 0; i < asked.spread.size(); ++i) {
       const SpreadRange& range = spread_[asked.spread[i]];
-      out.spread[asked.spread[i]] = {id.valid(), id.valid() ? domains_[id.value].spread[i].matching : 0, range.fewest,
-                                     range.count};
+      const SpreadSum sum = id.valid() ? domains_[id.value].spread[i] : SpreadSum{};
+      out.spread[asked.spread[i]] = {id.valid(), sum.matching, range.fewest, range.count, sum.exceeds};
     }
     if (!id.valid()) {
       out.lacks_affinity_key |= !asked.affinity.empty();
@@ -237,25 +246,51 @@ GroupFacts Groups::facts_of(const Group& group, const PodClass& cls) const {
     if (!out.existing.valid()) out.existing = facts.existing;
     out.weight += facts.weight;
   }
-  return out;
 }
 
 GroupFacts Groups::facts(NodeSlot slot, const PodClass& cls) const {
-  return facts_of(groups_[places_[slot.value].group.value], cls);
+  GroupFacts out;
+  read_facts(groups_[places_[slot.value].group.value], cls, out);
+  return out;
 }
 
-// What concerns every group: the fewest pods of a spread constraint, and whether affinity has a pod to go by.
-bool Groups::global_change(const State& state, const PodClass& cls) {
-  bool changed = false;
-  for (size_t i = 0; i < cls.peers.spread.size(); ++i) {
-    SpreadRange& range = spread_[i];
-    const bool enough = range.count >= static_cast<uint32_t>(cls.peers.spread[i].rule->min_domains);
-    const int64_t fewest = range.domains.empty() || !enough ? 0 : range.domains.begin()->first;
-    changed |= std::exchange(range.fewest, fewest) != fewest;
+void Groups::mark_groups(const Domain& domain) {
+  for (const GroupId group : domain.groups) mark(group);
+}
+
+// Whether one more pod in the domain would exceed a required constraint; its groups are judged again when that turns.
+void Groups::judge_skew(Domain& domain, size_t index, const PodClass& cls) {
+  const uint32_t rule = shape_.keys[domain.key].spread[index];
+  const ClassPeers::Spread& spread = cls.peers.spread[rule];
+  SpreadSum& sum = domain.spread[index];
+  const int64_t skew = sum.matching + (spread.matches_self ? 1 : 0) - spread_[rule].fewest;
+  const bool exceeds = spread.rule->required && skew > spread.rule->max_skew;
+  if (std::exchange(sum.exceeds, exceeds) != exceeds) mark_groups(domain);
+}
+
+// Where the emptiest domain of a constraint has more pods than before, or fewer, every domain is judged again.
+void Groups::update_fewest(const PodClass& cls) {
+  for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
+    for (size_t i = 0; i < shape_.keys[key].spread.size(); ++i) {
+      const uint32_t rule = shape_.keys[key].spread[i];
+      SpreadRange& range = spread_[rule];
+      const bool enough = range.count >= static_cast<uint32_t>(cls.peers.spread[rule].rule->min_domains);
+      const int64_t fewest = range.domains.empty() || !enough ? 0 : range.domains.begin()->first;
+      const bool counted = std::exchange(range.judged, range.count) == range.count;
+      if (std::exchange(range.fewest, fewest) == fewest && (counted || cls.peers.spread[rule].rule->required)) continue;
+      for (const DomainId id : domains_of_[key]) {
+        judge_skew(domains_[id.value], i, cls);
+        if (!cls.peers.spread[rule].rule->required && !counted) mark_groups(domains_[id.value]);
+      }
+    }
   }
+}
+
+// Some pod, somewhere, began or ceased to match required affinity.
+bool Groups::affinity_turned(const State& state, const PodClass& cls) {
   const bool anywhere = std::any_of(cls.peers.affinity.begin(), cls.peers.affinity.end(),
                                     [&](TermId term) { return state.peers().term(term).matching_domains > 0; });
-  return (std::exchange(affinity_anywhere_, anywhere) != anywhere) | changed;
+  return std::exchange(affinity_anywhere_, anywhere) != anywhere;
 }
 
 size_t Groups::settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets) {
@@ -266,13 +301,18 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
     Domain& domain = domains_[id.value];
     domain.dirty = false;
     if (domain.groups.empty()) continue;
-    const Facts facts = facts_of(shape_.keys[domain.key], id, state);
-    if (facts == domain.facts && !domain.spread_changed) continue;
-    domain.facts = facts;
-    domain.spread_changed = false;
-    for (const GroupId group : domain.groups) mark(group);
+    if (const Facts facts = facts_of(shape_.keys[domain.key], id, state); !(facts == domain.facts)) {
+      domain.facts = facts;
+      mark_groups(domain);
+    }
+    if (!std::exchange(domain.spread_changed, false)) continue;
+    for (size_t i = 0; i < domain.spread.size(); ++i) {
+      judge_skew(domain, i, cls);
+      if (!cls.peers.spread[shape_.keys[domain.key].spread[i]].rule->required) mark_groups(domain);
+    }
   }
-  if (global_change(state, cls))
+  update_fewest(cls);
+  if (affinity_turned(state, cls))
     for (uint32_t i = 0; i < groups_.size(); ++i)
       if (groups_[i].nodes > 0) mark(GroupId{i});
   const std::vector<GroupId> dirty = std::exchange(dirty_groups_, {});
@@ -298,15 +338,15 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
 void Groups::judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls,
                    FailureSets& sets) {
   unrate(group);
-  const GroupFacts facts = facts_of(group, cls);
+  read_facts(group, cls, facts_);
   reasons_.clear();
-  run_group_filters(policies, cls, facts, reasons_);
+  run_group_filters(policies, cls, facts_, reasons_);
   const FailureSetId failure = sets.intern(reasons_, state.resources());
   version_ += std::exchange(group.failure, failure) != failure;
   if (group.failure != kFits || group.fits.empty()) return;
   group.raw.resize(policies.group_scores.size());
   for (size_t i = 0; i < group.raw.size(); ++i) {
-    group.raw[i] = policies.group_scores[i].policy->group_score(cls, facts);
+    group.raw[i] = policies.group_scores[i].policy->group_score(cls, facts_);
     if (group.raw[i] != kNoGroupScore) ++ranges_[i][group.raw[i]];
   }
   group.rated = true;

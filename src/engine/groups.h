@@ -40,7 +40,7 @@ GroupShape shape_of(const State& state, const PodClass& cls);
 
 class Groups {
  public:
-  explicit Groups(GroupShape shape) : shape_(std::move(shape)) {}
+  explicit Groups(GroupShape shape) : shape_(std::move(shape)), domains_of_(shape_.keys.size()) {}
 
   const GroupShape& shape() const { return shape_; }
   // The node changed: whether it fits by itself, and how well. Nodes that do not exist are updated, too.
@@ -87,7 +87,7 @@ class Groups {
   struct SpreadSum {
     uint32_t nodes = 0;  // that count
     int64_t matching = 0;
-    friend bool operator==(const SpreadSum&, const SpreadSum&) = default;
+    bool exceeds = false;
   };
   struct Facts {
     bool affinity = true;  // each affinity term of the key has a pod here
@@ -107,6 +107,7 @@ class Groups {
   struct SpreadRange {
     absl::btree_map<int64_t, uint32_t> domains;  // by matching pods, how many
     uint32_t count = 0;
+    uint32_t judged = 0;  // `count` at the last settle()
     int64_t fewest = 0;
   };
 
@@ -120,8 +121,11 @@ class Groups {
   void mark(DomainId domain);
   void mark(GroupId group);
   static Facts facts_of(const GroupShape::Key& key, DomainId domain, const State& state);
-  GroupFacts facts_of(const Group& group, const PodClass& cls) const;
-  bool global_change(const State& state, const PodClass& cls);
+  void read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const;
+  void mark_groups(const Domain& domain);
+  void judge_skew(Domain& domain, size_t index, const PodClass& cls);
+  void update_fewest(const PodClass& cls);
+  bool affinity_turned(const State& state, const PodClass& cls);
   void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void unrate(Group& group);
   void list(GroupId id, const PolicySet& policies);
@@ -133,6 +137,7 @@ class Groups {
   std::vector<Place> places_;                        // by node slot
   std::vector<std::vector<int64_t>> contributions_;  // by node slot: matching pods by spread constraint; −1: left out
   std::vector<Domain> domains_;                      // by DomainId
+  std::vector<std::vector<DomainId>> domains_of_;    // by key of the shape: those with groups
   std::vector<DomainId> dirty_domains_;
   std::vector<GroupId> dirty_groups_;
   std::vector<SpreadRange> spread_;                         // by spread constraint
@@ -141,6 +146,7 @@ class Groups {
   absl::btree_set<Ranked> ranking_;                         // the best node of each group that fits
   bool affinity_anywhere_ = false;
   uint64_t version_ = 0;
+  GroupFacts facts_;                  // scratch
   Reasons reasons_;                   // scratch
   std::vector<DomainId> in_domains_;  // scratch
 };

@@ -8,6 +8,7 @@
 // State drives it (engine/state_peers.cc). Selectors, terms and identities are counted by their users.
 #pragma once
 
+#include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 
@@ -137,7 +138,7 @@ class PeerIndex {
   std::vector<Identity> identities_;
   std::vector<IdentityId> free_identities_;
   absl::flat_hash_map<IdentityKey, IdentityId> identities_by_key_;
-  absl::flat_hash_map<std::string, absl::btree_set<IdentityId>> identities_by_namespace_;
+  absl::btree_map<std::string, absl::btree_set<IdentityId>> identities_by_namespace_;
   std::vector<Selector> selectors_;
   std::vector<SelectorId> free_selectors_;
   absl::flat_hash_map<std::vector<model::PeerSelector>, SelectorId> selectors_by_value_;

@@ -28,6 +28,7 @@ struct GroupFacts {
     int64_t matching = 0;    // pods in the domain
     int64_t fewest = 0;      // in any domain; 0 while there are fewer domains than minDomains
     int64_t domains = 0;
+    bool exceeds = false;  // one more pod here would make the skew larger than maxSkew
   };
   const std::vector<DomainId>* domains = nullptr;
   bool lacks_affinity_key = false;  // of required affinity

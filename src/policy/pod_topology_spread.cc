@@ -39,7 +39,7 @@ void filter(const PodClass& pod, const GroupFacts& facts, Reasons& reasons) {
     const ClassPeers::Spread& spread = pod.peers.spread[i];
     if (!spread.rule->required) continue;
     if (!facts.spread[i].in_domain) return reasons.push_back({&kMissingLabel, {}, i});
-    if (skew(spread, facts.spread[i]) > spread.rule->max_skew) return reasons.push_back({&kSkew, {}, i});
+    if (facts.spread[i].exceeds) return reasons.push_back({&kSkew, {}, i});
   }
 }
 
