@@ -147,6 +147,10 @@ constexpr Field<Taint> kTaint[] = {
 
 }  // namespace
 
+void read_node_selector(const Reader& reader, std::vector<model::NodeSelectorTerm>& out) {
+  read_object(reader, kNodeSelector, out);
+}
+
 void read_node_affinity(const Reader& reader, model::NodeAffinity& out) { read_object(reader, kNodeAffinity, out); }
 
 void read_toleration(const Reader& reader, model::Toleration& out) {

@@ -65,7 +65,10 @@ constexpr Field<Spec<StatefulSet>> kStatefulSetSpec[] = {
     {"replicas", &read_replicas},
     {"selector", &read_spec_selector},
     {"template", &read_template},
-    {"volumeClaimTemplates"},
+    {"volumeClaimTemplates",
+     [](const Reader& r, Spec<StatefulSet>& s) {
+       read_list<PersistentVolumeClaim>(r, s.object->claim_templates, &read_value);
+     }},
     {"serviceName"},
     {"podManagementPolicy"},
     {"updateStrategy"},

@@ -47,6 +47,7 @@ struct StatefulSet {
   ObjectMeta metadata;
   int32_t replicas = 1;
   int32_t ordinals_start = 0;
+  std::vector<PersistentVolumeClaim> claim_templates;  // volumeClaimTemplates
   PodTemplate pod_template;
 };
 

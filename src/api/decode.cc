@@ -36,6 +36,12 @@ constexpr KindEntry kKinds[] = {
     {"apps", "v1", "ReplicaSet", &read_as<ReplicaSet>},
     {"apps", "v1", "StatefulSet", &read_as<StatefulSet>},
     {"apps", "v1", "DaemonSet", &read_as<DaemonSet>},
+    {"storage.k8s.io", "v1", "StorageClass", &read_as<StorageClass>},
+    {"storage.k8s.io", "v1", "CSINode", &read_as<CsiNode>},
+    {"storage.k8s.io", "v1", "CSIDriver", &read_as<CsiDriver>},
+    {"storage.k8s.io", "v1", "CSIStorageCapacity", &read_as<CsiStorageCapacity>},
+    {"storage.k8s.io", "v1", "VolumeAttachment", nullptr},
+    {"storage.k8s.io", "v1", "VolumeAttributesClass", nullptr},
     {"apps", "v1", "ControllerRevision", nullptr},
     {"", "v1", "Binding", nullptr},
     {"", "v1", "ComponentStatus", nullptr},
@@ -43,8 +49,8 @@ constexpr KindEntry kKinds[] = {
     {"", "v1", "Endpoints", nullptr},
     {"", "v1", "Event", nullptr},
     {"", "v1", "LimitRange", nullptr},
-    {"", "v1", "PersistentVolume", nullptr},
-    {"", "v1", "PersistentVolumeClaim", nullptr},
+    {"", "v1", "PersistentVolume", &read_as<PersistentVolume>},
+    {"", "v1", "PersistentVolumeClaim", &read_as<PersistentVolumeClaim>},
     {"", "v1", "PodTemplate", nullptr},
     {"", "v1", "ReplicationController", nullptr},
     {"", "v1", "ResourceQuota", nullptr},
@@ -120,9 +126,22 @@ std::optional<Object> decode(const Document& document, Problems& problems) {
 }
 
 std::string_view kind_of(const Object& object) {
-  static constexpr std::array<std::string_view, std::variant_size_v<Object> - 1> kNames{
-      "Pod",     "Node",       "Namespace",  "PriorityClass", "Job",
-      "CronJob", "Deployment", "ReplicaSet", "StatefulSet",   "DaemonSet"};
+  static constexpr std::array<std::string_view, std::variant_size_v<Object> - 1> kNames{"Pod",
+                                                                                        "Node",
+                                                                                        "Namespace",
+                                                                                        "PriorityClass",
+                                                                                        "Job",
+                                                                                        "CronJob",
+                                                                                        "Deployment",
+                                                                                        "ReplicaSet",
+                                                                                        "StatefulSet",
+                                                                                        "DaemonSet",
+                                                                                        "PersistentVolumeClaim",
+                                                                                        "PersistentVolume",
+                                                                                        "StorageClass",
+                                                                                        "CSINode",
+                                                                                        "CSIDriver",
+                                                                                        "CSIStorageCapacity"};
   const auto* unknown = std::get_if<Unknown>(&object);
   return unknown != nullptr ? std::string_view(unknown->kind) : kNames[object.index()];
 }
@@ -144,5 +163,11 @@ template Result<Pod> decode_json<Pod>(std::string_view);
 template Result<Node> decode_json<Node>(std::string_view);
 template Result<Namespace> decode_json<Namespace>(std::string_view);
 template Result<PriorityClass> decode_json<PriorityClass>(std::string_view);
+template Result<PersistentVolumeClaim> decode_json<PersistentVolumeClaim>(std::string_view);
+template Result<PersistentVolume> decode_json<PersistentVolume>(std::string_view);
+template Result<StorageClass> decode_json<StorageClass>(std::string_view);
+template Result<CsiNode> decode_json<CsiNode>(std::string_view);
+template Result<CsiDriver> decode_json<CsiDriver>(std::string_view);
+template Result<CsiStorageCapacity> decode_json<CsiStorageCapacity>(std::string_view);
 
 }  // namespace berth::api

@@ -57,7 +57,7 @@ spec:
   EXPECT_EQ(pod.spec.preemption_policy, "Never");
   EXPECT_EQ(pod.spec.active_deadline_s, 3600);
   EXPECT_THAT(pod.spec.scheduling_gates, ElementsAre("example.com/wait"));
-  EXPECT_THAT(pod.spec.claim_names, ElementsAre("data"));
+  EXPECT_THAT(pod.spec.claim_volumes, ElementsAre(testing::Field(&ClaimVolume::claim_name, "data")));
   EXPECT_THAT(pod.spec.pod_anti_affinity.required, SizeIs(1));
   ASSERT_THAT(pod.spec.node_affinity.preferred, SizeIs(1));
   EXPECT_EQ(pod.spec.node_affinity.preferred[0].weight, 7);

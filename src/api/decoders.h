@@ -8,6 +8,7 @@
 #include "api/controllers.h"
 #include "api/pod.h"
 #include "api/reader.h"
+#include "api/volumes.h"
 
 namespace berth::api {
 
@@ -35,6 +36,7 @@ bool is_int64(std::string_view text);
 void check_label_values(const Reader& reader, const model::NodeSelectorRequirement& requirement);
 void read_pod_affinity(const Reader& reader, PodAffinity& out);
 void read_topology_spread(const Reader& reader, std::vector<TopologySpreadConstraint>& out);
+void read_node_selector(const Reader& reader, std::vector<model::NodeSelectorTerm>& out);
 void read_node_affinity(const Reader& reader, model::NodeAffinity& out);
 void read_toleration(const Reader& reader, model::Toleration& out);
 void read_taint(const Reader& reader, model::Taint& out);
@@ -59,5 +61,14 @@ void read_value(const Reader& reader, Deployment& out);
 void read_value(const Reader& reader, ReplicaSet& out);
 void read_value(const Reader& reader, StatefulSet& out);
 void read_value(const Reader& reader, DaemonSet& out);
+void read_value(const Reader& reader, PersistentVolumeClaim& out);
+void read_value(const Reader& reader, PersistentVolume& out);
+void read_value(const Reader& reader, StorageClass& out);
+void read_value(const Reader& reader, CsiNode& out);
+void read_value(const Reader& reader, CsiDriver& out);
+void read_value(const Reader& reader, CsiStorageCapacity& out);
+
+// spec of a PersistentVolumeClaim, also in an ephemeral volume's template.
+void read_claim_spec(const Reader& reader, ClaimSpec& out);
 
 }  // namespace berth::api

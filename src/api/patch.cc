@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/volumes.h"
+
 namespace berth::api {
 namespace {
 
@@ -39,6 +41,24 @@ std::string pod_condition_patch_json(std::string_view uid, const Condition& cond
   if (!uid.empty()) patch["metadata"]["uid"] = uid;
   patch["status"] = std::move(status);
   return dump(patch);
+}
+
+std::string selected_node_patch_json(std::string_view claim_uid, std::string_view node) {
+  Json metadata{{"uid", claim_uid}};
+  metadata["annotations"][std::string(kSelectedNode)] = node;
+  return dump(Json{{"metadata", std::move(metadata)}});
+}
+
+std::string claim_reference_patch_json(std::string_view resource_version, std::string_view claim_namespace,
+                                       std::string_view claim_name, std::string_view claim_uid) {
+  Json metadata{{"resourceVersion", resource_version}};
+  metadata["annotations"][std::string(kBoundByController)] = "yes";
+  const Json reference{{"kind", "PersistentVolumeClaim"},
+                       {"namespace", claim_namespace},
+                       {"name", claim_name},
+                       {"uid", claim_uid},
+                       {"apiVersion", "v1"}};
+  return dump(Json{{"metadata", std::move(metadata)}, {"spec", Json{{"claimRef", reference}}}});
 }
 
 }  // namespace berth::api

@@ -22,4 +22,12 @@ std::string binding_json(std::string_view namespace_name, std::string_view name,
 std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, std::optional<Time> transition,
                                      int64_t observed_generation = 0, std::string_view nominated_node = {});
 
+// A merge patch of a PersistentVolumeClaim that asks its provisioner for a volume that `node` can use.
+std::string selected_node_patch_json(std::string_view claim_uid, std::string_view node);
+
+// A merge patch of a PersistentVolume that reserves it for a claim, from which the volume controller binds both.
+// Refused with 409 where the volume is no longer at `resource_version`.
+std::string claim_reference_patch_json(std::string_view resource_version, std::string_view claim_namespace,
+                                       std::string_view claim_name, std::string_view claim_uid);
+
 }  // namespace berth::api

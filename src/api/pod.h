@@ -12,6 +12,7 @@
 
 #include "api/meta.h"
 #include "api/peers.h"
+#include "api/volumes.h"
 #include "model/node_affinity.h"
 #include "model/pod.h"
 #include "model/resources.h"
@@ -39,6 +40,13 @@ struct Container {
   bool restart_always = false;  // on an init container: a sidecar
 };
 
+// A volume that a claim stands for.
+struct ClaimVolume {
+  std::string name;               // of the volume
+  std::string claim_name;         // of the claim that exists; empty for ephemeral ones
+  std::optional<ClaimSpec> made;  // ephemeral: the claim "<pod>-<volume>" is made with the pod
+};
+
 struct PodSpec {
   std::string node_name;
   std::string scheduler_name = "default-scheduler";
@@ -61,7 +69,7 @@ struct PodSpec {
   std::vector<std::string> scheduling_gates;
   std::optional<int64_t> active_deadline_s;
   std::optional<int64_t> termination_grace_s;
-  std::vector<std::string> claim_names;  // PersistentVolumeClaims that its volumes name
+  std::vector<ClaimVolume> claim_volumes;  // in the order of its volumes
 };
 
 struct ContainerStatus {

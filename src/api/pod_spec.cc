@@ -22,17 +22,24 @@ void read_choice(const Reader& reader, std::initializer_list<std::string_view> a
   reader.problem(unsupported_value(text, allowed));
 }
 
-struct Volume {
-  std::string claim_name;
-};
-
-constexpr Field<Volume> kClaimSource[] = {
-    {"claimName", [](const Reader& r, Volume& v) { r.read(v.claim_name); }},
+constexpr Field<ClaimVolume> kClaimSource[] = {
+    {"claimName", [](const Reader& r, ClaimVolume& v) { r.read(v.claim_name); }},
     {"readOnly"},
 };
+constexpr Field<ClaimVolume> kClaimTemplate[] = {
+    {"metadata"},
+    {"spec", [](const Reader& r, ClaimVolume& v) { read_claim_spec(r, *v.made); }},
+};
+constexpr Field<ClaimVolume> kEphemeral[] = {
+    {"volumeClaimTemplate",
+     [](const Reader& r, ClaimVolume& v) {
+       v.made.emplace();
+       read_object(r, kClaimTemplate, v);
+     }},
+};
 
-constexpr Field<Volume> kVolume[] = {
-    {"name"},
+constexpr Field<ClaimVolume> kVolume[] = {
+    {"name", [](const Reader& r, ClaimVolume& v) { r.read(v.name); }},
     {"hostPath"},
     {"emptyDir"},
     {"gcePersistentDisk"},
@@ -42,7 +49,7 @@ constexpr Field<Volume> kVolume[] = {
     {"nfs"},
     {"iscsi"},
     {"glusterfs"},
-    {"persistentVolumeClaim", [](const Reader& r, Volume& v) { read_object(r, kClaimSource, v); }},
+    {"persistentVolumeClaim", [](const Reader& r, ClaimVolume& v) { read_object(r, kClaimSource, v); }},
     {"rbd"},
     {"flexVolume"},
     {"cinder"},
@@ -61,16 +68,16 @@ constexpr Field<Volume> kVolume[] = {
     {"scaleIO"},
     {"storageos"},
     {"csi"},
-    {"ephemeral"},
+    {"ephemeral", [](const Reader& r, ClaimVolume& v) { read_object(r, kEphemeral, v); }},
     {"image"},
 };
 
 void read_volumes(const Reader& reader, PodSpec& out) {
   if (!reader.expect(JsonType::kArray)) return;
   for (Items items(reader); items.next();) {
-    Volume volume;
+    ClaimVolume volume;
     read_object(items.value(), kVolume, volume);
-    if (!volume.claim_name.empty()) out.claim_names.push_back(std::move(volume.claim_name));
+    if (!volume.claim_name.empty() || volume.made) out.claim_volumes.push_back(std::move(volume));
   }
 }
 

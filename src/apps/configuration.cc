@@ -124,6 +124,7 @@ constexpr Field<Configuration> kConfiguration[] = {
        if (read_bounded(r, work, 1, INT32_MAX); work > 0) c.cycle_max_work = work;
      }},
     {"verdictInterval", [](const Reader& r, Configuration& c) { read_duration(r, c.engine.report_interval); }},
+    {"volumeBindTimeout", [](const Reader& r, Configuration& c) { read_duration(r, c.volume_bind_timeout); }},
     {"backoff", [](const Reader& r, Configuration& c) { api::read_object(r, kBackoff, c.engine); }},
     {"clientConnection", [](const Reader& r, Configuration& c) { api::read_object(r, kClient, c.client); }},
     {"leaderElection",
@@ -219,14 +220,15 @@ schedulerNames: [{}]  # pods with one of these in spec.schedulerName are Berth's
 scores:  # weights, 0 to 10000; 0 turns a rule off
 {}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
+volumeBindTimeout: {}  # for the claims of a pod that has a place; then it gives the place back and tries again
 backoff:
   initial: {}  # after a bind that failed; doubles with each in a row
   max: {}
   rejectedMax: {}  # after the kubelet refused pods of the same owner
 )",
                                 names, scores_yaml(c), c.cycle_max_work, format_duration(c.engine.report_interval),
-                                format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
-                                format_duration(c.engine.rejection_backoff_max));
+                                format_duration(c.volume_bind_timeout), format_duration(c.engine.backoff_initial),
+                                format_duration(c.engine.backoff_max), format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:
   kubeconfig: {}  # empty: KUBECONFIG, ~/.kube/config, else the pod's service account
   context: {}  # empty: the current context

@@ -49,6 +49,7 @@ struct Configuration {
   std::map<std::string, int64_t> score_weights;  // by policy name; policies not named keep their default
   int64_t cycle_max_work = 200'000;              // candidates examined before the engine looks at new events
   engine::EngineOptions engine;
+  Duration volume_bind_timeout = Duration::seconds(600);  // for all claims of a pod that has a place
   ClientConfiguration client;
   LeaderElectionConfiguration leader_election;
   HttpConfiguration http;

@@ -27,7 +27,7 @@ const std::map<std::string, ReportFormat> kFormats = {{"table", ReportFormat::kT
 constexpr const char* kFooter = R"(Examples:
   berth simulate -f examples/demo              a folder of manifests
   berth simulate -f nodes.yaml -f job.yaml     would this job fit?
-  kubectl get nodes,pods -A -o yaml | berth simulate -f - -f job.yaml
+  kubectl get nodes,pods,pvc,pv,storageclasses -A -o yaml | berth simulate -f - -f job.yaml
   berth simulate -f cluster/ -o wide           with each node's own reason
   berth simulate -f cluster/ -o json | jq '.pods[] | select(.node == null)'
 

@@ -6,6 +6,7 @@
 #include "api/requests.h"
 #include "base/printable.h"
 #include "bridge/peers.h"
+#include "bridge/volumes.h"
 
 namespace berth::bridge {
 namespace {
@@ -42,6 +43,7 @@ std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod
   spec->host_ports = api::host_ports(pod.spec);
   spec->peers = peers_of(pod);
   spec->images = images_of(pod.spec);
+  spec->claims = claims_of(pod);
   return spec;
 }
 

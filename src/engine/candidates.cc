@@ -16,6 +16,12 @@ constexpr size_t kGroupsPerUnit = 8;
 
 bool Candidates::refresh(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets,
                          WorkBudget& work) {
+  if (generation_ != cls.generation) start_over(state, policies, cls);
+  if (!objection_.empty()) {
+    version_ += nodes_ != state.node_count() ? 1 : 0;
+    nodes_ = state.node_count();
+    return true;
+  }
   if (leaves_.size() < state.node_slots()) grow(state);
   if (!cls.seen_by.empty() || !cls.spec->peers.empty()) follow_terms(state, cls);
   const int64_t cost = groups_ ? 1 + static_cast<int64_t>(groups_->shape().serials.size() / kTermsPerUnit) : 1;
@@ -59,6 +65,18 @@ void Candidates::follow_terms(const State& state, const PodClass& cls) {
   if (groups_ ? ids_hold && groups_->shape() == shape : shape.keys.empty()) return;
   version_ = version() + 1;
   groups_ = shape.keys.empty() ? nullptr : std::make_unique<Groups>(std::move(shape));
+  examine_all_again();
+}
+
+// What the class as a whole depends on has changed: no conclusion about any node holds.
+void Candidates::start_over(const State& state, const PolicySet& policies, const PodClass& cls) {
+  generation_ = cls.generation;
+  objection_ = run_pre_filters(policies, cls, state);
+  ++version_;
+  examine_all_again();
+}
+
+void Candidates::examine_all_again() {
   for (Leaf& leaf : leaves_) leaf.generation = 0;
   scanning_ = true;
   scan_ = 0;
@@ -121,6 +139,7 @@ FailureSetId Candidates::failure(NodeSlot slot) const {
 }
 
 NodeSlot Candidates::best() const {
+  if (!objection_.empty()) return NodeSlot{};
   if (groups_) return groups_->best();
   if (leaves_.empty() || leaves_[winners_[1]].score == kUnfit) return NodeSlot{};
   return NodeSlot{winners_[1]};

@@ -37,11 +37,13 @@ class Candidates {
   // The best node that fits, or an invalid slot.
   NodeSlot best() const;
   FailureCounts counts() const;
+  // Why no node can do, whichever it is; counts() is then of no use. Empty: nodes are looked at.
+  const std::string& objection() const { return objection_; }
   // Why the node does not fit; kFits when it does, invalid when it does not exist.
   FailureSetId failure(NodeSlot slot) const;
   // The groups that inter-pod terms make of the fleet; null when none concern the class.
   const Groups* groups() const { return groups_.get(); }
-  // Grows whenever an examination changed what counts() says.
+  // Grows whenever an examination changed what counts() or objection() says.
   uint64_t version() const { return version_ + (groups_ ? groups_->version() : 0); }
   size_t memory_bytes() const;
 
@@ -55,6 +57,8 @@ class Candidates {
 
   void examine(NodeSlot slot, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void follow_terms(const State& state, const PodClass& cls);
+  void start_over(const State& state, const PolicySet& policies, const PodClass& cls);
+  void examine_all_again();
   void grow(const State& state);
   void rebuild(const State& state);
   void update_winners(uint32_t leaf, const State& state);
@@ -63,6 +67,9 @@ class Candidates {
   std::vector<Leaf> leaves_;       // by node slot; size is a power of two
   std::vector<uint32_t> winners_;  // winners_[i]: winning leaf below inner node i; the root is 1
   FailureCounts counts_;
+  std::string objection_;
+  size_t nodes_ = 0;         // that there were when objection_ was last told
+  uint64_t generation_ = 0;  // of the class at the last look
   Reasons scratch_;
   uint64_t version_ = 0;
   uint64_t cursor_ = 0;   // first unread entry of the change log

@@ -15,6 +15,14 @@ enum class DecisionKind : uint8_t {
   kUnschedulable,  // the pod has none: tell people why (condition and event); nothing to report back
 };
 
+// An unbound claim of the pod, to be bound before the pod is.
+struct VolumeBinding {
+  std::string claim;  // name, in the pod's namespace
+  std::string claim_uid;
+  std::string volume;  // to be bound to; empty: to be provisioned for the pod's node
+  friend bool operator==(const VolumeBinding&, const VolumeBinding&) = default;
+};
+
 struct Decision {
   DecisionKind kind = DecisionKind::kBind;
   std::string pod_uid;
@@ -23,8 +31,9 @@ struct Decision {
   std::string node_name;  // kBind
   // kUnschedulable: kube-scheduler's FailedScheduling text, shared by equal pods.
   std::shared_ptr<const std::string> message;
+  std::vector<VolumeBinding> volumes;  // kBind
   friend bool operator==(const Decision& a, const Decision& b) {
-    return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name &&
+    return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name && a.volumes == b.volumes &&
            (a.message == b.message || (a.message && b.message && *a.message == *b.message));
   }
 };

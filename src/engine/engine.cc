@@ -97,6 +97,10 @@ void Engine::on(const NamespaceUpserted& event) {
   for (const std::string& uid : waiting) on(PodUpserted{state_.pod(state_.find_pod(uid)).pod});
 }
 
+void Engine::on(const StorageUpserted& event) { state_.upsert_storage(event.object); }
+void Engine::on(const StorageDeleted& event) { state_.remove_storage(event.kind, event.key); }
+void Engine::on(const StorageReplaced& event) { state_.replace_storage(event.kind, event.objects); }
+
 void Engine::on(const BindProgress& event) {
   const PodSlot slot = state_.find_pod(event.uid);
   if (!slot.valid()) return;  // deleted meanwhile
@@ -277,14 +281,16 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
   placed.awaits_report = false;
   queue_.wake_friends(state_.pod_class(placed.cls));
   result.decisions.push_back({DecisionKind::kBind, placed.pod.uid, placed.pod.namespace_name, placed.pod.name,
-                              state_.node(node).node.name, nullptr});
+                              state_.node(node).node.name, nullptr, state_.volumes_to_bind(pod)});
 }
 
 // Brings a blocked class's message up to its candidates.
 void Engine::update_verdict(ClassQueue& cls) {
   if (cls.message && cls.message_of_view == cls.candidates.version()) return;
   cls.message_of_view = cls.candidates.version();
-  std::string text = fit_message(cls.candidates.counts(), failure_sets_);
+  const std::string& objection = cls.candidates.objection();
+  std::string text = objection.empty() ? fit_message(cls.candidates.counts(), failure_sets_)
+                                       : objection_message(objection, state_.node_count());
   if (cls.message && *cls.message == text) return;
   cls.message = std::make_shared<const std::string>(std::move(text));
   cls.verdict_version = ++verdict_texts_;
@@ -318,7 +324,7 @@ bool Engine::report(int64_t limit, CycleResult& result) {
       }
       state.reported_version = cls.verdict_version;
       result.decisions.push_back(
-          {DecisionKind::kUnschedulable, state.pod.uid, state.pod.namespace_name, state.pod.name, {}, cls.message});
+          {DecisionKind::kUnschedulable, state.pod.uid, state.pod.namespace_name, state.pod.name, {}, cls.message, {}});
     }
   }
   return true;

@@ -71,6 +71,9 @@ class Engine {
   void on(const PodDeleted& event);
   void on(const PodsReplaced& event);
   void on(const NamespaceUpserted& event);
+  void on(const StorageUpserted& event);
+  void on(const StorageDeleted& event);
+  void on(const StorageReplaced& event);
   void on(const BindProgress& event);
   void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }
 

@@ -3,9 +3,20 @@
 // The only place where filters and scores are run; ranking (engine/candidates.h) and explanations both call it.
 #pragma once
 
+#include <string>
+
 #include "engine/policy.h"
 
 namespace berth::engine {
+
+// Why no node can do, whichever it is; empty when one might.
+inline std::string run_pre_filters(const PolicySet& policies, const PodClass& cls, const State& state) {
+  for (const PolicyInfo* policy : policies.filters) {
+    if (policy->pre_filter == nullptr) continue;
+    if (std::string objection = policy->pre_filter(cls, state); !objection.empty()) return objection;
+  }
+  return "";
+}
 
 // Appends the reasons of the first filter that objects; true when none does. `reasons` must be empty.
 inline bool run_filters(const PolicySet& policies, const PodClass& cls, const NodeView& node, Reasons& reasons) {

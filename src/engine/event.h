@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "model/node.h"
 #include "model/pod.h"
+#include "model/volumes.h"
 
 namespace berth::engine {
 
@@ -40,6 +41,19 @@ struct NamespaceUpserted {
   model::Labels labels = {};  // what namespace selectors see
 };
 
+// Claims, volumes and whatever else storage consists of.
+struct StorageUpserted {
+  model::StorageObject object;
+};
+struct StorageDeleted {
+  model::StorageKind kind = model::StorageKind::kClaim;
+  std::string key;  // model::key_of()
+};
+struct StorageReplaced {
+  model::StorageKind kind = model::StorageKind::kClaim;
+  std::vector<model::StorageObject> objects;  // all of that kind
+};
+
 // What became of a Bind decision. Until one of the last three, or a PodUpserted with a node name, the place is kept.
 enum class BindOutcome : uint8_t {
   kPreBinding,  // preparing
@@ -59,7 +73,8 @@ struct ClockAdvanced {
   Time now;
 };
 
-using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced,
-                           NamespaceUpserted, BindProgress, ClockAdvanced>;
+using Event =
+    std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced, NamespaceUpserted,
+                 StorageUpserted, StorageDeleted, StorageReplaced, BindProgress, ClockAdvanced>;
 
 }  // namespace berth::engine

@@ -57,8 +57,11 @@ Explanation Engine::explain(const std::string& uid) const {
   if (!pod.pod.ours)
     return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
   Look look(state_, policies_, state_.pod_class(pod.cls));
+  const std::string& objection = look.candidates.objection();
+  if (pod.phase != PodPhase::kBackoff && !objection.empty())
+    return out.reason = "Unschedulable", out.message = objection_message(objection, state_.node_count()), out;
   for (const auto& [name, node] : state_.nodes_by_name())
-    if (state_.node(node).present) out.nodes.push_back(look.explain(node));
+    if (state_.node(node).present && objection.empty()) out.nodes.push_back(look.explain(node));
   const bool fits = look.candidates.best().valid();
   if (pod.phase == PodPhase::kBackoff) out.reason = "Backoff", out.message = "waits after a failed attempt to start";
   else if (fits) out.reason = "Pending", out.message = "a node fits; the pod is in the queue";

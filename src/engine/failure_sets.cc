@@ -41,4 +41,9 @@ std::string fit_message(const FailureCounts& counts, const FailureSets& sets) {
   return out + ".";
 }
 
+std::string objection_message(const std::string& objection, size_t nodes) {
+  if (nodes == 0) return "no nodes available to schedule pods";
+  return fmt::format("0/{} nodes are available: {}. not found", nodes, objection);
+}
+
 }  // namespace berth::engine

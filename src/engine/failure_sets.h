@@ -47,5 +47,8 @@ struct FailureCounts {
 // kube-scheduler's FailedScheduling text: "0/8 nodes are available: 3 Insufficient nvidia.com/gpu, 5 node(s) had
 // untolerated taint(s)." Reasons are sorted as strings with their count in front (framework.FitError.Error).
 std::string fit_message(const FailureCounts& counts, const FailureSets& sets);
+// The same for a pod that no node can take, whatever it is: "0/8 nodes are available: persistentvolumeclaim "data" not
+// found. not found". The last words are kube-scheduler's, which looks for nodes to preempt on and finds none named.
+std::string objection_message(const std::string& objection, size_t nodes);
 
 }  // namespace berth::engine

@@ -33,6 +33,27 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
   }
 }
 
+// What VolumeState counts and has chosen agrees with the pods that have a place.
+void check_volumes(const State& state, std::vector<std::string>& broken) {
+  std::map<std::string, std::map<uint32_t, uint32_t>> users;
+  for (const auto& [uid, slot] : state.pods_by_uid()) {
+    const PodState& pod = state.pod(slot);
+    if (!holds_room(pod.phase)) continue;
+    for (const model::ClaimUse& use : pod.pod.spec->claims) ++users[use.claim][pod.node.value];
+  }
+  std::map<std::string, std::string> chosen;
+  for (const auto& [key, claim] : state.volumes().claims()) {
+    std::map<uint32_t, uint32_t> counted;
+    for (const auto& [node, pods] : claim->used_on) counted[node.value] = pods;
+    if (counted != users[key]) broken.push_back(fmt::format("claim {} counts its users wrongly", key));
+    if (!claim->choice) continue;
+    if (counted.empty()) broken.push_back(fmt::format("claim {} has a choice and no user", key));
+    const std::string& volume = claim->choice->volume;
+    if (!volume.empty() && !chosen.emplace(volume, key).second)
+      broken.push_back(fmt::format("volume {} is chosen for {} and {}", volume, chosen[volume], key));
+  }
+}
+
 void check_order(const State& state, std::vector<std::string>& broken) {
   uint64_t last = 0;
   for (const auto& [name, slot] : state.nodes_by_name()) {
@@ -82,6 +103,7 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
   check_accounts(state, broken);
   check_order(state, broken);
   check_peers(state, broken);
+  check_volumes(state, broken);
   size_t queued = 0;
   for (const auto& [uid, slot] : state.pods_by_uid()) {
     const PodState& pod = state.pod(slot);

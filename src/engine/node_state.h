@@ -17,6 +17,11 @@
 #include "model/pod.h"
 
 namespace berth::engine {
+struct ClaimRecord;
+class VolumeState;
+}  // namespace berth::engine
+
+namespace berth::engine {
 
 struct NodeState {
   model::Node node;
@@ -36,12 +41,14 @@ struct NodeState {
   NodeDomains domains;        // of the topology keys in use; none while not present
   // How many of its pods each selector sees, for those that count by node; sorted.
   std::vector<std::pair<SelectorId, int32_t>> seen_by;
+  std::vector<std::pair<ClaimRecord*, uint32_t>> claims;  // that its pods use, and by how many; unordered
 };
 
 // Read access to a node for policies. Cheap to copy; valid until the engine's state changes.
 class NodeView {
  public:
-  explicit NodeView(const NodeState& state, const ResourceTable& resources) : state_(&state), resources_(&resources) {}
+  NodeView(const NodeState& state, const ResourceTable& resources, const VolumeState& volumes)
+      : state_(&state), resources_(&resources), volumes_(&volumes) {}
 
   const model::Node& node() const { return state_->node; }
   bool has_gpus() const { return state_->has_gpus; }
@@ -52,7 +59,9 @@ class NodeView {
   int64_t scored_cpu_millis() const { return narrow(state_->scored_cpu_millis); }
   int64_t scored_memory_bytes() const { return narrow(state_->scored_memory_bytes); }
   const std::vector<model::HostPort>& host_ports() const { return state_->host_ports; }
+  const std::vector<std::pair<ClaimRecord*, uint32_t>>& claims() const { return state_->claims; }
   const ResourceTable& resources() const { return *resources_; }
+  const VolumeState& volumes() const { return *volumes_; }
 
  private:
   static int64_t narrow(Int128 sum) { return static_cast<int64_t>(std::min<Int128>(sum, kMaxAmount)); }
@@ -61,6 +70,7 @@ class NodeView {
   }
   const NodeState* state_;
   const ResourceTable* resources_;
+  const VolumeState* volumes_;
 };
 
 }  // namespace berth::engine

@@ -15,6 +15,8 @@
 
 namespace berth::engine {
 
+struct ClaimRecord;
+
 // What a class asks of other pods, with its selectors, keys and terms held in the PeerIndex.
 struct ClassPeers {
   struct Spread {
@@ -50,9 +52,12 @@ struct PodClass {
   // The selectors that see its pods, sorted: with the spec they make the class.
   std::vector<SelectorId> seen_by;
   ClassPeers peers;
+  std::vector<ClaimRecord*> claims;  // of spec->claims, one for one
 
   uint32_t pods = 0;    // that refer to this class
   uint64_t serial = 0;  // unique over time, unlike the ClassId, which is reused
+  // Grows when something changed that is no node and that decides where the class fits: its claims and their volumes.
+  uint64_t generation = 1;
 
   int64_t request(ResourceId id) const {
     for (const ResourceAmount& r : requests)

@@ -60,6 +60,9 @@ using Reasons = std::vector<Reason>;
 
 // Appends its reasons when the node is unfit; appends nothing when it is fit.
 using FilterFunction = void (*)(const PodClass&, const NodeView&, Reasons&);
+// Before any node is looked at: why none can do, whichever it is, in kube-scheduler's words; empty when one might.
+// Asked again when PodClass::generation has grown.
+using PreFilterFunction = std::string (*)(const PodClass&, const State&);
 using ScoreFunction = int32_t (*)(const PodClass&, const NodeView&);
 using GroupFilterFunction = void (*)(const PodClass&, const GroupFacts&, Reasons&);
 // A score of any range, which is normalised over the groups that fit: 0 for the least, kMaxScore for the most; the
@@ -68,29 +71,31 @@ using GroupScoreFunction = int64_t (*)(const PodClass&, const GroupFacts&);
 inline constexpr int64_t kNoGroupScore = INT64_MIN;
 
 struct PolicyInfo {
-  std::string_view name;     // kebab-case, as in berth.yaml
-  std::string_view summary;  // one sentence for people
-  FilterFunction filter = nullptr;
+  std::string_view name;            // kebab-case, as in berth.yaml
+  std::string_view summary;         // one sentence for people
+  FilterFunction filter = nullptr;  // a policy with a pre_filter has a filter, too
   ScoreFunction score = nullptr;
   int32_t order = 0;           // filters: position
   int32_t default_weight = 0;  // scores: points are multiplied by it; 0 turns the rule off
   GroupFilterFunction group_filter = nullptr;
   GroupScoreFunction group_score = nullptr;
+  PreFilterFunction pre_filter = nullptr;
 
   bool filters() const { return filter != nullptr || group_filter != nullptr; }
   bool scores() const { return score != nullptr || group_score != nullptr; }
 };
 
-constexpr PolicyInfo filter_policy(std::string_view name, std::string_view summary, int32_t order, FilterFunction f) {
-  return {name, summary, f, nullptr, order, 0, nullptr, nullptr};
+constexpr PolicyInfo filter_policy(std::string_view name, std::string_view summary, int32_t order, FilterFunction f,
+                                   PreFilterFunction pre_filter = nullptr) {
+  return {name, summary, f, nullptr, order, 0, nullptr, nullptr, pre_filter};
 }
 constexpr PolicyInfo score_policy(std::string_view name, std::string_view summary, int32_t weight, ScoreFunction f) {
-  return {name, summary, nullptr, f, 0, weight, nullptr, nullptr};
+  return {name, summary, nullptr, f, 0, weight, nullptr, nullptr, nullptr};
 }
 // A filter of groups, which objects after all filters of nodes, and the score that goes with it.
 constexpr PolicyInfo group_policy(std::string_view name, std::string_view summary, int32_t order, GroupFilterFunction f,
                                   int32_t weight, GroupScoreFunction s) {
-  return {name, summary, nullptr, nullptr, order, weight, f, s};
+  return {name, summary, nullptr, nullptr, order, weight, f, s, nullptr};
 }
 
 struct WeightedScore {

@@ -186,6 +186,10 @@ void State::replace_pod(PodSlot slot, model::Pod pod) {
   state.cls = intern_class(pod.spec, identity);
   if (identity != state.identity) leave_identity(slot);
   join_identity(slot, identity);
+  if (holds_room(phase)) {  // the new claims first: what is chosen for one that stays must not be dropped
+    use_claims(state.node, classes_[state.cls.value], +1);
+    use_claims(state.node, classes_[before.value], -1);
+  }
   release_class(before);
   pod.spec = classes_[state.cls.value].spec;
   state.pod = std::move(pod);
@@ -222,6 +226,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase) {
   target.pods.push_back(pod);
   charge(target, classes_[state.cls.value], +1);
   count_peers(pod, node, +1);
+  use_claims(node, classes_[state.cls.value], +1);
   touch(node);
 }
 
@@ -232,6 +237,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   NodeState& node = nodes_[slot.value];
   charge(node, classes_[state.cls.value], -1);
   count_peers(pod, slot, -1);
+  use_claims(slot, classes_[state.cls.value], -1);
   const PodSlot moved = node.pods.back();
   node.pods[state.index_on_node] = moved;
   pods_[moved.value].index_on_node = state.index_on_node;
@@ -286,6 +292,7 @@ ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& 
   cls.seen_by = seen_by;
   cls.pods = 1;
   cls.serial = ++class_serial_;
+  cls.claims = volumes_.join(id, spec->claims);
   classes_by_key_.emplace(ClassKey{cls.spec.get(), &cls.seen_by}, id);
   if (!cls.spec->peers.empty()) hold_peers(cls);
   return id;
@@ -296,6 +303,7 @@ void State::release_class(ClassId id) {
   if (--cls.pods > 0) return;
   classes_by_key_.erase(ClassKey{cls.spec.get(), &cls.seen_by});
   if (!cls.spec->peers.empty()) release_peers(cls);
+  volumes_.leave(id, cls.claims);
   cls = PodClass{};
   free_classes_.push_back(id);
 }
@@ -326,6 +334,12 @@ uint64_t State::hash() const {
     hash.text(pod->pod.uid);
     hash.number(static_cast<int64_t>(pod->phase));
     hash.text(holds_room(pod->phase) ? nodes_[pod->node.value].node.name : "");
+  }
+  for (const auto& [key, claim] : volumes_.claims()) {
+    if (!claim->choice) continue;
+    hash.text(key);
+    hash.text(claim->choice->volume);
+    hash.text(claim->choice->node);
   }
   return hash.value;
 }

@@ -18,11 +18,13 @@
 #include <vector>
 
 #include "base/time.h"
+#include "engine/decision.h"
 #include "engine/node_state.h"
 #include "engine/peers.h"
 #include "engine/pod_class.h"
 #include "engine/resource_table.h"
 #include "engine/topology.h"
+#include "engine/volume_state.h"
 #include "model/node.h"
 #include "model/pod.h"
 
@@ -72,7 +74,7 @@ class State {
   void remove_node(const std::string& name);
   NodeSlot find_node(const std::string& name) const;
   const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
-  NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_); }
+  NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_, volumes_); }
   size_t node_slots() const { return nodes_.size(); }   // slots ever used; some may be free
   size_t node_count() const { return present_nodes_; }  // nodes that exist
   const absl::btree_map<std::string, NodeSlot>& nodes_by_name() const { return nodes_by_name_; }
@@ -92,6 +94,18 @@ class State {
   void unassign(PodSlot pod, PodPhase phase);
   // The slot of a node that may not exist yet (a placeholder).
   NodeSlot node_or_placeholder(const std::string& name);
+
+  // Storage. What changes invalidates the classes and nodes that it concerns, and no others.
+  void upsert_storage(model::StorageObject object);
+  void remove_storage(model::StorageKind kind, const std::string& key);
+  void replace_storage(model::StorageKind kind, const std::vector<model::StorageObject>& objects);
+  const VolumeState& volumes() const { return volumes_; }
+  // Chooses volumes for the unbound claims of a placed pod; the choices that stand for its claims; their return.
+  void choose_volumes(PodSlot pod);
+  std::vector<std::pair<std::string, ClaimChoice>> volume_choices(PodSlot pod) const;
+  void restore_choices(const std::vector<std::pair<std::string, ClaimChoice>>& choices);
+  // What has to be bound before the placed pod is.
+  std::vector<VolumeBinding> volumes_to_bind(PodSlot pod) const;
 
   // Classes.
   const PodClass& pod_class(ClassId id) const { return classes_[id.value]; }
@@ -128,6 +142,8 @@ class State {
   void renumber();
   void charge(NodeState& node, const PodClass& cls, int64_t sign);
   void touch(NodeSlot slot);
+  void touch(const VolumeState::Touched& touched);
+  void use_claims(NodeSlot slot, const PodClass& cls, int sign);
 
   // Inter-pod terms: engine/state_peers.cc.
   void join_identity(PodSlot slot, IdentityId id);
@@ -158,6 +174,7 @@ class State {
   };
 
   ResourceTable resources_;
+  VolumeState volumes_;
   std::vector<NodeState> nodes_;
   std::vector<NodeSlot> free_nodes_;
   size_t present_nodes_ = 0;

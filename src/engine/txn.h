@@ -28,6 +28,7 @@ class Txn {
     NodeSlot from;  // invalid: had no place
     NodeSlot to;    // invalid: evicted
     PodPhase phase_before = PodPhase::kPending;
+    std::vector<std::pair<std::string, ClaimChoice>> choices;  // for its claims, before it was evicted
   };
 
   explicit Txn(State& state) : state_(state) {}

@@ -35,6 +35,9 @@ struct Resource {
 inline constexpr Resource kPods{"", "v1", "pods"};
 inline constexpr Resource kNodes{"", "v1", "nodes"};
 inline constexpr Resource kNamespaces{"", "v1", "namespaces"};
+inline constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims"};
+inline constexpr Resource kPersistentVolumes{"", "v1", "persistentvolumes"};
+inline constexpr Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses"};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
 inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};

@@ -40,6 +40,21 @@ struct HostPort {
 // The annotation berth.dev/placement: of the pod, else of its namespace; kDefault: pods with GPUs pack, others spread.
 enum class Placement : uint8_t { kDefault, kPack, kSpread };
 
+// A claim that one of the pod's volumes stands for.
+struct ClaimUse {
+  std::string claim;  // "namespace/name"
+  // Of an ephemeral volume: the pod, whose controller makes the claim; empty: the pod names an existing claim.
+  std::string made_for;  // "namespace/name"
+  std::string made_for_uid;
+
+  bool ephemeral() const { return !made_for.empty(); }
+  friend bool operator==(const ClaimUse&, const ClaimUse&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const ClaimUse& c) {
+    return H::combine(std::move(state), c.claim, c.made_for, c.made_for_uid);
+  }
+};
+
 struct SchedulingSpec {
   ResourceList requests;  // effective, including "pods": 1
   Labels node_selector;
@@ -48,13 +63,14 @@ struct SchedulingSpec {
   std::vector<HostPort> host_ports;
   Peers peers;
   std::vector<std::string> images;  // of all containers, sorted, with tag or digest: "docker.io/library/nginx:1.27"
+  std::vector<ClaimUse> claims;     // in the order of the pod's volumes, each once
   Placement placement = Placement::kDefault;  // resolved by the engine from the pod's and its namespace's wish
 
   friend bool operator==(const SchedulingSpec&, const SchedulingSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const SchedulingSpec& s) {
     return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports, s.peers,
-                      s.images, s.placement);
+                      s.images, s.claims, s.placement);
   }
 };
 

@@ -24,9 +24,17 @@ void node_name_fields(const PodClass& pod, const NodeView& node, Reasons& reason
   if (!std::binary_search(names.begin(), names.end(), node.node().name)) reasons.push_back({&kOtherNode, {}, 0});
 }
 
+// Each term names hosts that its own other names rule out. The words are kube-scheduler's; they mean node affinity.
+std::string contradiction(const PodClass& pod, const State&) {
+  const auto& terms = pod.spec->affinity.required;
+  const bool none = pod.restricts_node_names && pod.required_node_names.empty() && !terms->empty();
+  return none ? "pod affinity terms conflict" : "";
+}
+
 }  // namespace
 
-extern const PolicyInfo kNodeNameFields = filter_policy(
-    "node-name-fields", "keeps pods that name their nodes by matchFields off all others", 10, &node_name_fields);
+extern const PolicyInfo kNodeNameFields =
+    filter_policy("node-name-fields", "keeps pods that name their nodes by matchFields off all others", 10,
+                  &node_name_fields, &contradiction);
 
 }  // namespace berth::policy

@@ -10,11 +10,19 @@ namespace {
 
 std::string subject_of(const engine::Event& event) {
   struct Visitor {
+    static std::string storage(model::StorageKind kind, const std::string& key) {
+      return "storage " + std::to_string(static_cast<int>(kind)) + " " + key;
+    }
     std::string operator()(const engine::NodeUpserted& e) { return "node " + e.node.name; }
     std::string operator()(const engine::NodeDeleted& e) { return "node " + e.name; }
     std::string operator()(const engine::PodUpserted& e) { return "pod " + e.pod.uid; }
     std::string operator()(const engine::PodDeleted& e) { return "pod " + e.uid; }
     std::string operator()(const engine::NamespaceUpserted& e) { return "namespace " + e.name; }
+    std::string operator()(const engine::StorageUpserted& e) {
+      return storage(model::kind_of(e.object), model::key_of(e.object));
+    }
+    std::string operator()(const engine::StorageDeleted& e) { return storage(e.kind, e.key); }
+    std::string operator()(const engine::StorageReplaced& e) { return storage(e.kind, "*"); }
     std::string operator()(const engine::BindProgress& e) { return "bind " + e.uid; }
     std::string operator()(const engine::ClockAdvanced&) { return "clock"; }
     std::string operator()(const engine::NodesReplaced&) { return "nodes"; }

@@ -9,7 +9,12 @@ namespace {
 
 std::string describe(const engine::Decision& decision) {
   const std::string pod = decision.namespace_name + "/" + decision.pod_name;
-  if (decision.kind == engine::DecisionKind::kBind) return fmt::format("bind {} to {}", pod, decision.node_name);
+  if (decision.kind == engine::DecisionKind::kBind) {
+    std::string out = fmt::format("bind {} to {}", pod, decision.node_name);
+    for (const engine::VolumeBinding& volume : decision.volumes)
+      out += fmt::format(", claim {} to {}", volume.claim, volume.volume.empty() ? "a new volume" : volume.volume);
+    return out;
+  }
   return fmt::format("tell {}: {}", pod, decision.message ? *decision.message : "");
 }
 

@@ -56,7 +56,9 @@ api::ObjectMeta& mutable_metadata(api::Object& object) {
 
 bool cluster_scoped(const api::Object& object) {
   return std::holds_alternative<api::Node>(object) || std::holds_alternative<api::Namespace>(object) ||
-         std::holds_alternative<api::PriorityClass>(object) || std::holds_alternative<api::Unknown>(object);
+         std::holds_alternative<api::PriorityClass>(object) || std::holds_alternative<api::PersistentVolume>(object) ||
+         std::holds_alternative<api::StorageClass>(object) || std::holds_alternative<api::CsiNode>(object) ||
+         std::holds_alternative<api::CsiDriver>(object) || std::holds_alternative<api::Unknown>(object);
 }
 
 const api::ObjectMeta* template_metadata(const api::Object& object) {
@@ -125,7 +127,6 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     note("a CronJob starts no job here; submit its job to see it placed");
   const api::PodSpec* spec = pod_spec_of(object);
   if (spec == nullptr) return;
-  if (!spec->claim_names.empty()) note("volumes are not taken into account yet");
   if (spec->has_resource_claims) note("resource claims are not taken into account yet");
 }
 

@@ -55,11 +55,12 @@ void Simulation::schedule(Time from, Duration after, DueKind kind, size_t which)
 }
 
 void Simulation::process_due() {
-  // Nodes and namespaces of a batch arrive before the workloads that look at them.
+  // Nodes, namespaces and storage of a batch arrive before the workloads that look at them.
   std::vector<Due> arrivals;
   const auto later = [&](const Due& due) {
     const api::Object& object = workloads_[std::get<3>(due)].manifest.object;
-    return !std::holds_alternative<api::Node>(object) && !std::holds_alternative<api::Namespace>(object);
+    return !std::holds_alternative<api::Node>(object) && !std::holds_alternative<api::Namespace>(object) &&
+           !is_storage(object);
   };
   while (!due_.empty() && std::get<Time>(*due_.begin()) <= now_) {
     const Due due = *due_.begin();
@@ -78,7 +79,12 @@ void Simulation::process_due() {
     }
   }
   std::stable_partition(arrivals.begin(), arrivals.end(), [&](const Due& due) { return !later(due); });
+  // Classes before the claims that may want the default one.
+  std::stable_partition(arrivals.begin(), arrivals.end(), [&](const Due& due) {
+    return std::holds_alternative<api::StorageClass>(workloads_[std::get<3>(due)].manifest.object);
+  });
   for (const Due& due : arrivals) arrive(std::get<3>(due));
+  if (!arrivals.empty()) storage_.reconcile();
 }
 
 void Simulation::deliver() {
@@ -108,6 +114,8 @@ void Simulation::carry_out(const engine::Decision& decision) {
     pod.verdict = decision.message;
     return;
   }
+  if (!decision.volumes.empty())
+    storage_.bind(decision.namespace_name, decision.volumes, nodes_.at(decision.node_name).metadata.labels);
   const auto plan = planned_.find(pod_name(pod.object));
   if (plan == planned_.end() || plan->second.empty()) {
     outbox_.emplace_back(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSucceeded});

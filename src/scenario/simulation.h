@@ -31,6 +31,7 @@
 #include "scenario/event_log.h"
 #include "scenario/manifests.h"
 #include "scenario/report.h"
+#include "scenario/storage_controller.h"
 
 namespace berth::scenario {
 
@@ -64,10 +65,10 @@ class Simulation {
   Status fail_pod(const std::string& name, const std::string& reason);  // its workload makes another
   Status lose_node(const std::string& name);                            // with its pods
   Status cordon_node(const std::string& name, bool unschedulable);
-  Status update(Manifest manifest);                          // of an existing Pod, Node or Namespace
+  Status update(Manifest manifest);  // of an existing Pod, Node or Namespace; of storage, new or not
   void plan_bind(const std::string& name, BindFate fate);    // of the pod's next bind
   Status settle_bind(const std::string& name, bool stored);  // what the server says about an unknown one
-  void relist();                                             // nodes and pods are listed anew
+  void relist();                                             // everything is listed anew
 
   Time now() const { return now_; }
   const engine::Engine& engine() const { return engine_.engine(); }
@@ -140,6 +141,7 @@ class Simulation {
   absl::btree_map<std::string, api::Node> nodes_;
   absl::btree_set<Due> due_;
   std::vector<engine::Event> outbox_;
+  StorageController storage_{outbox_};
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   std::optional<Time> wakeup_;
   int64_t gpus_running_ = 0, gpus_peak_ = 0;

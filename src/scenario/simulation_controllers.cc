@@ -9,6 +9,7 @@
 #include "workloads/daemonset/daemonset.h"
 #include "workloads/job/job.h"
 #include "workloads/kinds.h"
+#include "workloads/statefulset/statefulset.h"
 
 namespace berth::scenario {
 namespace {
@@ -29,6 +30,7 @@ void Simulation::arrive(size_t workload) {
     outbox_.emplace_back(bridge::to_event(*name_space));
     return;
   }
+  if (is_storage(object)) return storage_.put(object);
   if (const auto* pod = std::get_if<api::Pod>(&object)) return add_pod(*pod, SIZE_MAX, 0, 1);
   expand(workload);
 }
@@ -59,6 +61,10 @@ void Simulation::expand(size_t workload) {
     schedule(now_,
              Duration::seconds(std::min(*job->active_deadline_s, kSimulatedDurationMax.nanos / 1'000'000'000 + 1)),
              DueKind::kJobDeadline, workload);
+  if (const auto* statefulset = std::get_if<api::StatefulSet>(&record.manifest.object)) {
+    for (const api::PersistentVolumeClaim& claim : workloads::statefulset_claims(*statefulset)) storage_.add(claim);
+    storage_.reconcile();
+  }
   int32_t index = record.ended;
   for (api::Pod& pod : kind->expand(record.manifest.object, {})) add_pod(std::move(pod), workload, index++, 1);
   workloads_[workload].next_index = index;
@@ -95,8 +101,10 @@ void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t a
   }
   if (!added.object.spec.node_name.empty()) {
     added.reason = "Bound";
+    storage_.make_claims(added.object);
     return start(added, added.object.spec.node_name);
   }
+  storage_.make_claims(added.object);
   tell_pod(added);
 }
 
@@ -202,6 +210,7 @@ void Simulation::remove(size_t index) {
   pod.stage = Stage::kEnded;
   if (pod.object.status.phase == "Running") pod.object.status.reason = "Deleted";
   outbox_.emplace_back(engine::PodDeleted{pod.object.metadata.uid});
+  storage_.forget_claims(pod.object);
   if (pod.workload != SIZE_MAX && !std::holds_alternative<api::DaemonSet>(workloads_[pod.workload].manifest.object))
     --workloads_[pod.workload].active;
 }

@@ -86,8 +86,13 @@ Status Simulation::update(Manifest manifest) {
     outbox_.emplace_back(bridge::to_event(*object));
     return {};
   }
+  if (is_storage(manifest.object)) {
+    storage_.put(manifest.object);
+    storage_.reconcile();
+    return {};
+  }
   auto* pod = std::get_if<api::Pod>(&manifest.object);
-  if (pod == nullptr) return fail(ErrorCode::kUnsupported, "only pods, nodes and namespaces can be updated");
+  if (pod == nullptr) return fail(ErrorCode::kUnsupported, "only pods, nodes, namespaces and storage can be updated");
   BERTH_TRY(found, find(pod_name(*pod)));
   api::Pod& old = pods_[found].object;
   pod->metadata.uid = old.metadata.uid;
@@ -119,6 +124,7 @@ void Simulation::relist() {
   for (const SimPod& pod : pods_)
     if (pod.stage != Stage::kEnded) pods.pods.push_back(bridge::to_model(pod.object, {}));
   deliver();
+  storage_.relist();
   outbox_.emplace_back(std::move(nodes));
   outbox_.emplace_back(std::move(pods));
 }

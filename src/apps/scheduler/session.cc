@@ -60,7 +60,7 @@ Status Session::open() {
     transport.max_in_flight = in_flight;
     return io::CurlTransport::create(std::move(transport));
   };
-  BERTH_TRY(watch, lane(8));
+  BERTH_TRY(watch, lane(16));  // each watch holds one
   BERTH_TRY(bind, lane(config_.client.bind_connections));
   BERTH_TRY(note, lane(config_.client.note_connections));
   watch_transport_ = std::move(watch);
@@ -90,8 +90,13 @@ Status Session::open() {
   namespaces_ = std::make_unique<kube::Reflector<engine::NamespaceUpserted>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kNamespaces}, &decode_model_namespace,
       [this](NamespaceUpdates updates) { inbox_.push(std::move(updates)); });
+  storage_ =
+      std::make_unique<StorageWatch>(*watch_client_, [this](StorageUpdates batch) { inbox_.push(std::move(batch)); });
+  volumes_ = std::make_unique<VolumeBinder>(engine_, *bind_client_, config_.volume_bind_timeout,
+                                            config_.client.bind_timeout, volume_hooks());
   last_tick_ = clock_.monotonic().nanos;
   nodes_->start();
+  storage_->start();
   namespaces_->start();
   pods_->start();
   owner_ = std::thread([this] { run(); });
@@ -109,6 +114,7 @@ void Session::stop(Duration drain) {
   pods_->stop();
   nodes_->stop();
   namespaces_->stop();
+  storage_->stop();
   bind_transport_->stop();  // ends what is left; their reports still reach the inbox
   stopping_ = true;
   inbox_.push(StopDeciding{});
@@ -119,7 +125,8 @@ void Session::stop(Duration drain) {
 }
 
 std::string Session::trouble() const {
-  for (const std::string& error : {pods_->last_error(), nodes_->last_error(), namespaces_->last_error()})
+  for (const std::string& error :
+       {pods_->last_error(), nodes_->last_error(), namespaces_->last_error(), storage_->last_error()})
     if (!error.empty()) return error;
   return "";
 }
@@ -136,7 +143,8 @@ void Session::run() {
     last_tick_ = now.nanos;
     if (!messages.empty()) engine_.apply(engine::ClockAdvanced{now});
     for (Message& message : messages) std::visit([this](auto& m) { handle(m); }, message);
-    const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_;
+    if (deciding_) volumes_->tick(now);
+    const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_ && storage_listed();
     const bool due = !messages.empty() || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
     if (listed && deciding_ && due) cycle(now);
     balance_lanes();
@@ -177,6 +185,15 @@ void Session::cycle(Time now) {
 void Session::carry_out(const engine::Decision& decision) {
   if (decision.kind == engine::DecisionKind::kUnschedulable) return tell_unschedulable(decision);
   told_.erase(decision.pod_uid);
+  if (decision.volumes.empty()) return send_bind(decision);
+  log_debug("binding volumes", {{"pod", decision.namespace_name + "/" + decision.pod_name},
+                                {"node", decision.node_name},
+                                {"claims", std::to_string(decision.volumes.size())}});
+  engine_.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kPreBinding});
+  volumes_->begin(decision, volume_versions_, clock_.monotonic());
+}
+
+void Session::send_bind(const engine::Decision& decision) {
   engine_.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSent});
   log_debug("binding", {{"pod", decision.namespace_name + "/" + decision.pod_name}, {"node", decision.node_name}});
   statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); });

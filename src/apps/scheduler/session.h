@@ -5,8 +5,8 @@
 // event recorder, none of which ever makes it wait. A new term is a new Session with a new engine, so what an earlier
 // term believed cannot leak into it.
 //
-// Invariants: 1. no cycle runs before pods, nodes and namespaces have all been listed in this term; 2. nothing is sent
-// once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer.
+// Invariants: 1. no cycle runs before pods, nodes, namespaces and storage have all been listed in this term; 2. nothing
+// is sent once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,6 +26,8 @@
 #include "apps/scheduler/inbox.h"
 #include "apps/scheduler/metrics.h"
 #include "apps/scheduler/status_writer.h"
+#include "apps/scheduler/storage_watch.h"
+#include "apps/scheduler/volume_binder.h"
 #include "bridge/to_model.h"
 #include "engine/engine.h"
 #include "io/curl_transport.h"
@@ -71,7 +74,8 @@ class Session {
   using PodUpdates = std::vector<kube::WatchUpdate<SeenPod>>;
   using NodeUpdates = std::vector<kube::WatchUpdate<model::Node>>;
   using NamespaceUpdates = std::vector<kube::WatchUpdate<engine::NamespaceUpserted>>;
-  using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BindReport, StopDeciding>;
+  using Message =
+      std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, StorageUpdates, ClaimPatched, BindReport, StopDeciding>;
 
   explicit Session(SessionOptions options);
   Status open();
@@ -80,11 +84,19 @@ class Session {
   void handle(PodUpdates& updates);
   void handle(NodeUpdates& updates);
   void handle(NamespaceUpdates& updates);
+  void handle(StorageUpdates& batch);
+  void handle(ClaimPatched& answer) { volumes_->handle(answer); }
   void handle(BindReport& report);
   void handle(StopDeciding&) { deciding_ = false; }
   void warn_of(const SeenPod& seen);
   void quarantine(const char* kind, const kube::Malformed& object);
   void carry_out(const engine::Decision& decision);
+  void send_bind(const engine::Decision& decision);
+  void give_up(const engine::Decision& decision, const std::string& why);
+  bool storage_listed();
+  void remember_version(const SeenStorage& seen);
+  void forget_storage(model::StorageKind kind, const std::string& key);
+  VolumeBinder::Hooks volume_hooks();
   void tell_unschedulable(const engine::Decision& decision);
   void balance_lanes();
   void publish(Time now);
@@ -101,12 +113,16 @@ class Session {
   std::unique_ptr<kube::Reflector<SeenPod>> pods_;
   std::unique_ptr<kube::Reflector<model::Node>> nodes_;
   std::unique_ptr<kube::Reflector<engine::NamespaceUpserted>> namespaces_;
+  std::unique_ptr<StorageWatch> storage_;
   Inbox<Message> inbox_;
 
   // Owner thread only.
   engine::Engine engine_;
   absl::flat_hash_map<std::string, std::string> told_;  // by UID: the verdict in the pod's condition
   absl::flat_hash_set<std::string> namespace_names_;
+  std::unique_ptr<VolumeBinder> volumes_;
+  std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
+  absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;
   bool deciding_ = true;
   bool cycle_due_ = false;

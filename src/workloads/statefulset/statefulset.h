@@ -10,4 +10,7 @@ namespace berth::workloads {
 
 std::vector<api::Pod> statefulset_pods(const api::StatefulSet& statefulset);
 
+// The claims that its volumeClaimTemplates make for these pods: "<template>-<pod>".
+std::vector<api::PersistentVolumeClaim> statefulset_claims(const api::StatefulSet& statefulset);
+
 }  // namespace berth::workloads

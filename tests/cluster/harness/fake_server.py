@@ -16,7 +16,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-RESOURCES = ("pods", "nodes", "namespaces")
+RESOURCES = ("pods", "nodes", "namespaces", "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes",
+             "csidrivers", "csistoragecapacities")  # fmt: skip
 Answer = tuple[int, dict[str, str], bytes]
 
 
