@@ -187,6 +187,8 @@ std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documen
     if (!object) continue;
     api::ObjectMeta& metadata = mutable_metadata(*object);
     if (metadata.namespace_name.empty() && !cluster_scoped(*object)) metadata.namespace_name = "default";
+    if (std::holds_alternative<api::Namespace>(*object))  // as the API server does, whatever the manifest says
+      metadata.labels.set("kubernetes.io/metadata.name", metadata.name);
     if (const auto* priority_class = std::get_if<api::PriorityClass>(&*object)) classes.add(*priority_class);
     all.push_back({{std::move(*object), document.file, line_of(document)}, &document});
   }

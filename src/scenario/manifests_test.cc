@@ -35,6 +35,13 @@ TEST(Manifests, FillInTheNamespaceAndThePriority) {
   EXPECT_EQ(pod_spec_of(got.manifests.at(1).object)->priority, 7);
 }
 
+TEST(Manifests, ANamespaceIsLabelledWithItsName) {
+  const Read got = read("{apiVersion: v1, kind: Namespace, metadata: {name: ml, labels: {team: red}}}\n");
+  const auto& labels = api::metadata_of(got.manifests.at(0).object).labels;
+  EXPECT_EQ(*labels.find("kubernetes.io/metadata.name"), "ml");
+  EXPECT_EQ(*labels.find("team"), "red");
+}
+
 TEST(Manifests, ADuplicateNamesBothLines) {
   const Read got = read(std::string(kPod) + "---\n" + kPod);
   ASSERT_EQ(got.problems.size(), 1u);

@@ -13,3 +13,12 @@ foreach(suite ${suites})
     # A control plane keeps two cores busy; several at once would time out on small machines.
     RESOURCE_LOCK control_plane)
 endforeach()
+set_tests_properties(cluster.differential_test PROPERTIES TIMEOUT 1800)  # BERTH_LONG=1 takes every seed
+
+# The recorded half of the differential suite: kube-scheduler's outcomes against this build, without servers.
+set(differential ${CMAKE_CURRENT_LIST_DIR}/differential)
+add_test(NAME differential.replay COMMAND ${Python3_EXECUTABLE} ${differential} replay)
+add_test(NAME differential.self COMMAND ${Python3_EXECUTABLE} ${differential}/self_test.py)
+set_tests_properties(differential.replay differential.self PROPERTIES
+  LABELS differential TIMEOUT 600 ENVIRONMENT "BERTH_BIN=${CMAKE_BINARY_DIR}/bin")
+set_tests_properties(differential.replay PROPERTIES PROCESSORS 2)
