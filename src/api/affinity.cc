@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "api/decoders.h"
 #include "api/names.h"
 
@@ -9,7 +7,6 @@ namespace berth::api {
 namespace {
 
 using model::NodeAffinity;
-using model::NodeSelectorOperator;
 using model::NodeSelectorRequirement;
 using model::NodeSelectorTerm;
 using model::PreferredSchedulingTerm;
@@ -18,98 +15,9 @@ using model::TaintEffect;
 using model::Toleration;
 using model::TolerationOperator;
 
-bool is_int64(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc{} && end == text.data() + text.size();
-}
-
-void read_operator(const Reader& reader, NodeSelectorRequirement& out) {
-  std::string_view text;
-  if (!reader.read(text)) return;
-  for (const auto op : {NodeSelectorOperator::kIn, NodeSelectorOperator::kNotIn, NodeSelectorOperator::kExists,
-                        NodeSelectorOperator::kDoesNotExist, NodeSelectorOperator::kGt, NodeSelectorOperator::kLt}) {
-    if (to_string(op) == text) {
-      out.op = op;
-      return;
-    }
-  }
-  reader.problem(invalid_value(text, "not a valid selector operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt"));
-}
-
-constexpr Field<NodeSelectorRequirement> kRequirement[] = {
-    {"key", [](const Reader& r, NodeSelectorRequirement& x) { r.read(x.key); }},
-    {"operator", &read_operator},
-    {"values", [](const Reader& r, NodeSelectorRequirement& x) { r.read(x.values); }},
-};
-
-bool has_member(const Reader& object, std::string_view key) {
-  for (Members members(object); members.next();)
-    if (members.key() == key && !members.value().is_null()) return true;
-  return false;
-}
-
-void check_values(const Reader& reader, const NodeSelectorRequirement& requirement) {
-  switch (requirement.op) {
-    case NodeSelectorOperator::kIn:
-    case NodeSelectorOperator::kNotIn:
-      if (requirement.values.empty())
-        reader.problem_at("values", required_value("must be specified when `operator` is 'In' or 'NotIn'"));
-      return;
-    case NodeSelectorOperator::kExists:
-    case NodeSelectorOperator::kDoesNotExist:
-      if (!requirement.values.empty())
-        reader.problem_at("values", "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-      return;
-    case NodeSelectorOperator::kGt:
-    case NodeSelectorOperator::kLt:
-      if (requirement.values.size() != 1)
-        reader.problem_at("values", required_value("must be specified single value when `operator` is 'Lt' or 'Gt'"));
-      else if (!is_int64(requirement.values[0]))
-        reader.problem_at("values", 0,
-                          invalid_value(requirement.values[0], "must be an integer when `operator` is 'Lt' or 'Gt'"));
-      return;
-  }
-}
-
-void check_label_values(const Reader& reader, const NodeSelectorRequirement& requirement) {
-  for (size_t i = 0; i < requirement.values.size(); ++i) {
-    const std::string why = check_label_value(requirement.values[i]);
-    if (!why.empty()) reader.problem_at("values", i, invalid_value(requirement.values[i], why));
-  }
-}
-
-void read_expression(const Reader& reader, NodeSelectorRequirement& out) {
-  const size_t before = reader.problem_count();
-  read_object(reader, kRequirement, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  if (!has_member(reader, "operator"))
-    return reader.problem_at(
-        "operator", invalid_value("", "not a valid selector operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt"));
-  check_values(reader, out);
-  const std::string why = check_qualified_name(out.key);
-  if (!why.empty()) reader.problem_at("key", invalid_value(out.key, why));
-}
-
 void read_required_expression(const Reader& reader, NodeSelectorRequirement& out) {
-  read_expression(reader, out);
+  read_node_expression(reader, out);
   if (reader.strict()) check_label_values(reader, out);
-}
-
-void read_field_requirement(const Reader& reader, NodeSelectorRequirement& out) {
-  const size_t before = reader.problem_count();
-  read_object(reader, kRequirement, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  if (out.op != NodeSelectorOperator::kIn && out.op != NodeSelectorOperator::kNotIn)
-    reader.problem_at("operator",
-                      invalid_value(to_string(out.op), "not a valid selector operator; matchFields takes In or NotIn"));
-  else if (!has_member(reader, "operator"))
-    reader.problem_at("operator", invalid_value("", "not a valid selector operator; matchFields takes In or NotIn"));
-  else if (out.values.size() != 1)
-    reader.problem_at(
-        "values", required_value("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
-  if (out.key != "metadata.name")
-    reader.problem_at("key", invalid_value(out.key, "not a valid field selector key; the only one is metadata.name"));
 }
 
 constexpr Field<NodeSelectorTerm> kRequiredTerm[] = {
@@ -120,7 +28,7 @@ constexpr Field<NodeSelectorTerm> kRequiredTerm[] = {
 };
 constexpr Field<NodeSelectorTerm> kPreferredTerm[] = {
     {"matchExpressions",
-     [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_expression); }},
+     [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_expressions, &read_node_expression); }},
     {"matchFields",
      [](const Reader& r, NodeSelectorTerm& t) { read_list(r, t.match_fields, &read_field_requirement); }},
 };

@@ -14,6 +14,7 @@ struct BadCase {
   std::string yaml;
   std::string wanted;  // part of "file:line: path: message"
 };
+void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.name; }
 
 std::string pod(const std::string& spec) {
   return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n" + spec;  // the spec's first line is line 5
@@ -30,6 +31,19 @@ std::string required(const std::string& term) {
                   term + "]}}}\n");
 }
 std::string expression(const std::string& one) { return required("{matchExpressions: [" + one + "]}"); }
+// One term, at line 7.
+std::string peer(const std::string& term) {
+  return pod_with("  affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\n  {" + term +
+                  "}]}}\n");
+}
+std::string weighted(const std::string& fields) {
+  return pod_with("  affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [\n  {" + fields +
+                  "}]}}\n");
+}
+std::string spread(const std::string& fields) {
+  return pod_with("  topologySpreadConstraints:\n  - {topologyKey: zone, " + fields + "}\n");
+}
+const std::string kDoNot = "maxSkew: 1, whenUnsatisfiable: DoNotSchedule, ";
 std::string node(const std::string& rest) { return "apiVersion: v1\nkind: Node\nmetadata: {name: worker}\n" + rest; }
 std::string job(const std::string& fields, const std::string& policy = "restartPolicy: Never, ") {
   return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n" + fields + "  template: {spec: {" + policy +
@@ -182,6 +196,68 @@ const std::vector<BadCase> kCases = {
      "weight: Invalid value: \"101\": must be in the range 1-100"},
     {"selector_value", pod_with("  nodeSelector: {gpu: \"a b\"}\n"),
      "spec.nodeSelector.gpu: Invalid value: \"a b\": a valid label must be an empty string or consist of"},
+
+    {"peer_misspelt", peer("topologyKeys: zone"),
+     "f.yaml:7: spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKeys: unknown "
+     "field; did you mean 'topologyKey'?"},
+    {"peer_selector_misspelt", peer("topologyKey: zone, labelSelector: {matchLabel: {a: b}}"),
+     "labelSelector.matchLabel: unknown field; did you mean 'matchLabels'?"},
+    {"pod_affinity_misspelt", pod_with("  affinity: {podAntiAfinity: {}}\n"),
+     "f.yaml:6: spec.affinity.podAntiAfinity: unknown field; did you mean 'podAntiAffinity'?"},
+    {"peer_without_key", peer("labelSelector: {}"), "[0].topologyKey: Required value"},
+    {"peer_key", peer("topologyKey: \"a b\""), "topologyKey: Invalid value: \"a b\": name part must consist of"},
+    {"peer_operator",
+     peer("topologyKey: z, labelSelector: {matchExpressions: [{key: a, operator: Gt, values: [\"1\"]}]}"),
+     "labelSelector.matchExpressions[0].operator: Invalid value: \"Gt\": not a valid selector operator; use In, NotIn, "
+     "Exists or DoesNotExist"},
+    {"peer_in_without_values", peer("topologyKey: z, labelSelector: {matchExpressions: [{key: a, operator: In}]}"),
+     "values: Required value: must be specified when `operator` is 'In' or 'NotIn'"},
+    {"peer_label_value", peer("topologyKey: z, namespaceSelector: {matchLabels: {a: \"b c\"}}"),
+     "namespaceSelector.matchLabels.a: Invalid value: \"b c\": a valid label must be"},
+    {"peer_namespace", peer("topologyKey: z, namespaces: [a, B]"),
+     "namespaces[1]: Invalid value: \"B\": a lowercase RFC 1123 label"},
+    {"peer_namespaces_is_string", peer("topologyKey: z, namespaces: a"), "namespaces: expected a list"},
+    {"peer_keys_without_selector", peer("topologyKey: z, matchLabelKeys: [a]"),
+     "matchLabelKeys: Forbidden: must not be specified when labelSelector is not set"},
+    {"peer_keys_in_selector", peer("topologyKey: z, labelSelector: {matchLabels: {a: b}}, matchLabelKeys: [a]"),
+     "matchLabelKeys[0]: Invalid value: \"a\": exists in both matchLabelKeys and labelSelector"},
+    {"peer_keys_in_both", peer("topologyKey: z, labelSelector: {}, matchLabelKeys: [a], mismatchLabelKeys: [a]"),
+     "matchLabelKeys[0]: Invalid value: \"a\": exists in both matchLabelKeys and mismatchLabelKeys"},
+    {"peer_weight", weighted("weight: 0, podAffinityTerm: {topologyKey: z}"),
+     "[0].weight: Invalid value: \"0\": must be in the range 1-100"},
+    {"peer_without_term", weighted("weight: 1"), "[0].podAffinityTerm: Required value"},
+    {"peer_weight_and_no_key", weighted("weight: 1, podAffinityTerm: {labelSelector: {}}"),
+     "f.yaml:7: spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm."
+     "topologyKey: Required value"},
+
+    {"spread_misspelt", spread(kDoNot + "minDomain: 2"),
+     "f.yaml:7: spec.topologySpreadConstraints[0].minDomain: unknown field; did you mean 'minDomains'?"},
+    {"spread_skew", spread("maxSkew: 0, whenUnsatisfiable: DoNotSchedule"),
+     "f.yaml:7: spec.topologySpreadConstraints[0].maxSkew: Invalid value: \"0\": must be greater than zero"},
+    {"spread_without_skew", spread("whenUnsatisfiable: DoNotSchedule"), "maxSkew: Invalid value: \"0\""},
+    {"spread_without_key", pod_with("  topologySpreadConstraints: [{maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]\n"),
+     "topologyKey: Required value"},
+    {"spread_action", spread("maxSkew: 1, whenUnsatisfiable: Maybe"),
+     "whenUnsatisfiable: Unsupported value: \"Maybe\": supported values: \"DoNotSchedule\", \"ScheduleAnyway\""},
+    {"spread_without_action", spread("maxSkew: 1"),
+     "whenUnsatisfiable: Unsupported value: \"\": supported values: \"DoNotSchedule\", \"ScheduleAnyway\""},
+    {"spread_min_domains", spread(kDoNot + "minDomains: 0"),
+     "minDomains: Invalid value: \"0\": must be greater than zero"},
+    {"spread_min_domains_anyway", spread("maxSkew: 1, whenUnsatisfiable: ScheduleAnyway, minDomains: 2"),
+     "minDomains: Invalid value: \"2\": can only use minDomains if whenUnsatisfiable=DoNotSchedule"},
+    {"spread_policy", spread(kDoNot + "nodeTaintsPolicy: honor"),
+     "nodeTaintsPolicy: Unsupported value: \"honor\": supported values: \"Honor\", \"Ignore\""},
+    {"spread_keys_without_selector", spread(kDoNot + "matchLabelKeys: [a]"), "matchLabelKeys: Forbidden"},
+    {"spread_keys_in_expression",
+     spread(kDoNot + "matchLabelKeys: [a], labelSelector: {matchExpressions: [{key: a, operator: Exists}]}"),
+     "matchLabelKeys[0]: Invalid value: \"a\": exists in both"},
+    {"spread_twice",
+     pod_with("  topologySpreadConstraints:\n  - {topologyKey: z, " + kDoNot + "}\n  - {topologyKey: z, " + kDoNot +
+              "}\n"),
+     "f.yaml:8: spec.topologySpreadConstraints[1]: Duplicate value: \"{z, DoNotSchedule}\""},
+    {"template_selector_expression",
+     deployment("  selector: {matchExpressions: [{key: app, operator: NotIn, values: [x]}]}\n"),
+     "`selector` does not match template `labels`: it wants app NotIn [x]"},
 
     {"no_containers", pod("  nodeName: n1\n"), "f.yaml:4: spec.containers: Required value"},
     {"empty_containers", pod("  containers: []\n"), "f.yaml:5: spec.containers: Required value"},

@@ -23,6 +23,13 @@ void read_node_spec(const Reader& reader, Node& out) {
   if (reader.strict()) check_taints(reader, out.taints);
 }
 
+constexpr Field<ContainerImage> kImage[] = {
+    {"names", [](const Reader& r, ContainerImage& i) { r.read(i.names); }},
+    {"sizeBytes", [](const Reader& r, ContainerImage& i) { r.read(i.size_bytes); }},
+};
+
+void read_image(const Reader& reader, ContainerImage& out) { read_object(reader, kImage, out); }
+
 constexpr Field<Node> kNodeStatus[] = {
     {"capacity", [](const Reader& r, Node& n) { read_resource_list(r, ResourceScope::kNode, n.capacity); }},
     {"allocatable", [](const Reader& r, Node& n) { read_resource_list(r, ResourceScope::kNode, n.allocatable); }},
@@ -31,7 +38,7 @@ constexpr Field<Node> kNodeStatus[] = {
     {"addresses"},
     {"daemonEndpoints"},
     {"nodeInfo"},
-    {"images"},
+    {"images", [](const Reader& r, Node& n) { read_list(r, n.images, &read_image); }},
     {"volumesInUse"},
     {"volumesAttached"},
     {"config"},

@@ -12,6 +12,11 @@
 
 namespace berth::api {
 
+struct ContainerImage {
+  std::vector<std::string> names;
+  int64_t size_bytes = 0;
+};
+
 struct Node {
   ObjectMeta metadata;
   bool unschedulable = false;
@@ -20,6 +25,7 @@ struct Node {
   model::ResourceList capacity;
   model::ResourceList allocatable;  // capacity where the status names none, as kubelet's registration defaults it
   std::vector<Condition> conditions;
+  std::vector<ContainerImage> images;
 };
 
 struct Namespace {

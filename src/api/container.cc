@@ -49,7 +49,7 @@ void read_restart_policy(const Reader& reader, Container& out) {
 
 constexpr Field<Container> kContainer[] = {
     {"name", [](const Reader& r, Container& c) { r.read(c.name); }},
-    {"image", [](const Reader& r, Container&) { r.expect(JsonType::kString); }},
+    {"image", [](const Reader& r, Container& c) { r.read(c.image); }},
     {"command",
      [](const Reader& r, Container&) {
        if (r.strict()) {

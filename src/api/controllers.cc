@@ -10,22 +10,6 @@
 namespace berth::api {
 namespace {
 
-// What all kinds with a template share; checked against it once the whole spec is read.
-struct Selector {
-  bool given = false;
-  model::Labels match_labels;
-};
-
-constexpr Field<Selector> kSelector[] = {
-    {"matchLabels", [](const Reader& r, Selector& s) { r.read(s.match_labels); }},
-    {"matchExpressions", [](const Reader& r, Selector& s) { s.given |= r.size() > 0; }},
-};
-
-void read_selector(const Reader& reader, Selector& out) {
-  read_object(reader, kSelector, out);
-  out.given |= !out.match_labels.empty();
-}
-
 // More pods than this from one object of a file are a slip of the pen, and would not fit in memory.
 constexpr int32_t kPodsOfOneObjectMax = 1'000'000;
 
@@ -44,7 +28,7 @@ void read_count(const Reader& reader, std::optional<int32_t>& out) {
 template <typename T>
 struct Spec {
   T* object;
-  Selector selector;
+  model::LabelSelector selector;  // checked against the template once the whole spec is read
 };
 
 template <typename T>
@@ -57,7 +41,7 @@ void read_replicas(const Reader& reader, Spec<T>& spec) {
 }
 template <typename T>
 void read_spec_selector(const Reader& reader, Spec<T>& spec) {
-  read_selector(reader, spec.selector);
+  read_label_selector(reader, spec.selector);
 }
 
 constexpr Field<Spec<Deployment>> kDeploymentSpec[] = {
@@ -194,18 +178,18 @@ constexpr Field<CronJob> kCronJob[] = {
     {"status"},
 };
 
-void check_selector(const Reader& spec, const Selector& selector, const PodTemplate& pod_template) {
-  bool has_template = false;
-  for (Members members(spec); members.next();) has_template |= members.key() == "template";
-  if (!has_template) return spec.problem_at("template", required_value("the pods to run"));
-  if (!selector.given)
+void check_selector(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
+  if (!has_member(spec, "template")) return spec.problem_at("template", required_value("the pods to run"));
+  if (selector.requirements.empty())
     return spec.problem_at("selector", required_value("give matchLabels that the template's labels have"));
-  for (const auto& [key, value] : selector.match_labels) {
-    const std::string* label = pod_template.metadata.labels.find(key);
-    if (label == nullptr || *label != value)
-      return spec.problem_at("template", fmt::format("`selector` does not match template `labels`: {}={} is missing; "
-                                                     "add it to metadata.labels of the template",
-                                                     key, value));
+  for (const model::NodeSelectorRequirement& wanted : selector.requirements) {
+    if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
+    const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
+    return spec.problem_at(
+        "template", equal ? fmt::format("`selector` does not match template `labels`: {}={} is missing; "
+                                        "add it to metadata.labels of the template",
+                                        wanted.key, wanted.values[0])
+                          : fmt::format("`selector` does not match template `labels`: it wants {}", to_string(wanted)));
   }
   if (pod_template.spec.restart_policy != "Always")
     spec.problem_at("template",

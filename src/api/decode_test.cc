@@ -58,7 +58,7 @@ spec:
   EXPECT_EQ(pod.spec.active_deadline_s, 3600);
   EXPECT_THAT(pod.spec.scheduling_gates, ElementsAre("example.com/wait"));
   EXPECT_THAT(pod.spec.claim_names, ElementsAre("data"));
-  EXPECT_TRUE(pod.spec.has_pod_affinity);
+  EXPECT_THAT(pod.spec.pod_anti_affinity.required, SizeIs(1));
   ASSERT_THAT(pod.spec.node_affinity.preferred, SizeIs(1));
   EXPECT_EQ(pod.spec.node_affinity.preferred[0].weight, 7);
   ASSERT_THAT(pod.spec.tolerations, SizeIs(2));
@@ -71,18 +71,84 @@ spec:
   EXPECT_EQ(main.resources.limits.get("cpu"), 1500);
 }
 
+TEST(DecodeStrict, ReadsPodAffinityAndTopologySpread) {
+  const auto pod = std::get<Pod>(object_of(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c, image: nginx}]
+  affinity:
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: zone
+        namespaces: [a, b]
+        namespaceSelector: {}
+        labelSelector: {matchLabels: {app: web}, matchExpressions: [{key: tier, operator: Exists}]}
+        matchLabelKeys: [pod-template-hash]
+        mismatchLabelKeys: [team]
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - {weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname}}
+  topologySpreadConstraints:
+  - {maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {}, minDomains: 3,
+     nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor, matchLabelKeys: [app]}
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}
+)"));
+  ASSERT_THAT(pod.spec.pod_affinity.required, SizeIs(1));
+  const PodAffinityTerm& term = pod.spec.pod_affinity.required[0];
+  EXPECT_EQ(term.topology_key, "zone");
+  EXPECT_THAT(term.namespaces, ElementsAre("a", "b"));
+  ASSERT_TRUE(term.namespace_selector && term.label_selector);
+  EXPECT_THAT(term.namespace_selector->requirements, SizeIs(0));
+  EXPECT_THAT(term.label_selector->requirements, SizeIs(2));
+  EXPECT_THAT(term.match_label_keys, ElementsAre("pod-template-hash"));
+  EXPECT_THAT(term.mismatch_label_keys, ElementsAre("team"));
+  ASSERT_THAT(pod.spec.pod_anti_affinity.preferred, SizeIs(1));
+  EXPECT_EQ(pod.spec.pod_anti_affinity.preferred[0].weight, 100);
+  EXPECT_FALSE(pod.spec.pod_anti_affinity.preferred[0].term.label_selector);
+  ASSERT_THAT(pod.spec.topology_spread, SizeIs(2));
+  const TopologySpreadConstraint& first = pod.spec.topology_spread[0];
+  EXPECT_EQ(first.max_skew, 2);
+  EXPECT_EQ(first.min_domains, 3);
+  EXPECT_TRUE(first.label_selector && first.honors_taints);
+  EXPECT_FALSE(first.honors_affinity || first.schedule_anyway);
+  EXPECT_THAT(first.match_label_keys, ElementsAre("app"));
+  EXPECT_TRUE(pod.spec.topology_spread[1].schedule_anyway);
+  EXPECT_EQ(pod.spec.containers[0].image, "nginx");
+}
+
+// What `kubectl get pod -o yaml` gives: the server has merged matchLabelKeys into the selector.
+TEST(DecodeStrict, TakesASelectorIntoWhichTheServerHasMergedMatchLabelKeys) {
+  const auto pod = std::get<Pod>(object_of(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers: [{name: c, image: nginx}]
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [rev],
+     labelSelector: {matchExpressions: [{key: rev, operator: In, values: ["7"]}]}}
+)"));
+  EXPECT_THAT(pod.spec.topology_spread, SizeIs(1));
+}
+
 TEST(DecodeStrict, ReadsNodesWithTaintsAndCapacity) {
   const auto node = std::get<Node>(object_of(R"(
 apiVersion: v1
 kind: Node
 metadata: {name: gpu-1, labels: {zone: a}}
 spec: {unschedulable: true, taints: [{key: gpu, effect: NoSchedule}]}
-status: {capacity: {cpu: "96", nvidia.com/gpu: 8, pods: 110}, nodeInfo: {x: y}}
+status: {capacity: {cpu: "96", nvidia.com/gpu: 8, pods: 110}, nodeInfo: {x: y},
+  images: [{names: [nginx:1.27, nginx@sha256:01], sizeBytes: 70}]}
 )"));
   EXPECT_TRUE(node.unschedulable);
   EXPECT_THAT(node.taints, ElementsAre(model::Taint{"gpu", "", model::TaintEffect::kNoSchedule}));
   EXPECT_EQ(node.allocatable, node.capacity);
   EXPECT_EQ(node.allocatable.get("cpu"), 96000);
+  ASSERT_THAT(node.images, SizeIs(1));
+  EXPECT_THAT(node.images[0].names, ElementsAre("nginx:1.27", "nginx@sha256:01"));
+  EXPECT_EQ(node.images[0].size_bytes, 70);
 }
 
 TEST(DecodeStrict, ReadsControllers) {
@@ -136,6 +202,16 @@ TEST(DecodeLenient, RefusesWhatItCannotUnderstand) {
       HasSubstr("spec.containers[0].resources.requests.cpu: '100E' is larger"));
   EXPECT_THAT(decode_pod(R"({"spec":{"tolerations":[{"operator":"Near"}]}})").error().message,
               HasSubstr("spec.tolerations[0].operator"));
+  const auto term = [](const std::string& rest) {
+    return R"({"spec":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{)" + rest +
+           "}]}}}}";
+  };
+  EXPECT_THAT(decode_pod(term(R"("labelSelector":{"matchExpressions":[{"key":"a","operator":"Gt","values":["1"]}]})"))
+                  .error()
+                  .message,
+              HasSubstr("operator: Invalid value: \"Gt\""));
+  EXPECT_THAT(decode_pod(R"({"spec":{"topologySpreadConstraints":[{"whenUnsatisfiable":"Perhaps"}]}})").error().message,
+              HasSubstr("spec.topologySpreadConstraints[0].whenUnsatisfiable"));
   EXPECT_THAT(decode_pod("{").error().message, HasSubstr("not valid JSON"));
   EXPECT_THAT(decode_pod("[]").error().message, HasSubstr("expected an object, found a list"));
 }

@@ -24,6 +24,17 @@ void read_resource_list(const Reader& reader, ResourceScope scope, model::Resour
 void read_container_resources(const Reader& reader, ResourceRequirements& out);
 void read_pod_resources(const Reader& reader, ResourceRequirements& out);
 
+// Labels, or matchLabels: keys and values are checked when strict.
+void read_label_map(const Reader& reader, model::Labels& out);
+void read_label_selector(const Reader& reader, model::LabelSelector& out);
+// Requirements of node selectors, on labels and on fields. The API server checks the values in required terms only.
+void read_node_expression(const Reader& reader, model::NodeSelectorRequirement& out);
+void read_field_requirement(const Reader& reader, model::NodeSelectorRequirement& out);
+// True for decimal text that an int64 holds, as Gt and Lt need it.
+bool is_int64(std::string_view text);
+void check_label_values(const Reader& reader, const model::NodeSelectorRequirement& requirement);
+void read_pod_affinity(const Reader& reader, PodAffinity& out);
+void read_topology_spread(const Reader& reader, std::vector<TopologySpreadConstraint>& out);
 void read_node_affinity(const Reader& reader, model::NodeAffinity& out);
 void read_toleration(const Reader& reader, model::Toleration& out);
 void read_taint(const Reader& reader, model::Taint& out);

@@ -19,17 +19,6 @@ constexpr Field<OwnerReference> kOwnerReference[] = {
 
 void read_owner(const Reader& reader, OwnerReference& out) { read_object(reader, kOwnerReference, out); }
 
-void read_label_map(const Reader& reader, model::Labels& out) {
-  reader.read(out);
-  if (!reader.strict()) return;
-  for (const auto& [key, value] : out) {
-    std::string why = check_qualified_name(key);
-    if (!why.empty()) reader.problem_at(key, invalid_value(key, why));
-    why = check_label_value(value);
-    if (!why.empty()) reader.problem_at(key, invalid_value(value, why));
-  }
-}
-
 void read_annotations(const Reader& reader, model::Labels& out) {
   reader.read(out);
   if (!reader.strict()) return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/meta.h"
+#include "api/peers.h"
 #include "model/node_affinity.h"
 #include "model/pod.h"
 #include "model/resources.h"
@@ -32,6 +33,7 @@ struct ContainerPort {
 
 struct Container {
   std::string name;
+  std::string image;
   ResourceRequirements resources;
   std::vector<ContainerPort> ports;
   bool restart_always = false;  // on an init container: a sidecar
@@ -46,8 +48,9 @@ struct PodSpec {
   bool host_network = false;
   model::Labels node_selector;
   model::NodeAffinity node_affinity;
-  bool has_pod_affinity = false;     // podAffinity or podAntiAffinity, required or preferred
-  bool has_topology_spread = false;  // topologySpreadConstraints
+  PodAffinity pod_affinity;
+  PodAffinity pod_anti_affinity;
+  std::vector<TopologySpreadConstraint> topology_spread;
   bool has_resource_claims = false;  // resourceClaims (DRA)
   std::vector<model::Toleration> tolerations;
   model::ResourceList overhead;

@@ -74,16 +74,10 @@ void read_volumes(const Reader& reader, PodSpec& out) {
   }
 }
 
-constexpr Field<PodSpec> kPodAffinity[] = {
-    {"requiredDuringSchedulingIgnoredDuringExecution",
-     [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
-    {"preferredDuringSchedulingIgnoredDuringExecution",
-     [](const Reader& r, PodSpec& s) { s.has_pod_affinity |= r.size() > 0; }},
-};
 constexpr Field<PodSpec> kAffinity[] = {
     {"nodeAffinity", [](const Reader& r, PodSpec& s) { read_node_affinity(r, s.node_affinity); }},
-    {"podAffinity", [](const Reader& r, PodSpec& s) { read_object(r, kPodAffinity, s); }},
-    {"podAntiAffinity", [](const Reader& r, PodSpec& s) { read_object(r, kPodAffinity, s); }},
+    {"podAffinity", [](const Reader& r, PodSpec& s) { read_pod_affinity(r, s.pod_affinity); }},
+    {"podAntiAffinity", [](const Reader& r, PodSpec& s) { read_pod_affinity(r, s.pod_anti_affinity); }},
 };
 
 constexpr Field<std::string> kGate[] = {{"name", [](const Reader& r, std::string& name) { r.read(name); }}};
@@ -94,17 +88,6 @@ void read_gate(const Reader& reader, std::string& out) {
   if (!reader.strict() || reader.problem_count() != before) return;
   const std::string why = check_qualified_name(out);
   if (!why.empty()) reader.problem_at("name", invalid_value(out, why));
-}
-
-void read_node_selector(const Reader& reader, PodSpec& out) {
-  reader.read(out.node_selector);
-  if (!reader.strict()) return;
-  for (const auto& [key, value] : out.node_selector) {
-    std::string why = check_qualified_name(key);
-    if (!why.empty()) reader.problem_at(key, invalid_value(key, why));
-    why = check_label_value(value);
-    if (!why.empty()) reader.problem_at(key, invalid_value(value, why));
-  }
 }
 
 void read_deadline(const Reader& reader, PodSpec& out) {
@@ -132,7 +115,7 @@ constexpr Field<PodSpec> kPodSpec[] = {
     {"terminationGracePeriodSeconds", [](const Reader& r, PodSpec& s) { r.read(s.termination_grace_s); }},
     {"activeDeadlineSeconds", &read_deadline},
     {"dnsPolicy"},
-    {"nodeSelector", &read_node_selector},
+    {"nodeSelector", [](const Reader& r, PodSpec& s) { read_label_map(r, s.node_selector); }},
     {"serviceAccountName"},
     {"serviceAccount"},
     {"automountServiceAccountToken"},
@@ -164,7 +147,7 @@ constexpr Field<PodSpec> kPodSpec[] = {
        read_choice(r, {"PreemptLowerPriority", "Never"}, s.preemption_policy);
      }},
     {"overhead", [](const Reader& r, PodSpec& s) { read_resource_list(r, ResourceScope::kContainer, s.overhead); }},
-    {"topologySpreadConstraints", [](const Reader& r, PodSpec& s) { s.has_topology_spread = r.size() > 0; }},
+    {"topologySpreadConstraints", [](const Reader& r, PodSpec& s) { read_topology_spread(r, s.topology_spread); }},
     {"setHostnameAsFQDN"},
     {"os"},
     {"hostUsers"},

@@ -263,6 +263,12 @@ void Reader::unknown_field(const std::vector<std::string_view>& known) const {
                        : fmt::format("unknown field; did you mean '{}'?", near));
 }
 
+bool has_member(const Reader& object, std::string_view key) {
+  for (Members members(object); members.next();)
+    if (members.key() == key && !members.value().is_null()) return true;
+  return false;
+}
+
 bool misspelt(const Reader& object, std::string_view wanted) {
   for (Members members(object); members.next();)
     if (members.key() != wanted && !closest(members.key(), {wanted}).empty()) return true;

@@ -126,6 +126,9 @@ class Items {
   Reader value_;
 };
 
+// True if the object has this member, and it is not null.
+bool has_member(const Reader& object, std::string_view key);
+
 // True if a member's name is a slip of the pen for `wanted`, which is then not reported as missing as well.
 bool misspelt(const Reader& object, std::string_view wanted);
 

@@ -106,7 +106,7 @@ RC_GTEST_PROP(EffectiveRequestsProperty, AreNeverBelowAnyContainer,
               (const std::vector<uint16_t>& cpus, const std::vector<bool>& sidecar)) {
   Pod pod;
   for (size_t i = 0; i < cpus.size(); ++i) {
-    Container container{"c" + std::to_string(i), {{{"cpu", cpus[i]}}, {}}, {}, i < sidecar.size() && sidecar[i]};
+    Container container{"c" + std::to_string(i), "", {{{"cpu", cpus[i]}}, {}}, {}, i < sidecar.size() && sidecar[i]};
     (i % 2 == 0 ? pod.spec.containers : pod.spec.init_containers).push_back(container);
   }
   const int64_t total = effective_requests(pod).get("cpu");

@@ -1,9 +1,11 @@
 #include "bridge/to_model.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "api/requests.h"
 #include "base/printable.h"
+#include "bridge/peers.h"
 
 namespace berth::bridge {
 namespace {
@@ -15,6 +17,22 @@ model::Placement placement_of(const api::ObjectMeta& metadata) {
   return *wish == "spread" ? model::Placement::kSpread : model::Placement::kDefault;
 }
 
+// A name with neither tag nor digest means the tag latest (normalizedImageName in kube-scheduler's ImageLocality).
+std::string with_tag(const std::string& image) {
+  const size_t colon = image.rfind(':'), slash = image.rfind('/');
+  const bool tagged = colon != std::string::npos && (slash == std::string::npos || colon > slash);
+  return tagged ? image : image + ":latest";
+}
+
+std::vector<std::string> images_of(const api::PodSpec& spec) {
+  std::vector<std::string> out;
+  for (const auto* containers : {&spec.init_containers, &spec.containers})
+    for (const api::Container& container : *containers)
+      if (!container.image.empty()) out.push_back(with_tag(container.image));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod) {
   auto spec = std::make_shared<model::SchedulingSpec>();
   spec->requests = api::effective_requests(pod);
@@ -22,6 +40,8 @@ std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod
   spec->affinity = pod.spec.node_affinity;
   spec->tolerations = pod.spec.tolerations;
   spec->host_ports = api::host_ports(pod.spec);
+  spec->peers = peers_of(pod);
+  spec->images = images_of(pod.spec);
   return spec;
 }
 
@@ -46,6 +66,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served) {
   out.uid = pod.metadata.uid;
   out.namespace_name = pod.metadata.namespace_name;
   out.name = pod.metadata.name;
+  if (!pod.metadata.labels.empty()) out.labels = std::make_shared<const model::Labels>(pod.metadata.labels);
   out.generation = pod.metadata.generation;
   out.priority = pod.spec.priority.value_or(0);
   out.created = pod.metadata.created.value_or(Time{});
@@ -70,6 +91,9 @@ model::Node to_model(const api::Node& node) {
   out.unschedulable = node.unschedulable;
   out.capacity = node.capacity;
   out.allocatable = node.allocatable;
+  for (const api::ContainerImage& image : node.images)
+    for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);
+  std::sort(out.images.begin(), out.images.end());
   return out;
 }
 

@@ -103,6 +103,34 @@ TEST(ToModel, TheSpecCarriesEverythingThatDecidesWhereAPodFits) {
   EXPECT_EQ(spec->affinity, object.spec.node_affinity);
 }
 
+TEST(ToModel, ImagesOfAllContainersGetTheTagThatTheyMean) {
+  api::Pod object = pod();
+  object.spec.containers.resize(4);
+  object.spec.containers[0].image = "registry:5000/team/app";
+  object.spec.containers[1].image = "nginx:1.27";
+  object.spec.containers[2].image = "nginx:1.27";
+  object.spec.init_containers.resize(1);
+  object.spec.init_containers[0].image = "busybox@sha256:0123";
+  EXPECT_EQ(
+      to_model(object, kServed).spec->images,
+      (std::vector<std::string>{"busybox@sha256:0123", "nginx:1.27", "nginx:1.27", "registry:5000/team/app:latest"}))
+      << "an image counts for each container that runs it";
+}
+
+TEST(ToModel, LabelsAreThereOnlyWhereThePodHasSome) {
+  api::Pod object = pod();
+  EXPECT_EQ(to_model(object, kServed).labels, nullptr);
+  object.metadata.labels = {{"app", "x"}};
+  ASSERT_NE(to_model(object, kServed).labels, nullptr);
+  EXPECT_EQ(*to_model(object, kServed).labels, object.metadata.labels);
+}
+
+TEST(ToModel, ThePeersOfAPodAreAPartOfItsSpec) {
+  api::Pod object = pod();
+  object.spec.pod_affinity.required.resize(1);
+  EXPECT_EQ(to_model(object, kServed).spec->peers.affinity.size(), 1U);
+}
+
 TEST(ToModel, NodesKeepWhatPoliciesRead) {
   api::Node object;
   object.metadata.name = "a";
@@ -112,6 +140,7 @@ TEST(ToModel, NodesKeepWhatPoliciesRead) {
   object.taints = {{"gpu", "true", model::TaintEffect::kNoSchedule}};
   object.capacity = {{"cpu", 2000}};
   object.allocatable = {{"cpu", 1900}};
+  object.images = {{{"nginx:1.27", "nginx@sha256:0123"}, 70}, {{"busybox:1"}, 4}};
   const model::Node node = to_model(object);
   EXPECT_EQ(node.name, "a");
   EXPECT_EQ(node.uid, "u");
@@ -120,6 +149,8 @@ TEST(ToModel, NodesKeepWhatPoliciesRead) {
   EXPECT_EQ(node.taints, object.taints);
   EXPECT_EQ(node.capacity.get("cpu"), 2000);
   EXPECT_EQ(node.allocatable.get("cpu"), 1900);
+  EXPECT_EQ(node.images, (std::vector<std::pair<std::string, int64_t>>{
+                             {"busybox:1", 4}, {"nginx:1.27", 70}, {"nginx@sha256:0123", 70}}));
 }
 
 }  // namespace

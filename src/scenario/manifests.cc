@@ -125,8 +125,8 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     note("a CronJob starts no job here; submit its job to see it placed");
   const api::PodSpec* spec = pod_spec_of(object);
   if (spec == nullptr) return;
-  if (spec->has_pod_affinity) note("pod affinity and anti-affinity are not taken into account yet");
-  if (spec->has_topology_spread) note("topology spread constraints are not taken into account yet");
+  if (!spec->pod_affinity.empty() || !spec->pod_anti_affinity.empty()) note("pod affinity and anti-affinity are not taken into account yet");
+  if (!spec->topology_spread.empty()) note("topology spread constraints are not taken into account yet");
   if (!spec->claim_names.empty()) note("volumes are not taken into account yet");
   if (spec->has_resource_claims) note("resource claims are not taken into account yet");
 }

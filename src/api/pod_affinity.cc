@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/decoders.h"
+#include "api/names.h"
+#include "api/peers.h"
+
+namespace berth::api {
+namespace {
+
+using model::NodeSelectorOperator;
+using model::NodeSelectorRequirement;
+
+constexpr int32_t kWeightMax = 100;
+
+void read_selector(const Reader& reader, std::optional<model::LabelSelector>& out) {
+  read_label_selector(reader, out.emplace());
+}
+
+bool in_match_labels(const Reader& owner, std::string_view key) {
+  for (Members members(owner); members.next();) {
+    if (members.key() != "labelSelector") continue;
+    for (Members parts(members.value()); parts.next();)
+      if (parts.key() == "matchLabels" && has_member(parts.value(), key)) return true;
+  }
+  return false;
+}
+
+// `key In (value)` is what the API server merges in itself, and comes back with each manifest read from a cluster.
+bool as_merged(const NodeSelectorRequirement& requirement) {
+  return requirement.op == NodeSelectorOperator::kIn && requirement.values.size() == 1;
+}
+
+void check_label_keys(const Reader& owner, std::string_view field, const std::vector<std::string>& keys,
+                      const std::optional<model::LabelSelector>& selector) {
+  if (keys.empty()) return;
+  if (!selector) return owner.problem_at(field, "Forbidden: must not be specified when labelSelector is not set");
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const std::string why = check_qualified_name(keys[i]);
+    if (!why.empty()) owner.problem_at(field, i, invalid_value(keys[i], why));
+  }
+}
+
+// The API server notices a key in both only where the pod has the label; a manifest never means it.
+void check_match_label_keys(const Reader& owner, const std::vector<std::string>& keys,
+                            const std::optional<model::LabelSelector>& selector) {
+  check_label_keys(owner, "matchLabelKeys", keys, selector);
+  if (!selector) return;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const bool twice = in_match_labels(owner, keys[i]) ||
+                       std::any_of(selector->requirements.begin(), selector->requirements.end(),
+                                   [&](const auto& other) { return other.key == keys[i] && !as_merged(other); });
+    if (twice)
+      owner.problem_at("matchLabelKeys", i, invalid_value(keys[i], "exists in both matchLabelKeys and labelSelector"));
+  }
+}
+
+constexpr Field<PodAffinityTerm> kTerm[] = {
+    {"labelSelector", [](const Reader& r, PodAffinityTerm& t) { read_selector(r, t.label_selector); }},
+    {"namespaces", [](const Reader& r, PodAffinityTerm& t) { r.read(t.namespaces); }},
+    {"topologyKey", [](const Reader& r, PodAffinityTerm& t) { r.read(t.topology_key); }},
+    {"namespaceSelector", [](const Reader& r, PodAffinityTerm& t) { read_selector(r, t.namespace_selector); }},
+    {"matchLabelKeys", [](const Reader& r, PodAffinityTerm& t) { r.read(t.match_label_keys); }},
+    {"mismatchLabelKeys", [](const Reader& r, PodAffinityTerm& t) { r.read(t.mismatch_label_keys); }},
+};
+
+void check_term(const Reader& reader, const PodAffinityTerm& term) {
+  for (size_t i = 0; i < term.namespaces.size(); ++i) {
+    const std::string why = check_dns1123_label(term.namespaces[i]);
+    if (!why.empty()) reader.problem_at("namespaces", i, invalid_value(term.namespaces[i], why));
+  }
+  check_match_label_keys(reader, term.match_label_keys, term.label_selector);
+  check_label_keys(reader, "mismatchLabelKeys", term.mismatch_label_keys, term.label_selector);
+  for (size_t i = 0; i < term.match_label_keys.size(); ++i) {
+    const auto& others = term.mismatch_label_keys;
+    if (std::find(others.begin(), others.end(), term.match_label_keys[i]) != others.end())
+      reader.problem_at("matchLabelKeys", i,
+                        invalid_value(term.match_label_keys[i], "exists in both matchLabelKeys and mismatchLabelKeys"));
+  }
+  if (term.topology_key.empty())
+    return reader.problem_at("topologyKey", required_value("name the node label whose value makes a domain"));
+  const std::string why = check_qualified_name(term.topology_key);
+  if (!why.empty()) reader.problem_at("topologyKey", invalid_value(term.topology_key, why));
+}
+
+void read_term(const Reader& reader, PodAffinityTerm& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kTerm, out);
+  if (reader.strict() && reader.problem_count() == before) check_term(reader, out);
+}
+
+constexpr Field<WeightedPodAffinityTerm> kWeightedTerm[] = {
+    {"weight", [](const Reader& r, WeightedPodAffinityTerm& t) { r.read(t.weight); }},
+    {"podAffinityTerm", [](const Reader& r, WeightedPodAffinityTerm& t) { read_term(r, t.term); }},
+};
+
+void read_weighted_term(const Reader& reader, WeightedPodAffinityTerm& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kWeightedTerm, out);
+  if (!reader.strict() || reader.problem_count() != before) return;
+  if (out.weight < 1 || out.weight > kWeightMax)
+    reader.problem_at("weight", invalid_value(std::to_string(out.weight), "must be in the range 1-100"));
+  if (!has_member(reader, "podAffinityTerm"))
+    reader.problem_at("podAffinityTerm", required_value("which pods, and the topologyKey"));
+}
+
+constexpr Field<PodAffinity> kPodAffinity[] = {
+    {"requiredDuringSchedulingIgnoredDuringExecution",
+     [](const Reader& r, PodAffinity& a) { read_list(r, a.required, &read_term); }},
+    {"preferredDuringSchedulingIgnoredDuringExecution",
+     [](const Reader& r, PodAffinity& a) { read_list(r, a.preferred, &read_weighted_term); }},
+};
+
+// One of two words.
+void read_choice_of(const Reader& reader, std::string_view yes, std::string_view no, bool& out) {
+  std::string_view text;
+  if (!reader.read(text)) return;
+  if (text == yes) out = true;
+  else if (text == no) out = false;
+  else reader.problem(unsupported_value(text, {yes, no}));
+}
+
+constexpr Field<TopologySpreadConstraint> kSpreadConstraint[] = {
+    {"maxSkew", [](const Reader& r, TopologySpreadConstraint& c) { r.read(c.max_skew); }},
+    {"topologyKey", [](const Reader& r, TopologySpreadConstraint& c) { r.read(c.topology_key); }},
+    {"whenUnsatisfiable",
+     [](const Reader& r, TopologySpreadConstraint& c) {
+       read_choice_of(r, "ScheduleAnyway", "DoNotSchedule", c.schedule_anyway);
+     }},
+    {"labelSelector", [](const Reader& r, TopologySpreadConstraint& c) { read_selector(r, c.label_selector); }},
+    {"minDomains", [](const Reader& r, TopologySpreadConstraint& c) { r.read(c.min_domains); }},
+    {"nodeAffinityPolicy",
+     [](const Reader& r, TopologySpreadConstraint& c) { read_choice_of(r, "Honor", "Ignore", c.honors_affinity); }},
+    {"nodeTaintsPolicy",
+     [](const Reader& r, TopologySpreadConstraint& c) { read_choice_of(r, "Honor", "Ignore", c.honors_taints); }},
+    {"matchLabelKeys", [](const Reader& r, TopologySpreadConstraint& c) { r.read(c.match_label_keys); }},
+};
+
+void check_spread_constraint(const Reader& reader, const TopologySpreadConstraint& constraint) {
+  if (constraint.max_skew <= 0)
+    reader.problem_at("maxSkew", invalid_value(std::to_string(constraint.max_skew), "must be greater than zero"));
+  if (constraint.topology_key.empty())
+    reader.problem_at("topologyKey", required_value("name the node label whose value makes a domain"));
+  if (!has_member(reader, "whenUnsatisfiable"))
+    reader.problem_at("whenUnsatisfiable", unsupported_value("", {"DoNotSchedule", "ScheduleAnyway"}));
+  if (constraint.min_domains && *constraint.min_domains <= 0)
+    reader.problem_at("minDomains",
+                      invalid_value(std::to_string(*constraint.min_domains), "must be greater than zero"));
+  else if (constraint.min_domains && constraint.schedule_anyway)
+    reader.problem_at("minDomains",
+                      invalid_value(std::to_string(*constraint.min_domains),
+                                    "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"));
+  check_match_label_keys(reader, constraint.match_label_keys, constraint.label_selector);
+}
+
+void read_spread_constraint(const Reader& reader, TopologySpreadConstraint& out) {
+  const size_t before = reader.problem_count();
+  read_object(reader, kSpreadConstraint, out);
+  if (reader.strict() && reader.problem_count() == before) check_spread_constraint(reader, out);
+}
+
+}  // namespace
+
+void read_pod_affinity(const Reader& reader, PodAffinity& out) { read_object(reader, kPodAffinity, out); }
+
+void read_topology_spread(const Reader& reader, std::vector<TopologySpreadConstraint>& out) {
+  const size_t before = reader.problem_count();
+  read_list(reader, out, &read_spread_constraint);
+  if (!reader.strict() || reader.problem_count() != before) return;
+  Items items(reader);
+  for (size_t i = 0; items.next(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (out[i].topology_key != out[j].topology_key || out[i].schedule_anyway != out[j].schedule_anyway) continue;
+      items.value().problem(duplicate_value(
+          fmt::format("{{{}, {}}}", out[i].topology_key, out[i].schedule_anyway ? "ScheduleAnyway" : "DoNotSchedule")));
+      break;
+    }
+  }
+}
+
+}  // namespace berth::api
