@@ -30,8 +30,6 @@ void read_label_selector(const Reader& reader, model::LabelSelector& out);
 // Requirements of node selectors, on labels and on fields. The API server checks the values in required terms only.
 void read_node_expression(const Reader& reader, model::NodeSelectorRequirement& out);
 void read_field_requirement(const Reader& reader, model::NodeSelectorRequirement& out);
-// True for decimal text that an int64 holds, as Gt and Lt need it.
-bool is_int64(std::string_view text);
 void check_label_values(const Reader& reader, const model::NodeSelectorRequirement& requirement);
 void read_pod_affinity(const Reader& reader, PodAffinity& out);
 void read_topology_spread(const Reader& reader, std::vector<TopologySpreadConstraint>& out);
@@ -41,6 +39,8 @@ void read_taint(const Reader& reader, model::Taint& out);
 void check_taints(const Reader& spec, const std::vector<model::Taint>& taints);
 
 void read_container(const Reader& reader, Container& out);
+// What the API server checks across a pod's fields: names, host ports, pod-level resources. For strict readers.
+void check_pod_spec(const Reader& reader, const PodSpec& spec);
 void read_pod_spec(const Reader& reader, PodSpec& out);
 void read_pod_status(const Reader& reader, PodStatus& out);
 void read_pod_template(const Reader& reader, PodTemplate& out);

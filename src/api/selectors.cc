@@ -14,6 +14,12 @@ using model::LabelSelector;
 using model::NodeSelectorOperator;
 using model::NodeSelectorRequirement;
 
+bool is_int64(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return !text.empty() && error == std::errc{} && end == text.data() + text.size();
+}
+
 constexpr std::string_view kNodeOperators =
     "not a valid selector operator; use In, NotIn, Exists, DoesNotExist, Gt or Lt";
 constexpr std::string_view kLabelOperators = "not a valid selector operator; use In, NotIn, Exists or DoesNotExist";
@@ -116,12 +122,6 @@ constexpr Field<LabelSelector> kLabelSelector[] = {
 };
 
 }  // namespace
-
-bool is_int64(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc{} && end == text.data() + text.size();
-}
 
 void read_label_map(const Reader& reader, model::Labels& out) {
   reader.read(out);

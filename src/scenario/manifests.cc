@@ -123,9 +123,12 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
   if (std::holds_alternative<api::Unknown>(object)) note("this kind has no effect on the simulation");
   if (std::holds_alternative<api::CronJob>(object))
     note("a CronJob starts no job here; submit its job to see it placed");
+  if (const auto* job = std::get_if<api::Job>(&object); job != nullptr && job->has_backoff_limit_per_index)
+    note("backoffLimitPerIndex is not taken into account yet");
   const api::PodSpec* spec = pod_spec_of(object);
   if (spec == nullptr) return;
-  if (!spec->pod_affinity.empty() || !spec->pod_anti_affinity.empty()) note("pod affinity and anti-affinity are not taken into account yet");
+  if (!spec->pod_affinity.empty() || !spec->pod_anti_affinity.empty())
+    note("pod affinity and anti-affinity are not taken into account yet");
   if (!spec->topology_spread.empty()) note("topology spread constraints are not taken into account yet");
   if (!spec->claim_names.empty()) note("volumes are not taken into account yet");
   if (spec->has_resource_claims) note("resource claims are not taken into account yet");

@@ -45,7 +45,7 @@ TEST(Manifests, ADuplicateNamesBothLines) {
 TEST(Manifests, AnUnknownPriorityClassIsAProblemAtItsLine) {
   const Read got = read(
       "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  priorityClassName: high\n  containers: [{name: c, "
-      "image: i}]\n");
+      "image: x}]\n");
   ASSERT_EQ(got.problems.size(), 1u);
   EXPECT_EQ(got.problems[0].line, 5);
   EXPECT_EQ(got.problems[0].path, "spec.priorityClassName");

@@ -113,18 +113,23 @@ void Simulation::next_job_pods(size_t workload) {
   }
 }
 
-// The job's activeDeadlineSeconds are over: its pods end, whether they ran or waited.
-void Simulation::stop_job(size_t workload) {
+// The job has failed: its pods end, whether they ran or waited.
+void Simulation::stop_job(size_t workload, const std::string& reason) {
   workloads_[workload].stopped = true;
   const size_t count = pods_.size();
   for (size_t i = 0; i < count; ++i) {
     if (pods_[i].workload != workload || pods_[i].stage == Stage::kEnded) continue;
-    if (pods_[i].stage == Stage::kRunning) end(i, "Failed", "DeadlineExceeded", false);
+    if (pods_[i].stage == Stage::kRunning) end(i, "Failed", reason, false);
     else {
-      pods_[i].reason = "DeadlineExceeded";
+      pods_[i].reason = reason;
       remove(i);
     }
   }
+}
+
+bool Simulation::gives_up(size_t workload) const {
+  const auto* job = std::get_if<api::Job>(&workloads_[workload].manifest.object);
+  return job != nullptr && workloads_[workload].failed > workloads::backoff_limit(*job);
 }
 
 // What the pod's workload does when it failed or vanished: another one in its place, of the same index.
@@ -188,7 +193,10 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   if (!std::holds_alternative<api::DaemonSet>(workload.manifest.object)) --workload.active;
   // The controller learns of the failure after the scheduler, from the same stream of pods.
   deliver();
-  if (replace) return replace_pod(index);
+  if (replace) {
+    ++workload.failed;
+    return gives_up(pod.workload) ? stop_job(pod.workload, kBackoffLimitExceeded) : replace_pod(index);
+  }
   ++workload.ended;
   next_job_pods(pod.workload);
 }
