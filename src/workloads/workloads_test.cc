@@ -74,6 +74,10 @@ struct JobCase {
   std::optional<int32_t> parallelism, completions;
   int32_t active, succeeded, wanted;
 };
+void PrintTo(const JobCase& one, std::ostream* out) {
+  *out << "parallelism " << one.parallelism.value_or(-1) << ", completions " << one.completions.value_or(-1) << ", "
+       << one.active << " active, " << one.succeeded << " succeeded";
+}
 
 class JobActive : public ::testing::TestWithParam<JobCase> {};
 
