@@ -136,6 +136,7 @@ class Simulation {
   RecordingEngine engine_;
   Rng rng_;
   Time now_;
+  Time happened_;  // when something last arrived, started or ended; a verdict that is told again is no such thing
   uint64_t sequence_ = 0;
   int64_t made_pods_ = 0;
   std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces

@@ -23,6 +23,7 @@ int64_t gpus_of(const model::ResourceList& requests) {
 }  // namespace
 
 void Simulation::arrive(size_t workload) {
+  happened_ = now_;
   const api::Object& object = workloads_[workload].manifest.object;
   if (const auto* node = std::get_if<api::Node>(&object)) return add_node(*node);
   if (const auto* name_space = std::get_if<api::Namespace>(&object)) {
@@ -160,7 +161,7 @@ void Simulation::start(SimPod& pod, const std::string& node) {
   pod.object.spec.node_name = node;
   pod.object.status.phase = "Running";
   pod.stage = Stage::kRunning;
-  pod.started = now_;
+  pod.started = happened_ = now_;
   if (pod.reason != "Bound") pod.reason = "Scheduled";
   account(pod, true);
   tell_pod(pod);
@@ -184,7 +185,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   check(pod.stage == Stage::kRunning, "only a running pod ends");
   account(pod, false);
   pod.stage = Stage::kEnded;
-  pod.finished = now_;
+  pod.finished = happened_ = now_;
   pod.object.status.phase = phase;
   pod.object.status.reason = reason;
   tell_pod(pod);
@@ -205,6 +206,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
 void Simulation::remove(size_t index) {
   SimPod& pod = pods_[index];
   if (pod.stage == Stage::kEnded) return;
+  happened_ = now_;
   account(pod, false);
   if (pod.stage == Stage::kRunning) pod.finished = now_;
   pod.stage = Stage::kEnded;

@@ -39,7 +39,7 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
 
 Report Simulation::report() const {
   Report out;
-  out.end = now_;
+  out.end = happened_;
   out.gpus_peak = gpus_peak_;
   absl::flat_hash_map<const model::SchedulingSpec*, size_t> verdicts;
   for (const SimPod& pod : pods_) {
