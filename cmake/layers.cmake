@@ -23,5 +23,6 @@ function(berth_layer_tests name)
   add_executable(${name}_test ${sources})
   target_link_libraries(${name}_test PRIVATE berth_${name} ${ARGN} GTest::gtest_main GTest::gmock rapidcheck)
   gtest_discover_tests(${name}_test TEST_PREFIX "${BERTH_TEST_PREFIX}${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                       NO_PRETTY_VALUES  # a parameter of a test is no part of its name
                        DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

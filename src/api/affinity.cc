@@ -93,7 +93,11 @@ void read_toleration_operator(const Reader& reader, Toleration& out) {
   else if (text == "Exists") out.op = TolerationOperator::kExists;
   else if (text == "Lt") out.op = TolerationOperator::kLt;
   else if (text == "Gt") out.op = TolerationOperator::kGt;
-  else reader.problem(unsupported_value(text, {"Equal", "Exists", "Lt", "Gt"}));
+  else return reader.problem(unsupported_value(text, {"Equal", "Exists"}));
+  const bool compares = out.op == TolerationOperator::kLt || out.op == TolerationOperator::kGt;
+  if (compares && reader.strict())
+    reader.problem(unsupported_value(text, {"Equal", "Exists"}) +
+                   "; Lt and Gt need the feature gate TaintTolerationComparisonOperators, which is off by default");
 }
 
 constexpr Field<Toleration> kToleration[] = {
@@ -130,11 +134,7 @@ void check_toleration(const Reader& reader, const Toleration& toleration) {
       return;
     }
     case TolerationOperator::kLt:
-    case TolerationOperator::kGt:
-      if (!is_int64(toleration.value))
-        reader.problem_at("value",
-                          invalid_value(toleration.value, "must be an integer when `operator` is 'Lt' or 'Gt'"));
-      return;
+    case TolerationOperator::kGt: return;
   }
 }
 

@@ -19,10 +19,10 @@ void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.name; }
 std::string pod(const std::string& spec) {
   return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n" + spec;  // the spec's first line is line 5
 }
-const std::string kContainers = "  containers: [{name: c}]\n";  // line 5; what follows is line 6
+const std::string kContainers = "  containers: [{name: c, image: x}]\n";  // line 5; what follows is line 6
 std::string pod_with(const std::string& rest) { return pod(kContainers + rest); }
 std::string container(const std::string& fields) {
-  return pod("  containers:\n  - name: c\n" + fields);
+  return pod("  containers:\n  - name: c\n" + fields + "    image: x\n");
 }  // fields at line 7
 std::string resources(const std::string& lists) { return container("    resources: {" + lists + "}\n"); }
 std::string tolerations(const std::string& one) { return pod_with("  tolerations: [" + one + "]\n"); }
@@ -47,11 +47,11 @@ const std::string kDoNot = "maxSkew: 1, whenUnsatisfiable: DoNotSchedule, ";
 std::string node(const std::string& rest) { return "apiVersion: v1\nkind: Node\nmetadata: {name: worker}\n" + rest; }
 std::string job(const std::string& fields, const std::string& policy = "restartPolicy: Never, ") {
   return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n" + fields + "  template: {spec: {" + policy +
-         "containers: [{name: c}]}}\n";
+         "containers: [{name: c, image: x}]}}\n";
 }
 std::string deployment(const std::string& fields) {
   return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n" + fields +
-         "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c}]}}\n";
+         "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: x}]}}\n";
 }
 const std::string kSelector = "  selector: {matchLabels: {app: x}}\n";
 
@@ -60,17 +60,18 @@ const std::vector<BadCase> kCases = {
      "f.yaml:6: spec.nodeselector: unknown field; did you mean 'nodeSelector'?"},
     {"misspelt_tolerations", pod_with("  toleration: []\n"),
      "f.yaml:6: spec.toleration: unknown field; did you mean 'tolerations'?"},
-    {"misspelt_containers", pod("  container: [{name: c}]\n"),
+    {"misspelt_containers", pod("  container: [{name: c, image: x}]\n"),
      "f.yaml:5: spec.container: unknown field; did you mean 'containers'?"},
     {"misspelt_resources", container("    resource: {}\n"),
      "f.yaml:7: spec.containers[0].resource: unknown field; did you mean 'resources'?"},
     {"misspelt_limits", resources("limit: {cpu: 1}"),
      "f.yaml:7: spec.containers[0].resources.limit: unknown field; did you mean 'limits'?"},
-    {"misspelt_metadata", "apiVersion: v1\nkind: Pod\nmetdata: {name: p}\nspec: {containers: [{name: c}]}\n",
+    {"misspelt_metadata", "apiVersion: v1\nkind: Pod\nmetdata: {name: p}\nspec: {containers: [{name: c, image: x}]}\n",
      "f.yaml:3: metdata: unknown field; did you mean 'metadata'?"},
     {"unknown_field", pod_with("  gpuCount: 4\n"), "f.yaml:6: spec.gpuCount: unknown field; remove it"},
     {"spec_field_at_top",
-     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\nnodeSelector: {a: b}\n",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: x}]}\nnodeSelector: {a: "
+     "b}\n",
      "f.yaml:5: nodeSelector: unknown field"},
     {"misspelt_match_expressions", required("{matchExpression: []}"),
      "matchExpression: unknown field; did you mean 'matchExpressions'?"},
@@ -82,18 +83,20 @@ const std::vector<BadCase> kCases = {
      "f.yaml:5: spec.parallelizm: unknown field; did you mean 'parallelism'?"},
     {"template_pod_field",
      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    spec:\n      restartPolicy: "
-     "Never\n      nodeSelecter: {a: b}\n      containers: [{name: c}]\n",
+     "Never\n      nodeSelecter: {a: b}\n      containers: [{name: c, image: x}]\n",
      "f.yaml:8: spec.template.spec.nodeSelecter: unknown field; did you mean 'nodeSelector'?"},
 
     {"label_is_bool",
-     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels:\n    gpu: true\nspec: {containers: [{name: c}]}\n",
+     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels:\n    gpu: true\nspec: {containers: [{name: c, image: "
+     "x}]}\n",
      "f.yaml:6: metadata.labels.gpu: expected a string, found the boolean true; put the value in quotes"},
     {"selector_is_number", pod_with("  nodeSelector: {zone: 1}\n"),
      "f.yaml:6: spec.nodeSelector.zone: expected a string, found the number 1; put the value in quotes"},
     {"annotation_is_number",
-     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: 1.5}}\nspec: {containers: [{name: c}]}\n",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {a: 1.5}}\nspec: {containers: [{name: c, image: "
+     "x}]}\n",
      "f.yaml:3: metadata.annotations.a: expected a string, found the number 1.5"},
-    {"containers_is_map", pod("  containers: {name: c}\n"),
+    {"containers_is_map", pod("  containers: {name: c, image: x}\n"),
      "f.yaml:5: spec.containers: expected a list, found an object; put '- ' before its first field"},
     {"container_is_string", pod("  containers: [c]\n"),
      "f.yaml:5: spec.containers[0]: expected an object, found the string \"c\""},
@@ -101,6 +104,19 @@ const std::vector<BadCase> kCases = {
      "f.yaml:5: spec.replicas: expected an integer, found the string \"3\"; write the value without quotes"},
     {"replicas_has_decimals", deployment("  replicas: 1.5\n" + kSelector),
      "f.yaml:5: spec.replicas: expected an integer, found the number 1.5"},
+    {"number_as_the_user_wrote_it", deployment("  replicas: 1e19\n" + kSelector),
+     "f.yaml:5: spec.replicas: expected an integer, found the number 1e19"},
+    {"hexadecimal_as_the_user_wrote_it", pod_with("  nodeSelector: {zone: 0x10}\n"),
+     "spec.nodeSelector.zone: expected a string, found the number 0x10"},
+    {"boolean_as_the_user_wrote_it", pod_with("  nodeSelector: {gpu: yes}\n"),
+     "spec.nodeSelector.gpu: expected a string, found the boolean yes; put the value in quotes (YAML reads"},
+    {"second_number_as_the_user_wrote_it", pod_with("  priority: 1.50\n  activeDeadlineSeconds: 60\n"),
+     "f.yaml:6: spec.priority: expected an integer, found the number 1.50"},
+    {"number_in_json",
+     R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a":"b"}},"spec":{"priority":1e19,)"
+     R"("containers":[{"name":"c","image":"x"}]}})",
+     "f.yaml:1: spec.priority: expected an integer, found the number 1e19"},
+    {"quantity_as_the_user_wrote_it", resources("limits: {memory: 1e19}"), "memory: '1e19' is larger than any machine"},
     {"replicas_too_large", deployment("  replicas: 99999999999\n" + kSelector), "out of range"},
     {"replicas_huge", deployment("  replicas: 2000000000\n" + kSelector), "at most 1000000 pods"},
     {"replicas_negative", deployment("  replicas: -1\n" + kSelector),
@@ -114,10 +130,11 @@ const std::vector<BadCase> kCases = {
     {"values_is_string", expression("{key: a, operator: In, values: b}"), "expected a list, found the string \"b\""},
     {"quantity_is_list", resources("limits: {cpu: [1]}"),
      "f.yaml:7: spec.containers[0].resources.limits.cpu: expected a string, found a list"},
-    {"name_is_number", "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\nspec: {containers: [{name: c}]}\n",
+    {"name_is_number", "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\nspec: {containers: [{name: c, image: x}]}\n",
      "f.yaml:3: metadata.name: expected a string, found the number 7"},
     {"bad_timestamp",
-     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, creationTimestamp: yesterday}\nspec: {containers: [{name: c}]}\n",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, creationTimestamp: yesterday}\nspec: {containers: [{name: c, "
+     "image: x}]}\n",
      "'yesterday' is not an RFC 3339 time"},
 
     {"quantity_1e400", resources("limits: {cpu: 1e400}"),
@@ -146,6 +163,28 @@ const std::vector<BadCase> kCases = {
     {"hugepages_alone", resources("limits: {hugepages-2Mi: 2Mi}"), "HugePages require cpu or memory"},
     {"pod_level_gpu", pod_with("  resources: {limits: {nvidia.com/gpu: 1}}\n"),
      "f.yaml:6: spec.resources.limits[nvidia.com/gpu]: Invalid value"},
+    {"pod_level_request_below_containers",
+     pod("  containers: [{name: c, image: x, resources: {requests: {cpu: 2}}}]\n  resources: {requests: {cpu: 1}}\n"),
+     "f.yaml:6: spec.resources.requests.cpu: Invalid value: \"1\": must be greater than or equal to aggregate "
+     "container "
+     "requests of 2"},
+    {"pod_level_request_below_init_container",
+     pod_with("  initContainers: [{name: i, image: x, resources: {requests: {cpu: 3}}}]\n  resources: {requests: {cpu: "
+              "1}}\n"),
+     "f.yaml:7: spec.resources.requests.cpu: Invalid value: \"1\""},
+    {"pod_level_limit_below_requests",
+     pod("  containers: [{name: c, image: x, resources: {limits: {cpu: 2}}}]\n  resources: {limits: {cpu: 1}}\n"),
+     "f.yaml:6: spec.resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1"},
+    {"pod_level_limit_below_a_containers",
+     pod("  containers: [{name: c, image: x, resources: {requests: {cpu: 1}, limits: {cpu: 4}}}]\n  resources: "
+         "{limits: "
+         "{cpu: 2}}\n"),
+     "f.yaml:6: spec.resources.limits.cpu: Invalid value: \"2\": container 'c' may use 4"},
+    {"pod_level_hugepages",
+     pod("  containers:\n  - {name: c, image: x, resources: {limits: {cpu: 1, hugepages-2Mi: 4Mi}}}\n  resources: "
+         "{limits: {cpu: 1, hugepages-2Mi: 2Mi}}\n"),
+     "f.yaml:7: spec.resources.requests: Invalid value: \"2Mi\": must be greater than or equal to aggregate container "
+     "requests of 4Mi"},
     {"resource_name", resources("limits: {\"nvidia.com/g p u\": 1}"),
      "name part must consist of alphanumeric characters"},
 
@@ -154,12 +193,15 @@ const std::vector<BadCase> kCases = {
     {"toleration_without_key", tolerations("{value: b}"),
      "spec.tolerations[0].operator: operator must be Exists when `key` is empty"},
     {"toleration_operator", tolerations("{key: a, operator: In}"),
-     "Unsupported value: \"In\": supported values: \"Equal\", \"Exists\", \"Gt\", \"Lt\""},
+     "spec.tolerations[0].operator: Unsupported value: \"In\": supported values: \"Equal\", \"Exists\""},
     {"toleration_effect", tolerations("{key: a, operator: Exists, effect: NoSchedul}"),
      "spec.tolerations[0].effect: Unsupported value: \"NoSchedul\""},
     {"toleration_seconds", tolerations("{key: a, operator: Exists, effect: NoSchedule, tolerationSeconds: 5}"),
      "effect must be 'NoExecute' when `tolerationSeconds` is set"},
-    {"toleration_gt_word", tolerations("{key: a, operator: Gt, value: many}"), "must be an integer"},
+    {"toleration_gt", tolerations("{key: a, operator: Gt, value: \"5\"}"),
+     "f.yaml:6: spec.tolerations[0].operator: Unsupported value: \"Gt\": supported values: \"Equal\", \"Exists\"; Lt "
+     "and "
+     "Gt need the feature gate TaintTolerationComparisonOperators"},
     {"toleration_key", tolerations("{key: \"a b\", operator: Exists}"),
      "spec.tolerations[0].key: Invalid value: \"a b\""},
     {"taint_without_effect", node("spec: {taints: [{key: a}]}\n"), "spec.taints[0].effect: Required value"},
@@ -262,21 +304,30 @@ const std::vector<BadCase> kCases = {
     {"no_containers", pod("  nodeName: n1\n"), "f.yaml:4: spec.containers: Required value"},
     {"empty_containers", pod("  containers: []\n"), "f.yaml:5: spec.containers: Required value"},
     {"no_spec", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "f.yaml:1: spec: Required value"},
-    {"no_metadata", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c}]}\n", "metadata: Required value"},
-    {"no_name", "apiVersion: v1\nkind: Pod\nmetadata: {labels: {a: b}}\nspec: {containers: [{name: c}]}\n",
+    {"no_metadata", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c, image: x}]}\n",
+     "metadata: Required value"},
+    {"no_name", "apiVersion: v1\nkind: Pod\nmetadata: {labels: {a: b}}\nspec: {containers: [{name: c, image: x}]}\n",
      "f.yaml:3: metadata.name: Required value: name or generateName is required"},
     {"no_container_name", pod("  containers: [{image: x}]\n"), "f.yaml:5: spec.containers[0].name: Required value"},
-    {"pod_name", "apiVersion: v1\nkind: Pod\nmetadata: {name: My_Pod}\nspec: {containers: [{name: c}]}\n",
+    {"no_image", pod("  containers: [{name: c}]\n"), "f.yaml:5: spec.containers[0].image: Required value"},
+    {"no_image_of_an_init_container", pod_with("  initContainers: [{name: i}]\n"),
+     "f.yaml:6: spec.initContainers[0].image: Required value"},
+    {"image_is_number", pod("  containers: [{name: c, image: 7}]\n"),
+     "f.yaml:5: spec.containers[0].image: expected a string, found the number 7"},
+    {"pod_name", "apiVersion: v1\nkind: Pod\nmetadata: {name: My_Pod}\nspec: {containers: [{name: c, image: x}]}\n",
      "metadata.name: Invalid value: \"My_Pod\": a lowercase RFC 1123 subdomain"},
     {"namespace_name",
-     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: a.b}\nspec: {containers: [{name: c}]}\n",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: a.b}\nspec: {containers: [{name: c, image: x}]}\n",
      "metadata.namespace: Invalid value: \"a.b\": a lowercase RFC 1123 label"},
     {"container_name", pod("  containers: [{name: C}]\n"), "spec.containers[0].name: Invalid value: \"C\""},
-    {"container_twice", pod("  containers:\n  - {name: c}\n  - {name: c}\n"),
+    {"init_container_twice", pod_with("  initContainers: [{name: c, image: x}]\n"),
+     "f.yaml:6: spec.initContainers[0]: Duplicate value: \"c\""},
+    {"container_twice", pod("  containers:\n  - {name: c, image: x}\n  - {name: c, image: x}\n"),
      "f.yaml:7: spec.containers[1]: Duplicate value: \"c\""},
     {"node_name", pod_with("  nodeName: Node_1\n"), "spec.nodeName: Invalid value: \"Node_1\""},
     {"label_key",
-     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {\"a b\": c}}\nspec: {containers: [{name: c}]}\n",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {\"a b\": c}}\nspec: {containers: [{name: c, image: "
+     "x}]}\n",
      "metadata.labels[a b]: Invalid value"},
     {"restart_policy", pod_with("  restartPolicy: Sometimes\n"),
      "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", \"Never\", \"OnFailure\""},
@@ -287,8 +338,16 @@ const std::vector<BadCase> kCases = {
     {"protocol", container("    ports: [{containerPort: 80, protocol: HTTP}]\n"),
      "Unsupported value: \"HTTP\": supported values: \"SCTP\", \"TCP\", \"UDP\""},
     {"host_port_differs",
-     pod("  hostNetwork: true\n  containers: [{name: c, ports: [{containerPort: 80, hostPort: 81}]}]\n"),
+     pod("  hostNetwork: true\n  containers: [{name: c, image: x, ports: [{containerPort: 80, hostPort: 81}]}]\n"),
      "must match containerPort 80"},
+    {"host_port_twice",
+     pod("  containers:\n  - {name: c, image: x, ports: [{containerPort: 80, hostPort: 8080}]}\n"
+         "  - {name: d, image: x, ports: [{containerPort: 81, hostPort: 8080}]}\n"),
+     "f.yaml:7: spec.containers[1].ports[0].hostPort: Duplicate value: \"8080/TCP\""},
+    {"host_port_twice_in_the_hosts_network",
+     pod("  hostNetwork: true\n  containers:\n  - {name: c, image: x, ports: [{containerPort: 80}, {containerPort: "
+         "80}]}\n"),
+     "f.yaml:7: spec.containers[0].ports[1].hostPort: Duplicate value: \"80/TCP\""},
     {"deadline", pod_with("  activeDeadlineSeconds: 0\n"),
      "spec.activeDeadlineSeconds: Invalid value: \"0\": must be between 1 and 2147483647"},
     {"gate_twice", pod_with("  schedulingGates: [{name: a}, {name: a}]\n"),
@@ -299,6 +358,10 @@ const std::vector<BadCase> kCases = {
      "f.yaml:4: spec.template: Required value"},
     {"indexed_without_completions", job("  completionMode: Indexed\n"),
      "spec.completions: Required value: when completion mode is Indexed"},
+    {"backoff_limit", job("  backoffLimit: -1\n"),
+     "f.yaml:5: spec.backoffLimit: Invalid value: \"-1\": must be greater than or equal to 0"},
+    {"backoff_limit_per_index", job("  backoffLimitPerIndex: 1\n"),
+     "f.yaml:5: spec.backoffLimitPerIndex: Invalid value: requires indexed completion mode"},
     {"completion_mode", job("  completionMode: Sorted\n"), "Unsupported value: \"Sorted\""},
     {"deployment_without_selector", deployment(""), "spec.selector: Required value"},
     {"selector_does_not_match", deployment("  selector: {matchLabels: {app: z}}\n"),
@@ -331,7 +394,8 @@ const std::vector<BadCase> kCases = {
     {"open_flow", "apiVersion: v1\nkind: Pod\nmetadata: {name: p\n", "not valid YAML"},
     {"unknown_alias", "apiVersion: v1\nkind: Pod\nmetadata: *nothing\n", "f.yaml:3: metadata"},
     {"duplicate_key",
-     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c}]\n  nodeName: a\n  nodeName: b\n",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c, image: x}]\n  nodeName: a\n  "
+     "nodeName: b\n",
      "f.yaml:7: spec.nodeName: given twice in the same map, first on line 6"},
     {"custom_tag", "apiVersion: v1\nkind: Pod\nmetadata: !secret {name: p}\n", "the tag '!secret' is not supported"},
     {"infinity", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, generation: .inf}\n",

@@ -99,6 +99,8 @@ void read_container(const Reader& reader, Container& out) {
   }
   const std::string why = check_dns1123_label(out.name);
   if (!why.empty()) reader.problem_at("name", invalid_value(out.name, why));
+  if (out.image.empty() && reader.problem_count() == before)
+    reader.problem_at("image", required_value("name the image to run"));
 }
 
 }  // namespace berth::api

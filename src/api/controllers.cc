@@ -94,14 +94,25 @@ void read_job_deadline(const Reader& reader, Job& out) {
     reader.problem(invalid_value(std::to_string(*out.active_deadline_s), "must be greater than or equal to 0"));
 }
 
+void read_limit(const Reader& reader, std::optional<int32_t>& out) {
+  if (reader.read(out) && reader.strict() && *out < 0)
+    reader.problem(invalid_value(std::to_string(*out), "must be greater than or equal to 0"));
+}
+
+void read_limit_per_index(const Reader& reader, Job& out) {
+  std::optional<int32_t> limit;
+  read_limit(reader, limit);
+  out.has_backoff_limit_per_index = limit.has_value();
+}
+
 constexpr Field<Job> kJobSpec[] = {
     {"parallelism", [](const Reader& r, Job& j) { read_count(r, j.parallelism); }},
     {"completions", [](const Reader& r, Job& j) { read_count(r, j.completions); }},
     {"activeDeadlineSeconds", &read_job_deadline},
     {"podFailurePolicy"},
     {"successPolicy"},
-    {"backoffLimit"},
-    {"backoffLimitPerIndex"},
+    {"backoffLimit", [](const Reader& r, Job& j) { read_limit(r, j.backoff_limit); }},
+    {"backoffLimitPerIndex", &read_limit_per_index},
     {"maxFailedIndexes"},
     {"selector"},
     {"manualSelector"},
@@ -139,6 +150,8 @@ void check_job(const Reader& spec, const Job& job) {
                 required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
   if (job.indexed && !job.completions)
     spec.problem_at("completions", required_value("when completion mode is Indexed"));
+  if (job.has_backoff_limit_per_index && !job.indexed)
+    spec.problem_at("backoffLimitPerIndex", "Invalid value: requires indexed completion mode");
 }
 
 void read_job_spec(const Reader& reader, Job& out) {

@@ -18,6 +18,8 @@ struct Job {
   bool indexed = false;                // completionMode: Indexed
   bool suspend = false;
   std::optional<int64_t> active_deadline_s;
+  std::optional<int32_t> backoff_limit;  // pods that may fail; absent: 6, or no limit with one for each index
+  bool has_backoff_limit_per_index = false;
   PodTemplate pod_template;
   int32_t active = 0;
   int32_t succeeded = 0;

@@ -133,6 +133,30 @@ spec:
   EXPECT_THAT(pod.spec.topology_spread, SizeIs(1));
 }
 
+TEST(DecodeStrict, TakesHostPortsThatDoNotClashInTheApi) {
+  const auto pod = std::get<Pod>(object_of(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  initContainers: [{name: i, image: x, ports: [{containerPort: 80, hostPort: 80}]}]
+  containers:
+  - name: c
+    image: x
+    ports:
+    - {containerPort: 80, hostPort: 80}
+    - {containerPort: 80, hostPort: 80, protocol: UDP}
+    - {containerPort: 80, hostPort: 80, hostIP: 10.0.0.1}
+)"));
+  EXPECT_THAT(pod.spec.containers[0].ports, SizeIs(3));
+}
+
+TEST(DecodeLenient, ReadsTolerationsThatNeedAFeatureGate) {
+  const auto pod = decode_pod(R"({"spec":{"tolerations":[{"key":"a","operator":"Gt","value":"5"}]}})");
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(pod->spec.tolerations[0].op, model::TolerationOperator::kGt);
+}
+
 TEST(DecodeStrict, ReadsNodesWithTaintsAndCapacity) {
   const auto node = std::get<Node>(object_of(R"(
 apiVersion: v1
@@ -152,17 +176,17 @@ status: {capacity: {cpu: "96", nvidia.com/gpu: 8, pods: 110}, nodeInfo: {x: y},
 }
 
 TEST(DecodeStrict, ReadsControllers) {
-  const auto job =
-      std::get<Job>(object_of("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {parallelism: 2, "
-                              "completions: 5, completionMode: Indexed, "
-                              "suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}\n"));
+  const auto job = std::get<Job>(
+      object_of("apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {parallelism: 2, "
+                "completions: 5, completionMode: Indexed, "
+                "suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}\n"));
   EXPECT_EQ(job.parallelism, 2);
   EXPECT_EQ(job.completions, 5);
   EXPECT_TRUE(job.indexed && job.suspend);
   const auto cron =
       std::get<CronJob>(object_of("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: n1}\nspec: {schedule: "
                                   "'@daily', jobTemplate: {spec: {template: {spec: "
-                                  "{restartPolicy: OnFailure, containers: [{name: c}]}}}}}\n"));
+                                  "{restartPolicy: OnFailure, containers: [{name: c, image: x}]}}}}}\n"));
   EXPECT_EQ(cron.job_template.pod_template.spec.restart_policy, "OnFailure");
   const auto priority =
       std::get<PriorityClass>(object_of("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: "
@@ -182,7 +206,7 @@ TEST(DecodeStrict, PassesKindsThatItDoesNotUse) {
 TEST(DecodeStrict, PodLevelRequestsDefaultToThoseOfTheContainers) {
   const auto pod = std::get<Pod>(
       object_of("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  resources: {limits: {cpu: 8, memory: 8Gi}}\n"
-                "  containers: [{name: c, resources: {requests: {cpu: 2}}}]\n"));
+                "  containers: [{name: c, image: x, resources: {requests: {cpu: 2}}}]\n"));
   EXPECT_EQ(pod.spec.resources->requests, (model::ResourceList{{"cpu", 2000}, {"memory", int64_t{8} << 30}}));
 }
 

@@ -43,6 +43,8 @@ void read_taint(const Reader& reader, model::Taint& out);
 void check_taints(const Reader& spec, const std::vector<model::Taint>& taints);
 
 void read_container(const Reader& reader, Container& out);
+// What the API server checks across a pod's fields: names, host ports, pod-level resources. For strict readers.
+void check_pod_spec(const Reader& reader, const PodSpec& spec);
 void read_pod_spec(const Reader& reader, PodSpec& out);
 void read_pod_status(const Reader& reader, PodStatus& out);
 void read_pod_template(const Reader& reader, PodTemplate& out);

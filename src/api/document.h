@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace berth::api {
@@ -34,6 +35,8 @@ struct Document {
   std::string file;
   std::string json;             // the whole object
   std::vector<uint32_t> lines;  // the line of every value of `json` in the order of the text, the root first
+  // How the file writes numbers and booleans that JSON may write otherwise (1e19, 0x10, yes), by place in `lines`.
+  std::vector<std::pair<uint32_t, std::string>> sources;
 };
 
 inline constexpr size_t kDocumentBytesMax = size_t{64} << 20;

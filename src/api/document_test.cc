@@ -26,6 +26,7 @@ struct ScalarCase {
   std::string yaml;
   std::string json;
 };
+void PrintTo(const ScalarCase& one, std::ostream* out) { *out << one.yaml; }
 
 class YamlScalars : public ::testing::TestWithParam<ScalarCase> {};
 

@@ -147,6 +147,7 @@ class JsonParser {
   }
 
   bool add_number(std::string text, bool integer) {
+    std::string source;
     uint64_t value = 0;
     const char* start = text.data() + (text[0] == '-' ? 1 : 0);
     const bool fits = std::from_chars(start, text.data() + text.size(), value).ec == std::errc{} &&
@@ -157,9 +158,10 @@ class JsonParser {
         builder_.problem(line_, fmt::format("the number {} is out of range", text));
         return false;
       }
+      source = text;
       if (integer) text = fmt::format("{:e}", wide);
     }
-    return builder_.scalar(TreeKind::kNumber, std::move(text), line_) != nullptr;
+    return builder_.scalar(TreeKind::kNumber, std::move(text), line_, source) != nullptr;
   }
 
   bool hex4(uint32_t& out) {

@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <limits>
 
 #include "api/decoders.h"
@@ -165,40 +162,13 @@ constexpr Field<PodSpec> kPodSpec[] = {
     {"workloadRef"},
 };
 
-// Under hostNetwork a container port is a host port, which the API server fills in; another value is refused.
-void default_host_ports(const Reader& reader, PodSpec& spec) {
+// Under hostNetwork a container port is a host port, which the API server fills in.
+void default_host_ports(PodSpec& spec) {
   if (!spec.host_network) return;
-  for (auto* containers : {&spec.containers, &spec.init_containers}) {
-    for (Container& container : *containers) {
-      for (ContainerPort& port : container.ports) {
+  for (auto* containers : {&spec.containers, &spec.init_containers})
+    for (Container& container : *containers)
+      for (ContainerPort& port : container.ports)
         if (port.host_port == 0) port.host_port = port.container_port;
-        else if (reader.strict() && port.host_port != port.container_port)
-          reader.problem_at(
-              containers == &spec.containers ? "containers" : "initContainers",
-              fmt::format("hostPort {} of container '{}' must match containerPort {} when `hostNetwork` is true",
-                          port.host_port, container.name, port.container_port));
-      }
-    }
-  }
-}
-
-void check_names(const Reader& reader, const PodSpec& spec) {
-  std::vector<std::string_view> seen;
-  const auto check = [&](std::string_view list, const std::vector<Container>& containers) {
-    for (size_t i = 0; i < containers.size(); ++i) {
-      const std::string& name = containers[i].name;
-      if (name.empty()) continue;
-      if (std::find(seen.begin(), seen.end(), name) != seen.end())
-        reader.problem_at(list, i, duplicate_value(name) + " (container names must be unique in a pod)");
-      seen.push_back(name);
-    }
-  };
-  check("containers", spec.containers);
-  check("initContainers", spec.init_containers);
-  for (size_t i = 0; i < spec.scheduling_gates.size(); ++i)
-    if (std::find(spec.scheduling_gates.begin(), spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i),
-                  spec.scheduling_gates[i]) != spec.scheduling_gates.begin() + static_cast<ptrdiff_t>(i))
-      reader.problem_at("schedulingGates", i, duplicate_value(spec.scheduling_gates[i]));
 }
 
 }  // namespace
@@ -206,11 +176,9 @@ void check_names(const Reader& reader, const PodSpec& spec) {
 void read_pod_spec(const Reader& reader, PodSpec& out) {
   const size_t before = reader.problem_count();
   read_object(reader, kPodSpec, out);
-  default_host_ports(reader, out);
+  default_host_ports(out);
   default_pod_resources(out);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  if (out.containers.empty()) reader.problem_at("containers", required_value("a pod needs at least one container"));
-  check_names(reader, out);
+  if (reader.strict() && reader.problem_count() == before) check_pod_spec(reader, out);
 }
 
 }  // namespace berth::api

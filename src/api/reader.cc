@@ -55,18 +55,7 @@ std::string number_text(const dom::element& element) {
   return fmt::format("{}", double(element));
 }
 
-// The value as a user would recognise it in a message: scalars themselves, containers by kind.
-std::string describe(const dom::element& element, JsonType type) {
-  switch (type) {
-    case JsonType::kBool: return fmt::format("the boolean {}", bool(element));
-    case JsonType::kInteger: return fmt::format("the number {}", number_text(element));
-    case JsonType::kFloat: return fmt::format("the number {}", number_text(element));
-    case JsonType::kString: return fmt::format("the string \"{}\"", printable(std::string_view(element), 80));
-    default: return std::string(name_of(type));
-  }
-}
-
-// What to do about a value of the wrong type. The text that made it (yes, 0x1F) is gone, so it is not repeated.
+// What to do about a value of the wrong type.
 std::string_view advice(JsonType wanted, JsonType found) {
   if (wanted == JsonType::kString && found == JsonType::kBool)
     return "; put the value in quotes (YAML reads true, yes, on, y, false, no, off and n as booleans)";
@@ -105,8 +94,13 @@ JsonType Reader::type() const {
 bool Reader::expect(JsonType wanted) const {
   const JsonType found = type();
   if (found == wanted) return true;
-  const auto element = thaw<dom::element>(raw_);
-  problem(fmt::format("expected {}, found {}{}", name_of(wanted), describe(element, found), advice(wanted, found)));
+  // As a user would recognise it: scalars themselves, containers by kind.
+  std::string shown(name_of(found));
+  if (found == JsonType::kBool) shown = "the boolean " + source();
+  else if (found == JsonType::kInteger || found == JsonType::kFloat) shown = "the number " + source();
+  else if (found == JsonType::kString)
+    shown = fmt::format("the string \"{}\"", printable(std::string_view(thaw<dom::element>(raw_)), 80));
+  problem(fmt::format("expected {}, found {}{}", name_of(wanted), shown, advice(wanted, found)));
   return false;
 }
 
@@ -140,8 +134,7 @@ bool Reader::read(int64_t& out) const {
   if (!expect(JsonType::kInteger)) return false;
   const auto element = thaw<dom::element>(raw_);
   if (!element.is_int64()) {
-    problem(fmt::format("{} is out of range; the largest value is {}", number_text(element),
-                        std::numeric_limits<int64_t>::max()));
+    problem(fmt::format("{} is out of range; the largest value is {}", source(), std::numeric_limits<int64_t>::max()));
     return false;
   }
   out = int64_t(element);
@@ -152,7 +145,7 @@ bool Reader::read(int32_t& out) const {
   int64_t wide = 0;
   if (!read(wide)) return false;
   if (wide < std::numeric_limits<int32_t>::min() || wide > std::numeric_limits<int32_t>::max()) {
-    problem(fmt::format("{} is out of range; the value must be between {} and {}", wide,
+    problem(fmt::format("{} is out of range; the value must be between {} and {}", source(),
                         std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
     return false;
   }
@@ -209,10 +202,27 @@ std::string Reader::path() const {
   return append_key(std::move(out), key_);
 }
 
-// The line of this value: where the walk from the root to it stands in Document::lines.
+std::string Reader::source() const {
+  if (const Document* document = sink_->document; document != nullptr && !document->sources.empty()) {
+    const size_t place = position();
+    const auto& sources = document->sources;
+    const auto at = std::lower_bound(sources.begin(), sources.end(), place,
+                                     [](const auto& entry, size_t wanted) { return entry.first < wanted; });
+    if (at != sources.end() && at->first == place) return at->second;
+  }
+  const auto element = thaw<dom::element>(raw_);
+  return element.is_bool() ? fmt::format("{}", bool(element)) : number_text(element);
+}
+
 uint32_t Reader::line() const {
   const Document* document = sink_->document;
   if (document == nullptr || document->lines.empty()) return 0;
+  const size_t place = position();
+  return place < document->lines.size() ? document->lines[place] : 0;
+}
+
+// Where the walk from the root to this value stands in Document::lines.
+size_t Reader::position() const {
   size_t position = 0;
   for (const Reader* step = this; step->parent_ != nullptr; step = step->parent_) {
     const auto parent = thaw<dom::element>(step->parent_->raw_);
@@ -230,7 +240,7 @@ uint32_t Reader::line() const {
       }
     }
   }
-  return position < document->lines.size() ? document->lines[position] : 0;
+  return position;
 }
 
 void Reader::report(const std::string& path, uint32_t line, std::string message) const {

@@ -58,7 +58,7 @@ class Reader {
     if (ok) out = value;
     return ok;
   }
-  // A string, or a number as it would be written: how quantities come.
+  // A string, or a number as JSON writes it: how quantities come.
   bool read_string_or_number(std::string& out) const;
 
   // True if the value has this type; otherwise reports it.
@@ -74,6 +74,8 @@ class Reader {
   void unknown_field(const std::vector<std::string_view>& known) const;
   // Problems reported so far in this document.
   size_t problem_count() const { return sink_->problems.size(); }
+  // A number or boolean as the file writes it, for messages.
+  std::string source() const;
   // "spec.containers[0].name".
   std::string path() const;
 
@@ -90,6 +92,7 @@ class Reader {
 
   void report(const std::string& path, uint32_t line, std::string message) const;
   uint32_t line() const;
+  size_t position() const;  // in Document::lines
 
   Raw raw_;
   const Reader* parent_ = nullptr;

@@ -84,16 +84,21 @@ ResourceList effective_requests(const Pod& pod) {
   return total;
 }
 
+ResourceList sum_of_requests(const PodSpec& spec) {
+  return aggregate(spec, [](const Container& container) { return container.resources.requests; });
+}
+
+ResourceList sum_of_limits(const PodSpec& spec) {
+  return aggregate(spec, [](const Container& container) { return container.resources.limits; });
+}
+
 void default_pod_resources(PodSpec& spec) {
   if (!spec.resources || (spec.resources->limits.empty() && spec.resources->requests.empty())) return;
   ResourceRequirements& own = *spec.resources;
-  const ResourceList limits = aggregate(spec, [](const Container& container) { return container.resources.limits; });
-  for (const auto& [name, amount] : limits)
+  for (const auto& [name, amount] : sum_of_limits(spec))
     if (is_huge_page(name) && !own.requests.contains(name) && !own.limits.contains(name)) own.limits.set(name, amount);
   if (own.limits.empty()) return;
-  const ResourceList requests =
-      aggregate(spec, [](const Container& container) { return container.resources.requests; });
-  for (const auto& [name, amount] : requests)
+  for (const auto& [name, amount] : sum_of_requests(spec))
     if ((name == "cpu" || name == "memory") && !own.requests.contains(name)) own.requests.set(name, amount);
   for (const auto& [name, amount] : own.limits)
     if (is_pod_level(name) && !own.requests.contains(name)) own.requests.set(name, amount);

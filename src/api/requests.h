@@ -16,6 +16,10 @@ namespace berth::api {
 // "pods": 1. During a resize the largest of desired, allocated and actual; of the last two when it is Infeasible.
 model::ResourceList effective_requests(const Pod& pod);
 
+// What the containers of a spec ask for together, without overhead and pod-level amounts; and what they may use.
+model::ResourceList sum_of_requests(const PodSpec& spec);
+model::ResourceList sum_of_limits(const PodSpec& spec);
+
 // Host ports of containers and sidecars, in order, without duplicates; an empty host IP is 0.0.0.0.
 std::vector<model::HostPort> host_ports(const PodSpec& spec);
 

@@ -18,6 +18,7 @@ struct RequestCase {
   const char* status;
   ResourceList wanted;
 };
+void PrintTo(const RequestCase& one, std::ostream* out) { *out << one.name; }
 
 class EffectiveRequests : public ::testing::TestWithParam<RequestCase> {};
 

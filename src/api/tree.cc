@@ -35,6 +35,7 @@ class TreeWriter {
       return fail_at(line,
                      fmt::format("aliases expand to more than {} values or 256 MiB; write the document without them",
                                  kAliasedValuesMax));
+    if (!node.source.empty()) out_.sources.emplace_back(out_.lines.size(), node.source);
     out_.lines.push_back(line);
     switch (node.kind) {
       case TreeKind::kNull: out_.json += "null"; return true;
@@ -186,6 +187,13 @@ TreeNode* TreeBuilder::scalar(TreeKind kind, std::string text, uint32_t line) {
   node.text = std::move(text);
   attach(&node, line);
   return &node;
+}
+
+TreeNode* TreeBuilder::scalar(TreeKind kind, std::string text, uint32_t line, std::string_view source) {
+  constexpr size_t kSourceBytesMax = 80;  // aliases copy it, and nobody reads more in a message
+  TreeNode* node = scalar(kind, std::move(text), line);
+  if (source.size() <= kSourceBytesMax) node->source = source;
+  return node;
 }
 
 TreeNode* TreeBuilder::open(TreeKind kind, uint32_t line) {

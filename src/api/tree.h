@@ -31,6 +31,7 @@ struct TreeNode {
   bool open = false;  // its end has not been read yet: an alias to it now would make it contain itself
   uint32_t line = 0;
   std::string text;                 // of kBool, kNumber (as JSON writes it) and kString
+  std::string source;               // of kBool and kNumber as the file has it, where that may differ
   std::vector<TreeMember> members;  // of kList and kMap
 
   // The member's value; null without it.
@@ -46,6 +47,7 @@ class TreeBuilder {
   void key(std::string text, uint32_t line, bool merge = false);
   // Each adds a value at the present place and returns it; null after a problem that ends the document.
   TreeNode* scalar(TreeKind kind, std::string text, uint32_t line);
+  TreeNode* scalar(TreeKind kind, std::string text, uint32_t line, std::string_view source);
   TreeNode* open(TreeKind kind, uint32_t line);
   bool alias(const TreeNode& target, uint32_t line);
   void close();

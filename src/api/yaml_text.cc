@@ -41,14 +41,14 @@ class TreeHandler : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (builder_.wants_key()) stop(mark, "a key is missing here; keys are words, or texts in quotes");
-    add({TreeKind::kNull, "", true}, mark, anchor);
+    add({TreeKind::kNull, "", true}, mark, anchor, "");
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     if (tag == "!") check_closed(mark);
     YamlScalar scalar = resolve(mark, tag, text);
-    if (!builder_.wants_key()) return add(std::move(scalar), mark, anchor);
+    if (!builder_.wants_key()) return add(std::move(scalar), mark, anchor, text);
     if (anchor != 0) stop(mark, "anchors on keys are not supported; put the anchor on a value");
     if (scalar.kind == TreeKind::kNull) stop(mark, "a key must not be null; put it in quotes");
     const bool merge = text == "<<" && tag != "!";
@@ -85,10 +85,12 @@ class TreeHandler : public YAML::EventHandler {
     if (anchor != 0) anchors_[anchor] = node;
   }
 
-  void add(YamlScalar scalar, const YAML::Mark& mark, YAML::anchor_t anchor) {
+  void add(YamlScalar scalar, const YAML::Mark& mark, YAML::anchor_t anchor, std::string_view source) {
     if (!scalar.finite)
       stop(mark, fmt::format("{} is not a number that JSON has; put it in quotes or write another", scalar.text));
-    remember(anchor, builder_.scalar(scalar.kind, std::move(scalar.text), line(mark)));
+    const bool rewritten =
+        (scalar.kind == TreeKind::kNumber || scalar.kind == TreeKind::kBool) && source != scalar.text;
+    remember(anchor, builder_.scalar(scalar.kind, std::move(scalar.text), line(mark), rewritten ? source : ""));
   }
 
   void open(TreeKind kind, std::string_view name, const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {

@@ -13,6 +13,10 @@ struct RequirementCase {
   const char* label;  // null: the node lacks it
   bool matches;
 };
+void PrintTo(const RequirementCase& one, std::ostream* out) {
+  *out << to_string(NodeSelectorRequirement{"key", one.op, one.values}) << " of "
+       << (one.label == nullptr ? "no label" : one.label);
+}
 
 class Requirements : public ::testing::TestWithParam<RequirementCase> {};
 

@@ -15,6 +15,7 @@ struct QuantityCase {
   int64_t value;
   int64_t milli;
 };
+void PrintTo(const QuantityCase& one, std::ostream* out) { *out << one.text; }
 
 class Quantities : public ::testing::TestWithParam<QuantityCase> {};
 

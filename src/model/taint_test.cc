@@ -13,6 +13,9 @@ struct TolerationCase {
   Taint taint;
   bool tolerates;
 };
+void PrintTo(const TolerationCase& one, std::ostream* out) {
+  *out << one.toleration.key << "=" << one.toleration.value << " of " << to_string(one.taint);
+}
 
 class Tolerations : public ::testing::TestWithParam<TolerationCase> {};
 

@@ -90,16 +90,23 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
                        std::vector<std::string>& notes) {
   static const std::vector<std::string_view> known = {kSimulatedArrival, kSimulatedRuntime,
                                                       bridge::kPlacementAnnotation};
+  constexpr std::string_view kOurs = "berth.dev/";
+  std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
+  for (const std::string_view key : known) names.push_back(key.substr(kOurs.size()));
   for (const auto& [key, value] : metadata.annotations) {
-    if (!key.starts_with("berth.dev/")) continue;
+    if (!key.starts_with(kOurs)) continue;
     Path path = at;
     path.push_back(key);
-    if (const std::string wrong = wrong_annotation(key, value); !wrong.empty()) report(decoded, path, wrong, problems);
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const std::string_view near = api::closest(key, known);
-    notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth{}", decoded.manifest.file,
-                                          decoded.manifest.line, key,
-                                          near.empty() ? "" : fmt::format("; did you mean {}?", near))));
+    if (std::find(known.begin(), known.end(), key) != known.end()) {
+      if (const std::string wrong = wrong_annotation(key, value); !wrong.empty())
+        report(decoded, path, wrong, problems);
+    } else if (const std::string_view near = api::closest(std::string_view(key).substr(kOurs.size()), names);
+               !near.empty()) {
+      report(decoded, path, fmt::format("unknown annotation; did you mean {}{}?", kOurs, near), problems);
+    } else {
+      notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth", decoded.manifest.file,
+                                            decoded.manifest.line, key)));
+    }
   }
 }
 
@@ -125,6 +132,8 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
   if (std::holds_alternative<api::Unknown>(object)) note("this kind has no effect on the simulation");
   if (std::holds_alternative<api::CronJob>(object))
     note("a CronJob starts no job here; submit its job to see it placed");
+  if (const auto* job = std::get_if<api::Job>(&object); job != nullptr && job->has_backoff_limit_per_index)
+    note("backoffLimitPerIndex is not taken into account yet");
   const api::PodSpec* spec = pod_spec_of(object);
   if (spec == nullptr) return;
   if (spec->has_resource_claims) note("resource claims are not taken into account yet");

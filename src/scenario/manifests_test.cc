@@ -52,7 +52,7 @@ TEST(Manifests, ADuplicateNamesBothLines) {
 TEST(Manifests, AnUnknownPriorityClassIsAProblemAtItsLine) {
   const Read got = read(
       "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  priorityClassName: high\n  containers: [{name: c, "
-      "image: i}]\n");
+      "image: x}]\n");
   ASSERT_EQ(got.problems.size(), 1u);
   EXPECT_EQ(got.problems[0].line, 5);
   EXPECT_EQ(got.problems[0].path, "spec.priorityClassName");
@@ -64,10 +64,24 @@ TEST(Manifests, WhatHasNoEffectIsNoted) {
   EXPECT_THAT(got.notes, ElementsAre(HasSubstr("a.yaml:1: ConfigMap c: this kind has no effect")));
 }
 
-TEST(Manifests, AMisspeltAnnotationOfBerthIsNoted) {
-  const Read got =
-      read("{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/placment: pack}}}\n");
-  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("did you mean berth.dev/placement?")));
+TEST(Manifests, AMisspeltAnnotationOfBerthIsAProblem) {
+  const Read got = read(
+      "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: x\n  annotations:\n    berth.dev/placment: pack\n"
+      "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {berth.dev/simulated-runtim: 1h}}\n"
+      "spec: {containers: [{name: c, image: i}]}\n");
+  EXPECT_THAT(got.manifests, IsEmpty());
+  ASSERT_EQ(got.problems.size(), 2u);
+  EXPECT_EQ(got.problems[0].line, 6);
+  EXPECT_THAT(got.problems[0].message, HasSubstr("did you mean berth.dev/placement?"));
+  EXPECT_EQ(got.problems[1].line, 10);
+  EXPECT_THAT(got.problems[1].message, HasSubstr("did you mean berth.dev/simulated-runtime?"));
+}
+
+TEST(Manifests, AnAnnotationOfBerthThatResemblesNoneIsNoted) {
+  const Read got = read(
+      "{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/checkpoint-interval: 1h}}}\n");
+  EXPECT_THAT(got.problems, IsEmpty());
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("annotation berth.dev/checkpoint-interval means nothing to Berth")));
 }
 
 TEST(PriorityClasses, ThePriorityOfADumpedPodStandsWithoutItsClass) {

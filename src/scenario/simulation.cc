@@ -68,13 +68,13 @@ void Simulation::process_due() {
     const size_t which = std::get<3>(due);
     switch (std::get<DueKind>(due)) {
       case DueKind::kArrival: arrivals.push_back(due); break;
-      case DueKind::kJobDeadline: stop_job(which); break;
+      case DueKind::kJobDeadline: stop_job(which, kDeadlineExceeded); break;
       case DueKind::kPodGone: remove(which); break;
       case DueKind::kPodEnds: {
         if (pods_[which].stage != Stage::kRunning) break;
         const auto runtime = simulated(pods_[which].object, kSimulatedRuntime);
         const bool in_time = runtime && *pods_[which].started + *runtime <= now_;
-        end(which, in_time ? "Succeeded" : "Failed", in_time ? "Completed" : "DeadlineExceeded", false);
+        end(which, in_time ? "Succeeded" : "Failed", in_time ? "Completed" : kDeadlineExceeded, false);
       }
     }
   }

@@ -43,6 +43,10 @@ struct SimulationOptions {
   bool check_invariants = false;  // after every cycle; what is broken is in broken()
 };
 
+// Why a Job failed, as its controller says it.
+inline constexpr const char* kDeadlineExceeded = "DeadlineExceeded";
+inline constexpr const char* kBackoffLimitExceeded = "BackoffLimitExceeded";
+
 enum class BindFate : uint8_t { kFails, kUnknown };
 
 class Simulation {
@@ -99,7 +103,7 @@ class Simulation {
   };
   struct Workload {
     Manifest manifest;
-    int32_t active = 0, ended = 0, next_index = 0;
+    int32_t active = 0, ended = 0, failed = 0, next_index = 0;
     bool stopped = false;
   };
   using Due = std::tuple<Time, DueKind, uint64_t, size_t>;  // when, what, in which order, which
@@ -110,7 +114,8 @@ class Simulation {
   void expand(size_t workload);
   void add_daemons(size_t workload, std::span<const api::Node> nodes);
   void next_job_pods(size_t workload);
-  void stop_job(size_t workload);
+  void stop_job(size_t workload, const std::string& reason);
+  bool gives_up(size_t workload) const;
 
   void schedule(Time from, Duration after, DueKind kind, size_t which);
   void process_due();
@@ -132,6 +137,7 @@ class Simulation {
   RecordingEngine engine_;
   Rng rng_;
   Time now_;
+  Time happened_;  // when something last arrived, started or ended; a verdict that is told again is no such thing
   uint64_t sequence_ = 0;
   int64_t made_pods_ = 0;
   std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces

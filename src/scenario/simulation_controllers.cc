@@ -24,6 +24,7 @@ int64_t gpus_of(const model::ResourceList& requests) {
 }  // namespace
 
 void Simulation::arrive(size_t workload) {
+  happened_ = now_;
   const api::Object& object = workloads_[workload].manifest.object;
   if (const auto* node = std::get_if<api::Node>(&object)) return add_node(*node);
   if (const auto* name_space = std::get_if<api::Namespace>(&object)) {
@@ -121,18 +122,23 @@ void Simulation::next_job_pods(size_t workload) {
   }
 }
 
-// The job's activeDeadlineSeconds are over: its pods end, whether they ran or waited.
-void Simulation::stop_job(size_t workload) {
+// The job has failed: its pods end, whether they ran or waited.
+void Simulation::stop_job(size_t workload, const std::string& reason) {
   workloads_[workload].stopped = true;
   const size_t count = pods_.size();
   for (size_t i = 0; i < count; ++i) {
     if (pods_[i].workload != workload || pods_[i].stage == Stage::kEnded) continue;
-    if (pods_[i].stage == Stage::kRunning) end(i, "Failed", "DeadlineExceeded", false);
+    if (pods_[i].stage == Stage::kRunning) end(i, "Failed", reason, false);
     else {
-      pods_[i].reason = "DeadlineExceeded";
+      pods_[i].reason = reason;
       remove(i);
     }
   }
+}
+
+bool Simulation::gives_up(size_t workload) const {
+  const auto* job = std::get_if<api::Job>(&workloads_[workload].manifest.object);
+  return job != nullptr && workloads_[workload].failed > workloads::backoff_limit(*job);
 }
 
 // What the pod's workload does when it failed or vanished: another one in its place, of the same index.
@@ -163,7 +169,7 @@ void Simulation::start(SimPod& pod, const std::string& node) {
   pod.object.spec.node_name = node;
   pod.object.status.phase = "Running";
   pod.stage = Stage::kRunning;
-  pod.started = now_;
+  pod.started = happened_ = now_;
   if (pod.reason != "Bound") pod.reason = "Scheduled";
   account(pod, true);
   tell_pod(pod);
@@ -187,7 +193,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   check(pod.stage == Stage::kRunning, "only a running pod ends");
   account(pod, false);
   pod.stage = Stage::kEnded;
-  pod.finished = now_;
+  pod.finished = happened_ = now_;
   pod.object.status.phase = phase;
   pod.object.status.reason = reason;
   tell_pod(pod);
@@ -196,7 +202,10 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   if (!std::holds_alternative<api::DaemonSet>(workload.manifest.object)) --workload.active;
   // The controller learns of the failure after the scheduler, from the same stream of pods.
   deliver();
-  if (replace) return replace_pod(index);
+  if (replace) {
+    ++workload.failed;
+    return gives_up(pod.workload) ? stop_job(pod.workload, kBackoffLimitExceeded) : replace_pod(index);
+  }
   ++workload.ended;
   next_job_pods(pod.workload);
 }
@@ -205,6 +214,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
 void Simulation::remove(size_t index) {
   SimPod& pod = pods_[index];
   if (pod.stage == Stage::kEnded) return;
+  happened_ = now_;
   account(pod, false);
   if (pod.stage == Stage::kRunning) pod.finished = now_;
   pod.stage = Stage::kEnded;

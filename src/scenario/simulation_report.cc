@@ -32,18 +32,19 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   else if (pod.reason == "Bound")
     out.message =
         "spec.nodeName names " + out.node + (nodes_.contains(out.node) ? "" : ", which is not among the nodes");
-  else if (pod.reason == "DeadlineExceeded") out.message = "Job was active longer than specified deadline";
+  else if (pod.reason == kDeadlineExceeded) out.message = "Job was active longer than specified deadline";
+  else if (pod.reason == kBackoffLimitExceeded) out.message = "Job has reached the specified backoff limit";
   return out;
 }
 
 Report Simulation::report() const {
   Report out;
-  out.end = now_;
+  out.end = happened_;
   out.gpus_peak = gpus_peak_;
   absl::flat_hash_map<const model::SchedulingSpec*, size_t> verdicts;
   for (const SimPod& pod : pods_) {
     PodReport& row = out.pods.emplace_back(report_pod(pod));
-    if (pod.reason == "DeadlineExceeded") row.waiting = true;
+    if (pod.reason == kDeadlineExceeded || pod.reason == kBackoffLimitExceeded) row.waiting = true;
     if (pod.stage != Stage::kWaiting) continue;
     row.waiting = true;
     const engine::PodSlot slot = engine().state().find_pod(pod.object.metadata.uid);

@@ -46,6 +46,20 @@ TEST(Simulation, AJobRunsInRoundsAndTheReportKnowsItsTimes) {
   EXPECT_EQ(report.waiting(), 0u);
 }
 
+// A verdict that changes is told again half a minute later; nothing has happened in the cluster by then.
+TEST(Simulation, TheEndIsWhenSomethingLastHappened) {
+  const auto pod = [](const std::string& name, const std::string& annotations) {
+    return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", annotations: {" + annotations +
+           "}}, spec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 4}}}]}}\n";
+  };
+  EXPECT_EQ(simulate(kNode + pod("a", "") + pod("b", ""))->report().end, Time{});
+  const auto cluster = simulate(kNode + pod("a", "") + pod("b", "") + pod("c", "berth.dev/simulated-arrival: 5s") +
+                                "---\n{apiVersion: v1, kind: Node, metadata: {name: n2, annotations: "
+                                "{berth.dev/simulated-arrival: 10s}}, status: {capacity: {cpu: 1, pods: 1}}}\n");
+  EXPECT_GE(cluster->now(), Time{} + Duration::seconds(30)) << "the verdict that names two nodes";
+  EXPECT_EQ(cluster->report().end, Time{} + Duration::seconds(10));
+}
+
 TEST(Simulation, AJobOfNoDurationEnds) { EXPECT_EQ(simulate(kNode + job(1, 500, "0s"))->report().pods.size(), 500u); }
 
 TEST(Simulation, MorePodsThanItHoldsAreRefusedBeforeTheyAreMade) {

@@ -33,7 +33,7 @@ std::string controller(const std::string& kind, const std::string& fields) {
   return "apiVersion: apps/v1\nkind: " + kind +
          "\nmetadata: {name: web, namespace: team, uid: u, annotations: {berth.dev/placement: pack, other: x}}\n" +
          "spec:\n" + fields + "  selector: {matchLabels: {app: x}}\n" +
-         "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c}]}}\n";
+         "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: x}]}}\n";
 }
 
 TEST(Deployments, MakeNumberedPodsOwnedByThem) {
@@ -74,6 +74,10 @@ struct JobCase {
   std::optional<int32_t> parallelism, completions;
   int32_t active, succeeded, wanted;
 };
+void PrintTo(const JobCase& one, std::ostream* out) {
+  *out << "parallelism " << one.parallelism.value_or(-1) << ", completions " << one.completions.value_or(-1) << ", "
+       << one.active << " active, " << one.succeeded << " succeeded";
+}
 
 class JobActive : public ::testing::TestWithParam<JobCase> {};
 
@@ -90,11 +94,20 @@ INSTANTIATE_TEST_SUITE_P(Table, JobActive,
                                            JobCase{3, 5, 0, 5, 0}, JobCase{{}, 4, 0, 1, 1}, JobCase{0, 4, 0, 0, 0},
                                            JobCase{8, 2, 0, 0, 2}, JobCase{3, 2, 0, 9, 0}));
 
+TEST(Jobs, FailAfterSixFailedPodsUnlessTheySayOtherwise) {
+  api::Job job;
+  EXPECT_EQ(backoff_limit(job), 6);
+  job.has_backoff_limit_per_index = true;
+  EXPECT_EQ(backoff_limit(job), INT32_MAX);
+  job.backoff_limit = 0;
+  EXPECT_EQ(backoff_limit(job), 0);
+}
+
 TEST(Jobs, MakeTheirFirstPodsAndIndexThem) {
   const auto pods = expand(
       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec: {parallelism: 2, completions: 4, "
       "completionMode: Indexed, "
-      "template: {spec: {restartPolicy: Never, containers: [{name: c}]}}}\n");
+      "template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}\n");
   EXPECT_THAT(names(pods), ElementsAre("train-0", "train-1"));
   EXPECT_EQ(*pods[1].metadata.annotation("batch.kubernetes.io/job-completion-index"), "1");
   EXPECT_EQ(*pods[1].metadata.labels.find("batch.kubernetes.io/job-name"), "train");
@@ -104,7 +117,7 @@ TEST(Jobs, SuspendedOnesMakeNone) {
   EXPECT_TRUE(
       expand(
           "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: train-}\nspec: {suspend: true, template: {spec: "
-          "{restartPolicy: Never, containers: [{name: c}]}}}\n")
+          "{restartPolicy: Never, containers: [{name: c, image: x}]}}}\n")
           .empty());
 }
 

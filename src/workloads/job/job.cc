@@ -30,6 +30,11 @@ int32_t total_pods(const api::Job& job) {
   return completions(job).value_or(parallelism(job));
 }
 
+int32_t backoff_limit(const api::Job& job) {
+  constexpr int32_t kDefault = 6;  // SetDefaults_Job
+  return job.backoff_limit.value_or(job.has_backoff_limit_per_index ? INT32_MAX : kDefault);
+}
+
 api::Pod job_pod(const api::Job& job, int32_t index) {
   const std::string number = std::to_string(index);
   const std::string name = std::string(base_name(job.metadata)) + "-" + number;

@@ -16,6 +16,10 @@ int32_t wanted_active(const api::Job& job, int32_t active, int32_t succeeded);
 // Pods that the job needs in all if none fails: completions, or parallelism without them. 0 if suspended.
 int32_t total_pods(const api::Job& job);
 
+// How many of its pods may fail before the job fails: backoffLimit, by default 6, without a limit where each index has
+// its own.
+int32_t backoff_limit(const api::Job& job);
+
 // The `index`th pod, "train-0", "train-1", …; of an Indexed job with its completion index as annotation and label.
 api::Pod job_pod(const api::Job& job, int32_t index);
 

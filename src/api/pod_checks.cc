@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "api/decoders.h"
+#include "api/names.h"
+#include "api/requests.h"
+#include "model/quantity.h"
+
+namespace berth::api {
+namespace {
+
+std::string_view name_of(model::Protocol protocol) {
+  switch (protocol) {
+    case model::Protocol::kTcp: return "TCP";
+    case model::Protocol::kUdp: return "UDP";
+    case model::Protocol::kSctp: return "SCTP";
+  }
+  return "";
+}
+
+// Calls `use` with the reader of a member, where there is one.
+template <typename Use>
+void with_member(const Reader& object, std::string_view key, const Use& use) {
+  for (Members members(object); members.next();)
+    if (members.key() == key) use(members.value());
+}
+
+template <typename Use>
+void with_item(const Reader& object, std::string_view list, size_t index, const Use& use) {
+  with_member(object, list, [&](const Reader& array) {
+    for (Items items(array); items.next();)
+      if (items.index() == index) use(items.value());
+  });
+}
+
+void check_names(const Reader& reader, const PodSpec& spec) {
+  std::vector<std::string_view> seen;
+  const auto check = [&](std::string_view list, const std::vector<Container>& containers) {
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const std::string& name = containers[i].name;
+      if (name.empty()) continue;
+      if (std::find(seen.begin(), seen.end(), name) != seen.end())
+        reader.problem_at(list, i, duplicate_value(name) + " (container names must be unique in a pod)");
+      seen.push_back(name);
+    }
+  };
+  check("containers", spec.containers);
+  check("initContainers", spec.init_containers);
+  const auto& gates = spec.scheduling_gates;
+  for (size_t i = 0; i < gates.size(); ++i)
+    if (std::find(gates.begin(), gates.begin() + static_cast<ptrdiff_t>(i), gates[i]) !=
+        gates.begin() + static_cast<ptrdiff_t>(i))
+      reader.problem_at("schedulingGates", i, duplicate_value(gates[i]));
+}
+
+// No host port twice: among the containers, and within each init container, since these run one after another.
+void check_host_ports(const Reader& reader, const PodSpec& spec) {
+  std::set<std::tuple<model::Protocol, std::string, int32_t>> taken;
+  const auto check = [&](std::string_view list, size_t index, const Container& container) {
+    for (size_t i = 0; i < container.ports.size(); ++i) {
+      const ContainerPort& port = container.ports[i];
+      if (port.host_port == 0) continue;
+      std::string wrong;
+      if (spec.host_network && port.host_port != port.container_port)
+        wrong = fmt::format("hostPort {} of container '{}' must match containerPort {} when `hostNetwork` is true",
+                            port.host_port, container.name, port.container_port);
+      else if (!taken.emplace(port.protocol, port.host_ip, port.host_port).second)
+        wrong = duplicate_value(fmt::format("{}/{}", port.host_port, name_of(port.protocol)));
+      if (wrong.empty()) continue;
+      with_item(reader, list, index, [&](const Reader& at) {
+        with_item(at, "ports", i, [&](const Reader& where) { where.problem_at("hostPort", wrong); });
+      });
+    }
+  };
+  for (size_t i = 0; i < spec.containers.size(); ++i) check("containers", i, spec.containers[i]);
+  for (size_t i = 0; i < spec.init_containers.size(); ++i) {
+    taken.clear();
+    check("initContainers", i, spec.init_containers[i]);
+  }
+}
+
+// validatePodResourceConsistency: pod-level amounts hold what the containers ask for, one problem for each resource.
+void check_pod_resources(const Reader& resources, const PodSpec& spec) {
+  const auto problem = [&](std::string_view list, const std::string& name, int64_t amount, const std::string& why) {
+    bool there = false;
+    with_member(resources, list, [&](const Reader& at) {
+      there = true;
+      at.problem_at(name, invalid_value(model::format_resource(name, amount), why));
+    });
+    if (!there) resources.problem_at(list, invalid_value(model::format_resource(name, amount), why));
+  };
+  const auto& [requests, limits] = *spec.resources;
+  const model::ResourceList needed = sum_of_requests(spec);
+  for (const auto& [name, amount] : requests) {
+    if (amount < needed.get(name))
+      problem("requests", name, amount,
+              fmt::format("must be greater than or equal to aggregate container requests of {}",
+                          model::format_resource(name, needed.get(name))));
+    else if (limits.contains(name) && amount > limits.get(name))
+      problem("requests", name, amount,
+              fmt::format("must be less than or equal to {} limit of {}; the containers together request as much", name,
+                          model::format_resource(name, limits.get(name))));
+  }
+  for (const auto& [name, amount] : limits) {
+    if (requests.get(name) > amount || requests.get(name) < needed.get(name)) continue;  // told above
+    for (const Container& container : spec.containers) {
+      const int64_t own = container.resources.limits.get(name);
+      if (own <= amount) continue;
+      problem("limits", name, amount,
+              fmt::format("container '{}' may use {}, which must be less than or equal to pod limits of {}",
+                          container.name, model::format_resource(name, own), model::format_resource(name, amount)));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void check_pod_spec(const Reader& reader, const PodSpec& spec) {
+  if (spec.containers.empty()) reader.problem_at("containers", required_value("a pod needs at least one container"));
+  check_names(reader, spec);
+  check_host_ports(reader, spec);
+  if (spec.resources)
+    with_member(reader, "resources", [&](const Reader& resources) { check_pod_resources(resources, spec); });
+}
+
+}  // namespace berth::api
