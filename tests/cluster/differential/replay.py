@@ -26,8 +26,8 @@ _TAIL = re.compile(r" (no new claims to deallocate, )?preemption: .*$|(?<=\.) no
 class Verdict:
     """What `berth simulate` says of a pod; None where this Berth does not say it."""
 
-    bound: bool
-    message: str
+    bound: bool  # at once; a simulation goes on, and a nominated pod is bound in the end
+    message: str  # empty for a nominated pod: its last message is that it was bound
     feasible: tuple[str, ...] | None
     nominated: str | None
     evicted: tuple[str, ...] | None
@@ -72,12 +72,12 @@ def berth_verdict(berth: Path, step: Step) -> Verdict:
 
 
 def _verdict(said: dict) -> Verdict:
-    def names(key: str) -> tuple[str, ...] | None:
-        return tuple(sorted(said[key])) if key in said else None
-
+    feasible = tuple(sorted(said["feasible"])) if "feasible" in said else None
     nominated = (said["nominated_node"] or "") if "nominated_node" in said else None
-    return Verdict(bound=said["node"] is not None, message=said["message"], feasible=names("feasible"),
-                   nominated=nominated, evicted=names("evicted"))  # fmt: skip
+    evicted = tuple(sorted(one["name"] for one in said["evicted"])) if "evicted" in said else None
+    bound = said["node"] is not None and not nominated
+    message = "" if nominated and said["node"] is not None else said["message"]
+    return Verdict(bound, message, feasible, nominated, evicted)
 
 
 def differences(step: Step, berth: Verdict) -> dict[str, tuple[object, object]]:
@@ -85,9 +85,10 @@ def differences(step: Step, berth: Verdict) -> dict[str, tuple[object, object]]:
     kube = step.outcome
     pairs: dict[str, tuple[object, object]] = {"bound": (bool(kube.node), berth.bound)}
     if not kube.node:
-        pairs["message"] = (kube.message, berth.message)
         if "preemption" not in ENABLED:
             pairs["message"] = (_TAIL.sub("", kube.message), _TAIL.sub("", berth.message))
+        elif not kube.nominated or berth.message:
+            pairs["message"] = (kube.message, berth.message)
     elif "feasible" in ENABLED:
         pairs["feasible"] = (kube.feasible, berth.feasible)
     if "preemption" in ENABLED:
@@ -108,7 +109,7 @@ class Report:
         differing = differences(step, verdict)
         if not differing:
             return
-        name = accepted.name_of(differing)
+        name = accepted.name_of(step.pod, differing)
         if name:
             self.accepted[name] = self.accepted.get(name, 0) + 1
         else:

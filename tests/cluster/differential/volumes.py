@@ -2,6 +2,9 @@
 
 Claims that are bound say so as the volume controller would have written it. A claim that waits for its first consumer
 is bound by whoever plays that controller, once a pod has its node (bound_by_controller).
+
+No claim here waits for a controller before it can be scheduled, neither one that is to be provisioned at once nor that of a
+generic ephemeral volume: `berth simulate` has such controllers, the recorder's control plane has none.
 """
 
 from __future__ import annotations
@@ -84,6 +87,8 @@ def _one(draw: Draw, name: str, nodes: list[str]) -> list[dict]:
         lost = _claim(name, volume="v-lost")
         lost["status"]["phase"] = "Lost"
         return [lost]
+    if kind == 17:
+        return _bound(name, labels={ZONE: draw.pick(("z1", "z2"))})
     return _bound(name, mode="ReadWriteOncePod" if kind == 16 else "ReadWriteOnce",
                   terms=_in(ZONE, *draw.some(ZONES, draw.pick((1, 2)))))  # fmt: skip
 
@@ -107,12 +112,9 @@ def add_to(draw: Draw, pod: dict) -> None:
     pod["metadata"]["namespace"] = "alpha"  # where the claims are
     claims = draw.some([f"c{number}" for number in range(6)], draw.pick((1, 1, 1, 2)))
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
-    if draw.chance(0.15):
+    if draw.chance(0.2):
         disk = {"pdName": draw.pick(("disk-a", "disk-a", "disk-b")), "fsType": "ext4"}
         volumes = [{"name": "disk", "gcePersistentDisk": {**disk, "readOnly": True} if draw.chance(0.3) else disk}]
-    elif draw.chance(0.05):
-        template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": SIZE}}}
-        volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]
     pod["spec"]["volumes"] = volumes
 
 

@@ -38,7 +38,7 @@ def storage_classes() -> list[dict]:
 
     zone = {"key": "topology.kubernetes.io/zone", "values": ["z1"]}
     return [
-        one("at-once", CSI_DRIVER, "Immediate"),
+        one("at-once", "kubernetes.io/no-provisioner", "Immediate"),
         one("late", CSI_DRIVER, "WaitForFirstConsumer"),
         one("late-z1", CSI_DRIVER, "WaitForFirstConsumer", allowedTopologies=[{"matchLabelExpressions": [zone]}]),
         one("local", "kubernetes.io/no-provisioner", "WaitForFirstConsumer"),
