@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness.daemon import wait_until  # noqa: E402
+from harness.daemon import Berth, wait_until, write_kubeconfig  # noqa: E402
 from harness.objects import pod, unschedulable  # noqa: E402
 from harness.suite import MERGE, WithBerth, main  # noqa: E402
 
@@ -137,6 +137,48 @@ class Volumes(WithBerth):
         self.assertIn("ReadWriteOncePod access mode already in-use", self.waiting("second"))
         self.delete("first")
         self.bound("second")
+
+    def test_a_claim_that_nobody_provisions_gives_the_place_back_in_time(self) -> None:
+        self.node(1)
+        self.storage_class("slow")
+        self.claim("data", "slow")
+        impatient = Berth(self.scratch, self.cluster.berth_kubeconfig,
+                          config={"schedulerNames": ["impatient"], "volumeBindTimeout": "1s"}).start()  # fmt: skip
+        self.addCleanup(impatient.kill)
+        self.create(using("app", "data", scheduler="impatient"))
+        said = wait_until("it gives up", lambda: self.events_of("app", "FailedScheduling"))
+        self.assertIn("binding volumes: context deadline exceeded", said[0]["note"])
+        wait_until("it tries again", lambda: len(impatient.said("binding volumes")) > 1)
+
+    def test_without_rights_to_storage_other_pods_are_still_placed(self) -> None:
+        self.node(1)
+        self.storage_class("fast")
+        self.claim("data", "fast")
+        limited = Berth(self.scratch, self.without_storage(), config={"schedulerNames": ["limited"]}).start()
+        self.addCleanup(limited.kill)
+        self.create(using("with", "data", scheduler="limited"), pod("without", scheduler="limited"))
+        self.bound("without")
+        self.assertIn('persistentvolumeclaim "data" not found', self.waiting("with"))
+        refused = {one["resource"] for one in limited.said("storage cannot be read")}
+        self.assertIn("persistentvolumeclaims", refused)
+
+    def without_storage(self) -> Path:
+        """A kubeconfig with Berth's rights, but for storage."""
+        rbac = "/apis/rbac.authorization.k8s.io/v1"
+        storage = {"persistentvolumeclaims", "persistentvolumes", "storageclasses"}
+        rules = self.api.call("GET", f"{rbac}/clusterroles/berth-scheduler")["rules"]
+        kept = [rule for rule in rules if not storage & set(rule["resources"])]
+        subject = {"kind": "ServiceAccount", "name": "limited", "namespace": "default"}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "limited"}
+        about = {"metadata": {"name": "limited"}}
+        for path, body in (("/api/v1/namespaces/default/serviceaccounts", about),
+                           (f"{rbac}/clusterroles", {**about, "rules": kept}),
+                           (f"{rbac}/clusterrolebindings", {**about, "roleRef": reference, "subjects": [subject]})):  # fmt: skip
+            self.api.call("POST", path, body)
+            self.addCleanup(self.api.call, "DELETE", f"{path}/limited")
+        token = self.api.call("POST", "/api/v1/namespaces/default/serviceaccounts/limited/token", {"spec": {}})
+        return write_kubeconfig(self.scratch / "limited.kubeconfig", self.cluster.server_url,
+                                {"token": token["status"]["token"]}, self.cluster.layout.pki / "ca.crt")  # fmt: skip
 
     # -- words
 
