@@ -4,13 +4,13 @@
 #include <iostream>
 
 #include "apps/exit_code.h"
-#include "apps/version.h"
+#include "base/version.h"
 
 namespace berth::apps {
 
 void add_version_command(CLI::App& app, int& exit_code) {
   app.add_subcommand("version", "Print the version")->callback([&exit_code] {
-    std::cout << "berth " << BERTH_VERSION << "\n";
+    std::cout << "berth " << version() << "\n";
     exit_code = kExitOk;
   });
 }

@@ -6,15 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "api/patch.h"
+#include "base/version.h"
 
 namespace berth::kube {
 namespace {
 
 using nlohmann::json;
-
-#ifndef BERTH_VERSION
-#define BERTH_VERSION "0.1.0"
-#endif
 
 std::string_view content_type(PatchType type) {
   switch (type) {
@@ -66,7 +63,7 @@ std::string Resource::object(std::string_view name_space, std::string_view name,
   return path;
 }
 
-std::string Client::default_user_agent() { return "berth/" BERTH_VERSION; }
+std::string Client::default_user_agent() { return "berth/" + std::string(version()); }
 
 Client::Client(io::Transport& transport, std::string user_agent)
     : transport_(transport), user_agent_(std::move(user_agent)) {}

@@ -11,7 +11,7 @@
 #include "apps/scheduler/authorizer.h"
 #include "apps/scheduler/log.h"
 #include "apps/scheduler/session.h"
-#include "apps/version.h"
+#include "base/version.h"
 #include "io/http_server.h"
 #include "io/system_clock.h"
 #include "kube/credentials.h"
@@ -93,7 +93,7 @@ class Daemon {
     BERTH_TRY(transport, kube::transport_options(access));
     transport_ = std::move(transport);
     BERTH_TRY_VOID(serve());
-    log_info("starting", {{"version", BERTH_VERSION},
+    log_info("starting", {{"version", std::string(version())},
                           {"server", access.server},
                           {"context", access.context},
                           {"scheduler_names", fmt::format("{}", fmt::join(config_.scheduler_names, ","))},
