@@ -1,8 +1,13 @@
 // berth: one program, one verb for each thing it does. Each verb is a file, src/apps/<verb>_command.cc.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
+#include "api/names.h"
 #include "apps/exit_code.h"
 #include "apps/policies_command.h"
 #include "apps/scheduler_command.h"
@@ -10,26 +15,50 @@
 #include "apps/version_command.h"
 #include "apps/why_command.h"
 #include "base/printable.h"
+#include "base/version.h"
 
 namespace berth::apps {
 namespace {
 
+// What is wrong with the first argument, which must be a verb or an option; empty when nothing is.
+std::string wrong_verb(const CLI::App& app, int argc, char** argv) {
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word.starts_with('-')) return "";
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    verbs.push_back(verb->get_name());
+  if (std::find(verbs.begin(), verbs.end(), word) != verbs.end()) return "";
+  const std::string all = fmt::format("{}", fmt::join(verbs, ", "));
+  if (argc < 2) return "say what to do, one of: " + all;
+  const std::string_view near = api::closest(word, {verbs.begin(), verbs.end()});
+  const std::string hint = near.empty() ? "it must be one of: " + all : fmt::format("did you mean {}?", near);
+  return fmt::format("there is no command '{}'; {}", word, hint);
+}
+
+int usage_error(const CLI::App& app, const std::string& what) {
+  std::string help = app.get_name();
+  for (const CLI::App* verb : app.get_subcommands()) help += " " + verb->get_name();
+  std::cerr << "error: " << printable(what, 400) << (what.ends_with('?') ? " See" : "; see") << " `" << help
+            << " --help`\n";
+  return kExitUsage;
+}
+
 int run(int argc, char** argv) {
-  int exit_code = kExitFailure;
+  int exit_code = kExitUsage;
   CLI::App app("Berth decides which GPU work runs where, and when, on Kubernetes.", "berth");
-  app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return "error: " + printable(error.what()) + "; see `" + failed->get_display_name() + " --help`\n";
-  });
+  app.set_version_flag("--version", "berth " + std::string(version()), "Print the version");
   add_scheduler_command(app, exit_code);
   add_simulate_command(app, exit_code);
   add_why_command(app, exit_code);
   add_config_command(app, exit_code);
   add_policies_command(app, exit_code);
   add_version_command(app, exit_code);
+  if (const std::string wrong = wrong_verb(app, argc, argv); !wrong.empty()) return usage_error(app, wrong);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? kExitOk : kExitUsage; }
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) { return usage_error(app, error.what()); }
   return exit_code;
 }
 

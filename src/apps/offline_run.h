@@ -8,11 +8,24 @@
 
 #include "scenario/simulation.h"
 
+namespace CLI {
+class App;
+}
+
 namespace berth::apps {
 
+struct OfflineInput {
+  std::vector<std::string> files;    // or folders, or "-"
+  std::string config_file;           // a BerthConfiguration: scores, verdictInterval and backoff count; empty: defaults
+  std::vector<std::string> weights;  // "pack=5", over those of the file
+};
+
+// --config, the same for every verb that runs offline. `input` must outlive the parse.
+void add_config_option(CLI::App& command, OfflineInput& input);
+
 // Reads the files, simulates them to the end and returns the cluster. When anything is wrong with the input, every
-// problem is written to standard error and nothing is returned. Notes go to standard error too.
-std::unique_ptr<scenario::Simulation> run_offline(const std::vector<std::string>& paths,
-                                                  const std::vector<std::string>& weights);
+// problem is written to standard error and nothing is returned. Notes go to standard error too, and how
+// far it is where that takes long.
+std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input);
 
 }  // namespace berth::apps

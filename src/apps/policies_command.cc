@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/choices.h"
 #include "apps/exit_code.h"
 #include "policy/registry.h"
 #include "scenario/text_table.h"
@@ -56,7 +57,7 @@ void add_policies_command(CLI::App& app, int& exit_code) {
   auto format = std::make_shared<std::string>("table");
   CLI::App* command = app.add_subcommand("policies", "List the policies that decide where pods go");
   command->add_option("-o,--output", *format, "How to print them")
-      ->check(CLI::IsMember({"table", "json"}).description(""))
+      ->check(one_of({"table", "json"}))
       ->type_name("table|json");
   command->callback([format, &exit_code] {
     std::cout << (*format == "json" ? json(in_order()) : table(in_order()));

@@ -2,13 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 
 #include "api/names.h"
-#include "apps/configuration.h"
+#include "apps/choices.h"
+#include "apps/configuration_file.h"
 #include "apps/scheduler/daemon.h"
 #include "apps/scheduler/log.h"
 #include "base/printable.h"
@@ -23,25 +22,8 @@ struct Flags {
   std::optional<int> port;
 };
 
-// The configuration of the file, if any, or nothing after saying what is wrong with it.
-std::optional<Configuration> load(const std::string& file) {
-  if (file.empty()) return Configuration{};
-  std::ifstream stream(file);
-  if (!stream) {
-    std::fprintf(stderr, "error: cannot read %s; --config must name a readable file\n", file.c_str());
-    return std::nullopt;
-  }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  api::Problems problems;
-  Configuration configuration = read_configuration(text.str(), file, problems);
-  for (const api::Problem& problem : problems) std::fprintf(stderr, "error: %s\n", api::to_string(problem).c_str());
-  if (!problems.empty()) return std::nullopt;
-  return configuration;
-}
-
 int run_scheduler(const Flags& flags) {
-  std::optional<Configuration> configuration = load(flags.config_file);
+  std::optional<Configuration> configuration = load_configuration(flags.config_file);
   if (!configuration) return 2;
   if (!flags.kubeconfig.empty()) configuration->client.kubeconfig = flags.kubeconfig;
   if (!flags.context.empty()) configuration->client.context = flags.context;
@@ -78,12 +60,13 @@ void add_scheduler_command(CLI::App& app, int& exit_code) {
   command->add_option("--context", flags->context, "Context of the kubeconfig");
   command->add_option("--scheduler-name", flags->scheduler_names,
                       "spec.schedulerName of the pods to schedule; may be repeated");
-  command->add_option("--leader-elect", flags->leader_elect, "Take part in leader election (true or false)");
+  command->add_option("--leader-elect", flags->leader_elect, "Take part in leader election (true or false)")
+      ->check(one_of({"true", "false"}));
   command->add_option("--port", flags->port, "Port of /metrics, /healthz and /readyz; 0 for any free one")
       ->check(CLI::Range(0, 65535));
-  command->add_option("--log-format", flags->log_format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--log-format", flags->log_format, "text or json")->check(one_of({"text", "json"}));
   command->add_option("--log-level", flags->log_level, "debug, info, warn or error")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+      ->check(one_of({"debug", "info", "warn", "error"}));
   command->callback([flags, &exit_code] { exit_code = run_scheduler(*flags); });
 }
 
@@ -92,7 +75,7 @@ void add_config_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("config", "Print the configuration with every default, or check a file");
   command->add_option("--config", *file, "Check this file and print what it comes to");
   command->callback([file, &exit_code] {
-    const std::optional<Configuration> configuration = load(*file);
+    const std::optional<Configuration> configuration = load_configuration(*file);
     if (configuration) std::fputs(to_yaml(*configuration).c_str(), stdout);
     exit_code = configuration ? 0 : 2;
   });

@@ -17,7 +17,7 @@ namespace berth::apps {
 namespace {
 
 struct Flags {
-  std::vector<std::string> files;
+  OfflineInput input;
   std::string pod;
   std::string namespace_name = "default";
 };
@@ -47,7 +47,7 @@ void say_not_found(const std::string& name, const scenario::Report& report) {
 }
 
 int why(const Flags& flags) {
-  const auto cluster = run_offline(flags.files, {});
+  const auto cluster = run_offline(flags.input);
   if (cluster == nullptr) return kExitUsage;
   const std::string name = full_name(flags);
   const scenario::Report report = cluster->report();
@@ -72,12 +72,15 @@ void add_why_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("why", "Say why a pod is running or waiting, node by node");
   command->footer(kFooter);
-  command->add_option("-f,--filename", flags->files, "Manifests: a file, a folder, or - for standard input; repeatable")
+  command
+      ->add_option("-f,--filename", flags->input.files,
+                   "Manifests: a file, a folder, or - for standard input; repeatable")
       ->required()
       ->type_name("FILE|DIR")
       ->allow_extra_args(false);
   command->add_option("-n,--namespace", flags->namespace_name, "The pod's namespace")->type_name("NAMESPACE");
   command->add_option("pod", flags->pod, "The pod: NAME, pod/NAME or NAMESPACE/NAME")->required()->type_name("POD");
+  add_config_option(*command, flags->input);
   command->callback([flags, &exit_code] { exit_code = why(*flags); });
 }
 

@@ -40,6 +40,7 @@ Status Simulation::submit(std::vector<Manifest> manifests) {
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("{} pods are more than the {} that a simulation holds; lower replicas or parallelism",
                             wanted, kSimulatedPodsMax));
+  expected_pods_ = wanted;
   for (Manifest& manifest : manifests) {
     const Duration after = simulated(manifest.object, kSimulatedArrival).value_or(Duration{0});
     workloads_.push_back({std::move(manifest)});
@@ -104,6 +105,7 @@ void Simulation::settle() {
     if (options_.check_invariants)
       for (const std::string& sentence : engine::broken_invariants(engine_.engine()))
         broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
+    if (on_cycle_) on_cycle_();
     if (outbox_.empty() && !result.unfinished && (due_.empty() || std::get<Time>(*due_.begin()) > now_)) return;
   }
 }
@@ -146,7 +148,8 @@ void Simulation::advance(Duration duration) {
   settle();
 }
 
-void Simulation::run_to_end() {
+void Simulation::run_to_end(std::function<void()> on_cycle) {
+  on_cycle_ = std::move(on_cycle);
   settle();
   int64_t idle = 0;
   for (auto next = next_time(); next && idle < kIdleWakeupsMax; next = next_time()) {
@@ -154,6 +157,7 @@ void Simulation::run_to_end() {
     now_ = std::max(*next, now_ + Duration{1});
     settle();
   }
+  on_cycle_ = nullptr;
 }
 
 }  // namespace berth::scenario

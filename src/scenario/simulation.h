@@ -19,7 +19,9 @@
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,8 +61,8 @@ class Simulation {
   void settle();
   // Lets `duration` pass, settling at each event on the way.
   void advance(Duration duration);
-  // Goes on until nothing is left to happen.
-  void run_to_end();
+  // Goes on until nothing is left to happen. `on_cycle` is called after every cycle, to say how far it is.
+  void run_to_end(std::function<void()> on_cycle = {});
 
   // What others do to the cluster; each takes effect at the next settle(). Pods are named "namespace/name"; a namespace
   // "default" may be left out. An error when there is no such object, or none in a state for it.
@@ -75,6 +77,8 @@ class Simulation {
   void relist();                                             // everything is listed anew
 
   Time now() const { return now_; }
+  int64_t pods_placed() const { return placed_pods_; }
+  int64_t pods_expected() const { return std::max(made_pods_, expected_pods_); }  // in all, as far as is known
   const engine::Engine& engine() const { return engine_.engine(); }
   const EventLog& log() const { return engine_.log(); }
   // Invariants found broken, with the time; empty when all held.
@@ -139,7 +143,7 @@ class Simulation {
   Time now_;
   Time happened_;  // when something last arrived, started or ended; a verdict that is told again is no such thing
   uint64_t sequence_ = 0;
-  int64_t made_pods_ = 0;
+  int64_t made_pods_ = 0, placed_pods_ = 0, expected_pods_ = 0;
   std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces
   std::deque<SimPod> pods_;
   absl::flat_hash_map<std::string, size_t> by_uid_;
@@ -152,6 +156,7 @@ class Simulation {
   std::optional<Time> wakeup_;
   int64_t gpus_running_ = 0, gpus_peak_ = 0;
   std::vector<std::string> broken_;
+  std::function<void()> on_cycle_;
 };
 
 }  // namespace berth::scenario

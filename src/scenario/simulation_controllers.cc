@@ -169,6 +169,7 @@ void Simulation::start(SimPod& pod, const std::string& node) {
   pod.object.spec.node_name = node;
   pod.object.status.phase = "Running";
   pod.stage = Stage::kRunning;
+  ++placed_pods_;
   pod.started = happened_ = now_;
   if (pod.reason != "Bound") pod.reason = "Scheduled";
   account(pod, true);

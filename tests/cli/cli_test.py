@@ -123,12 +123,40 @@ def case_policies_and_version() -> None:
 
 def case_usage() -> None:
     expect(berth("--help"), 0, "simulate")
+    expect(berth("--version"), 0, "berth ")
     expect(berth("simulate", "--help"), 0, "Examples:")
-    expect(berth(), 2, err="error: ")
+    expect(berth(), 2, err="error: say what to do, one of: scheduler, simulate")
     expect(berth("simulate"), 2, err="error: --filename is required")
-    expect(berth("simulate", "-f", "examples/demo", "-o", "xml"), 2, err="error: ")
+    expect(berth("simulate", "-f", "examples/demo", "-o", "xml"), 2,
+           err="error: --output: 'xml' is none of: table, wide, json, yaml; see `berth simulate --help`")
+    expect(berth("policies", "-o", "yaml"), 2, err="error: --output: 'yaml' is none of: table, json")
+    expect(berth("scheduler", "--leader-elect", "maybe"), 2, err="error: --leader-elect: 'maybe' is none of: true, false")
+    expect(berth("--bogus"), 2, err="error: The following argument was not expected: --bogus")
     expect(berth("simulate", "-f", "examples/demo", "--weight", "pakc=1"), 2, err="error: no policy is called 'pakc'")
-    expect(berth("frobnicate"), 2, err="error: ")
+    expect(berth("frobnicate"), 2, err="error: there is no command 'frobnicate'; it must be one of: scheduler, simulate")
+    expect(berth("simulat", "-f", "x"), 2, err="error: there is no command 'simulat'; did you mean simulate? See `berth --help`")
+
+
+def case_config_of_the_daemon() -> None:
+    nodes = "\n---\n".join(NODE.replace("n1", n) for n in ("n1", "n2"))
+    pods = "\n---\n".join(POD % (p, "requests: {cpu: 1, memory: 1Gi}") for p in ("a", "b"))
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "berth.yaml")
+
+        def placed(text: str, *arguments: str) -> list[str]:
+            config.write_text("apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\n" + text)
+            run = berth("simulate", "-f", "-", "-o", "json", "--config", str(config), *arguments, stdin=f"{nodes}\n---\n{pods}\n")
+            check(run.returncode == 0, "expected exit 0", run)
+            return [p["node"] for p in json.loads(run.stdout)["pods"]]
+
+        assert placed("scores: {pack: 2}\n") == ["n1", "n2"]
+        assert placed("scores: {spread: 0}\n") == ["n1", "n1"]
+        assert placed("scores: {spread: 0}\n", "--weight", "spread=1") == ["n1", "n2"], "--weight is over the file"
+        config.write_text("apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nscors: {pack: 2}\n")
+        for verb in (("simulate",), ("why", "a")):
+            expect(berth(*verb, "-f", "-", "--config", str(config), stdin=f"{nodes}\n---\n{pods}\n"), 2,
+                   err="berth.yaml:3: scors: unknown field; did you mean 'scores'?")
+        expect(berth("simulate", "-f", "examples/demo", "--config", f"{folder}/none.yaml"), 2, err="none.yaml: cannot read the file")
 
 
 def case_weights_change_decisions() -> None:

@@ -1,0 +1,24 @@
+#include "apps/configuration_file.h"
+
+#include <iostream>
+
+#include "apps/files.h"
+#include "base/printable.h"
+
+namespace berth::apps {
+
+std::optional<Configuration> load_configuration(const std::string& file) {
+  if (file.empty()) return Configuration{};
+  const Result<std::string> text = read_file(file);
+  if (!text) {
+    std::cerr << "error: --config " << printable(file) << ": " << text.error().message << "\n";
+    return std::nullopt;
+  }
+  api::Problems problems;
+  Configuration configuration = read_configuration(*text, printable(file), problems);
+  for (const api::Problem& problem : problems) std::cerr << "error: " << api::to_string(problem) << "\n";
+  if (!problems.empty()) return std::nullopt;
+  return configuration;
+}
+
+}  // namespace berth::apps
