@@ -86,7 +86,7 @@ def berth(cluster, watcher):
         watcher.wait(timeout=600)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
             metrics = response.read().decode()
-        dropped = re.search(r'berth_events\{result="dropped"\} (\S+)', metrics)
+        dropped = re.search(r'berth_events_total\{result="dropped"\} (\S+)', metrics)
         busy = re.search(r"berth_cycle_duration_seconds_sum (\S+)", metrics)
         return {"dropped_events": float(dropped.group(1)) if dropped else None, "cpu_s": cpu_seconds(process.pid),
                 "owner_busy_s": float(busy.group(1)) if busy else None}

@@ -32,7 +32,7 @@ class Operation(WithBerth):
                 "scheduler_pod_scheduling_sli_duration_seconds_sum",
                 "berth_binds_total", "berth_bind_duration_seconds_count", "berth_binds_outstanding",
                 "berth_cycle_duration_seconds_bucket", "berth_status_patches_total", "berth_leader", "berth_gpus",
-                "berth_nodes", "berth_events", "berth_watch")  # fmt: skip
+                "berth_nodes", "berth_events_total", "berth_watch_total")  # fmt: skip
 
     def test_metrics_parse_and_count_what_happened(self) -> None:
         self.node(1, gpus=2)

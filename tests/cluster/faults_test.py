@@ -253,9 +253,9 @@ class Network(Faults):
             proxy.refuse = False
             self.wait_for_bound(59)
             self.judge()
-            gone = lambda: berth.metric('berth_watch{resource="pods",what="gone"}')  # noqa: E731
+            gone = lambda: berth.metric('berth_watch_total{resource="pods",what="gone"}')  # noqa: E731
             wait_until("it was told 410", lambda: gone() >= 1)
-            lists = lambda: berth.metric('berth_watch{resource="pods",what="lists"}')  # noqa: E731
+            lists = lambda: berth.metric('berth_watch_total{resource="pods",what="lists"}')  # noqa: E731
             wait_until("it has listed again", lambda: lists() > 1)
             berth.kill()
 

@@ -71,8 +71,15 @@ class HostileServer(unittest.TestCase):
         self.assert_quarantined(berth, "Pod", "bad")
         self.assert_quarantined(berth, "Node", "bad")
         self.assertEqual(self.bound(), {"uid-one": "good", "uid-two": "good"})
+        aside = lambda: berth.get("/readyz?verbose")[1].splitlines()[1:]  # noqa: E731
+        self.assertEqual(aside()[0], "2 objects are set aside because they cannot be understood")
+        self.assertIn("Node bad: status.allocatable[nvidia.com/gpu]: 'many' is not a quantity", aside()[1])
+        self.assertIn("Pod default/bad: spec.priority: expected an integer", aside()[2])
         self.put_pod("bad")  # mended
         self.wait_for("bad")
+        self.assertEqual([line.split(":")[0] for line in aside()[1:]], ["Node bad"])
+        self.put_node("bad")
+        wait_until("the node is mended too", lambda: aside()[1:] == [])
 
     def test_malformed_objects_of_a_watch_are_set_aside_and_the_others_bound(self) -> None:
         berth = self.start()

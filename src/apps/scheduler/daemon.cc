@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <random>
@@ -11,6 +12,7 @@
 #include "apps/scheduler/authorizer.h"
 #include "apps/scheduler/log.h"
 #include "apps/scheduler/session.h"
+#include "base/printable.h"
 #include "base/version.h"
 #include "io/http_server.h"
 #include "io/system_clock.h"
@@ -220,7 +222,7 @@ class Daemon {
                       auth});
     routes.push_back({"/healthz", [this](const io::ServerRequest&) { return health(false); }, {}});
     routes.push_back({"/livez", [this](const io::ServerRequest&) { return health(false); }, {}});
-    routes.push_back({"/readyz", [this](const io::ServerRequest&) { return health(true); }, {}});
+    routes.push_back({"/readyz", [this](const io::ServerRequest& request) { return ready(request.query); }, {}});
     io::HttpServerOptions options;
     options.address = config_.http.bind_address;
     options.port = static_cast<uint16_t>(config_.http.port);
@@ -240,6 +242,21 @@ class Daemon {
       return {500, "text/plain; charset=utf-8", "the owner thread has not come round for a minute\n", {}};
     if (ready && !session_->ready()) return {503, "text/plain; charset=utf-8", "listing the cluster\n", {}};
     return {200, "text/plain; charset=utf-8", "ok (leader)\n", {}};
+  }
+
+  // With ?verbose also what is set aside. Its names are for this machine alone: the page asks for no token.
+  io::ServerResponse ready(std::string_view query) {
+    constexpr size_t kLinesMax = 100;
+    io::ServerResponse out = health(true);
+    if (query != "verbose") return out;
+    const std::lock_guard lock(session_mutex_);
+    if (session_ == nullptr) return out;
+    const std::vector<std::string> lines = session_->set_aside();
+    out.body += fmt::format("{} objects are set aside because they cannot be understood\n", lines.size());
+    if (!is_loopback(config_.http.bind_address)) return out;
+    for (size_t i = 0; i < std::min(lines.size(), kLinesMax); ++i) out.body += printable(lines[i], 400) + "\n";
+    if (lines.size() > kLinesMax) out.body += "…\n";
+    return out;
   }
 
   const Configuration& config_;

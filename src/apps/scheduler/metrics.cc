@@ -6,6 +6,13 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "apps/scheduler/binder.h"
+#include "apps/scheduler/storage_watch.h"
+
 namespace berth::apps {
 namespace {
 
@@ -60,12 +67,35 @@ struct Metrics::Families {
   Gauge& leader = gauge(registry, "berth_leader", "1 while this replica holds the lease.").Add({});
   Family<Gauge>& gpus = gauge(registry, "berth_gpus", "GPUs of all nodes, by state: allocatable or used.");
   Gauge& nodes = gauge(registry, "berth_nodes", "Nodes known.").Add({});
-  Family<Gauge>& events = gauge(registry, "berth_events", "Events since the start: created, aggregated, dropped.");
-  Family<Gauge>& watch =
-      gauge(registry, "berth_watch", "Lists, watches, 410s and failures, by resource, since the start.");
+  Family<Counter>& events = counter(registry, "berth_events_total", "Events: created, aggregated, dropped.");
+  Family<Counter>& watch =
+      counter(registry, "berth_watch_total", "Lists, watches, 410s (gone) and failures, by resource.");
+
+  // Of the counts of one session: what has been added to the counters already, by series.
+  std::mutex mutex;
+  std::map<Counter*, uint64_t> counted;
+  void count_to(Counter& series, uint64_t so_far) {
+    uint64_t& before = counted[&series];
+    if (so_far > before) series.Increment(static_cast<double>(so_far - before));
+    before = std::max(before, so_far);
+  }
 };
 
-Metrics::Metrics() : families_(std::make_unique<Families>()) {}
+Metrics::Metrics() : families_(std::make_unique<Families>()) {
+  for (const char* result : {"scheduled", "unschedulable", "error"}) {
+    const Labels labels{{"profile", "berth"}, {"result", result}};
+    families_->attempts.Add(labels);
+    families_->attempt_seconds.Add(labels, kLatency);
+  }
+  for (const BindEnd end : {BindEnd::kBound, BindEnd::kUnknown, BindEnd::kFailed, BindEnd::kGone, BindEnd::kElsewhere})
+    families_->binds.Add({{"result", std::string(to_string(end))}});
+  for (const char* result : {"ok", "failed"}) families_->patches.Add({{"result", result}});
+  for (const char* kind : {"Pod", "Node", "Namespace"}) families_->quarantined.Add({{"kind", kind}});
+  for (size_t i = 0; i < std::variant_size_v<model::StorageObject>; ++i)
+    families_->quarantined.Add({{"kind", std::string(plural_of(static_cast<model::StorageKind>(i)))}});
+  events({});
+  for (const char* resource : {"pods", "nodes", "namespaces"}) watch(resource, {});
+}
 Metrics::~Metrics() = default;
 
 std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
@@ -101,17 +131,28 @@ void Metrics::gpus(double allocatable, double used) {
   families_->gpus.Add({{"state", "used"}}).Set(used);
 }
 void Metrics::nodes(size_t count) { families_->nodes.Set(static_cast<double>(count)); }
-void Metrics::events(double created, double aggregated, double dropped) {
-  families_->events.Add({{"result", "created"}}).Set(created);
-  families_->events.Add({{"result", "aggregated"}}).Set(aggregated);
-  families_->events.Add({{"result", "dropped"}}).Set(dropped);
+void Metrics::session_began() {
+  const std::lock_guard lock(families_->mutex);
+  families_->counted.clear();
 }
-void Metrics::watch(std::string_view resource, double lists, double watches, double gone, double failures) {
-  const std::string name(resource);
-  families_->watch.Add({{"resource", name}, {"what", "lists"}}).Set(lists);
-  families_->watch.Add({{"resource", name}, {"what", "watches"}}).Set(watches);
-  families_->watch.Add({{"resource", name}, {"what", "gone"}}).Set(gone);
-  families_->watch.Add({{"resource", name}, {"what", "failures"}}).Set(failures);
+void Metrics::events(const kube::EventStats& so_far) {
+  const std::lock_guard lock(families_->mutex);
+  const auto count = [&](const char* result, uint64_t value) {
+    families_->count_to(families_->events.Add({{"result", result}}), value);
+  };
+  count("created", so_far.created);
+  count("aggregated", so_far.aggregated);
+  count("dropped", so_far.dropped);
+}
+void Metrics::watch(std::string_view resource, const kube::ReflectorStats& so_far) {
+  const std::lock_guard lock(families_->mutex);
+  const auto count = [&](const char* what, uint64_t value) {
+    families_->count_to(families_->watch.Add({{"resource", std::string(resource)}, {"what", what}}), value);
+  };
+  count("lists", so_far.lists);
+  count("watches", so_far.watches);
+  count("gone", so_far.gone);
+  count("failures", so_far.failures);
 }
 
 }  // namespace berth::apps

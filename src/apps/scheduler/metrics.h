@@ -1,6 +1,7 @@
 // Metrics: what /metrics shows, under berth_ and, where the meaning is the same, under kube-scheduler's names.
 //
-// Thread-safe. Counters and histograms are moved as things happen; gauges are set once per cycle.
+// Thread-safe. Counters and histograms are moved as things happen; gauges are set once per cycle. Every counter has its
+// series from the start, at 0, so that the first increase of each is seen.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,8 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "kube/event_recorder.h"
+#include "kube/reflector.h"
 
 namespace berth::apps {
 
@@ -30,7 +33,7 @@ class Metrics {
   // Creation to bound, for pods that were created while this process watched.
   void pod_scheduled(Duration since_creation);
   void cycle(Duration took, int64_t work_units);
-  // "bound", "failed", "unknown", "conflict".
+  // to_string(BindEnd).
   void bind(std::string_view result, Duration took);
   void status_patch(bool ok);
   void quarantined(std::string_view kind);
@@ -39,8 +42,10 @@ class Metrics {
   void leader(bool leading);
   void gpus(double allocatable, double used);
   void nodes(size_t count);
-  void events(double created, double aggregated, double dropped);
-  void watch(std::string_view resource, double lists, double watches, double gone, double failures);
+  // What a session's event recorder and reflectors have counted so far; they begin at 0 with each session.
+  void session_began();
+  void events(const kube::EventStats& so_far);
+  void watch(std::string_view resource, const kube::ReflectorStats& so_far);
 
  private:
   struct Families;

@@ -95,6 +95,7 @@ Status Session::open() {
   volumes_ = std::make_unique<VolumeBinder>(engine_, *bind_client_, config_.volume_bind_timeout,
                                             config_.client.bind_timeout, volume_hooks());
   last_tick_ = clock_.monotonic().nanos;
+  options_.metrics->session_began();
   nodes_->start();
   storage_->start();
   namespaces_->start();
@@ -150,6 +151,7 @@ void Session::run() {
     balance_lanes();
     if (now - published_at_ >= Duration::seconds(1)) publish(now);
   }
+  publish(clock_.monotonic());
 }
 
 void Session::cycle(Time now) {
@@ -250,6 +252,7 @@ void Session::quarantine(const char* kind, const kube::Malformed& object) {
   const std::string name = object.name_space.empty() ? object.name : object.name_space + "/" + object.name;
   log_error("an object was set aside: it cannot be understood",
             {{"kind", kind}, {"name", name}, {"error", object.error.message}});
+  set_aside_.add(kind, name, object.error.message);
   if (object.name.empty()) return;
   events_->record({.regarding = {.kind = kind, .name_space = object.name_space, .name = object.name, .uid = object.uid},
                    .type = "Warning",
@@ -274,6 +277,7 @@ void Session::handle(PodUpdates& updates) {
     if (auto* list = std::get_if<kube::ListReplaced<SeenPod>>(&update)) {
       doubtful_ = doubtful_ || list->went_back;
       engine::PodsReplaced pods;
+      set_aside_.clear("Pod");
       told_.clear();
       for (SeenPod& seen : list->objects) {
         warn_of(seen);
@@ -284,14 +288,20 @@ void Session::handle(PodUpdates& updates) {
       pods_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenPod>>(&update)) {
       warn_of(upserted->object);
+      set_aside_.remove("Pod", upserted->object.pod.namespace_name, upserted->object.pod.name);
       if (!upserted->object.pod.node_name.empty()) told_.erase(upserted->object.pod.uid);
       engine_.apply(engine::PodUpserted{std::move(upserted->object.pod)});
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenPod>>(&update)) {
       told_.erase(deleted->object.pod.uid);
+      set_aside_.remove("Pod", deleted->object.pod.namespace_name, deleted->object.pod.name);
       engine_.apply(engine::PodDeleted{deleted->object.pod.uid});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
-      if (malformed->deleted) engine_.apply(engine::PodDeleted{malformed->uid});
-      else quarantine("Pod", *malformed);
+      if (!malformed->deleted) {
+        quarantine("Pod", *malformed);
+        continue;
+      }
+      set_aside_.remove("Pod", malformed->name_space, malformed->name);
+      engine_.apply(engine::PodDeleted{malformed->uid});
     }
   }
 }
@@ -300,15 +310,19 @@ void Session::handle(NodeUpdates& updates) {
   for (auto& update : updates) {
     if (auto* list = std::get_if<kube::ListReplaced<model::Node>>(&update)) {
       doubtful_ = doubtful_ || list->went_back;
+      set_aside_.clear("Node");
       engine_.apply(engine::NodesReplaced{std::move(list->objects)});
       nodes_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<model::Node>>(&update)) {
+      set_aside_.remove("Node", "", upserted->object.name);
       engine_.apply(engine::NodeUpserted{std::move(upserted->object)});
     } else if (auto* deleted = std::get_if<kube::Deleted<model::Node>>(&update)) {
+      set_aside_.remove("Node", "", deleted->object.name);
       engine_.apply(engine::NodeDeleted{deleted->object.name});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
       engine_.apply(engine::NodeDeleted{malformed->name});  // takes no new work while it cannot be understood
-      if (!malformed->deleted) quarantine("Node", *malformed);
+      if (malformed->deleted) set_aside_.remove("Node", "", malformed->name);
+      else quarantine("Node", *malformed);
     }
   }
 }
@@ -316,6 +330,7 @@ void Session::handle(NodeUpdates& updates) {
 void Session::handle(NamespaceUpdates& updates) {
   for (auto& update : updates) {
     if (auto* list = std::get_if<kube::ListReplaced<engine::NamespaceUpserted>>(&update)) {
+      set_aside_.clear("Namespace");
       absl::flat_hash_set<std::string> gone = std::exchange(namespace_names_, {});
       for (const engine::NamespaceUpserted& each : list->objects) {
         gone.erase(each.name);
@@ -325,13 +340,16 @@ void Session::handle(NamespaceUpdates& updates) {
       for (const std::string& name : gone) engine_.apply(engine::NamespaceUpserted{name, model::Placement::kDefault});
       namespaces_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<engine::NamespaceUpserted>>(&update)) {
+      set_aside_.remove("Namespace", "", upserted->object.name);
       namespace_names_.insert(upserted->object.name);
       engine_.apply(upserted->object);
     } else if (auto* deleted = std::get_if<kube::Deleted<engine::NamespaceUpserted>>(&update)) {
+      set_aside_.remove("Namespace", "", deleted->object.name);
       namespace_names_.erase(deleted->object.name);
       engine_.apply(engine::NamespaceUpserted{deleted->object.name, model::Placement::kDefault});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
-      if (!malformed->deleted) quarantine("Namespace", *malformed);
+      if (malformed->deleted) set_aside_.remove("Namespace", "", malformed->name);
+      else quarantine("Namespace", *malformed);
     }
   }
 }
@@ -372,16 +390,10 @@ void Session::publish(Time now) {
   }
   metrics.gpus(allocatable, used);
   metrics.nodes(state.node_count());
-  const kube::EventStats events = events_->stats();
-  metrics.events(static_cast<double>(events.created), static_cast<double>(events.aggregated),
-                 static_cast<double>(events.dropped));
-  const auto watch = [&](const char* name, const kube::ReflectorStats& stats) {
-    metrics.watch(name, static_cast<double>(stats.lists), static_cast<double>(stats.watches),
-                  static_cast<double>(stats.gone), static_cast<double>(stats.failures));
-  };
-  watch("pods", pods_->stats());
-  watch("nodes", nodes_->stats());
-  watch("namespaces", namespaces_->stats());
+  metrics.events(events_->stats());
+  metrics.watch("pods", pods_->stats());
+  metrics.watch("nodes", nodes_->stats());
+  metrics.watch("namespaces", namespaces_->stats());
 }
 
 }  // namespace berth::apps

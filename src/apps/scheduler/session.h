@@ -25,6 +25,7 @@
 #include "apps/scheduler/binder.h"
 #include "apps/scheduler/inbox.h"
 #include "apps/scheduler/metrics.h"
+#include "apps/scheduler/set_aside.h"
 #include "apps/scheduler/status_writer.h"
 #include "apps/scheduler/storage_watch.h"
 #include "apps/scheduler/volume_binder.h"
@@ -64,6 +65,8 @@ class Session {
   bool doubtful() const { return doubtful_; }
   // When the owner thread last came round, monotonic.
   Time last_tick() const { return Time{last_tick_}; }
+  // Objects that cannot be understood at present, a line each.
+  std::vector<std::string> set_aside() const { return set_aside_.lines(); }
   // Why lists or watches fail at present; empty when they do not.
   std::string trouble() const;
   // Stops deciding; waits up to `drain` for binds under way, then as long for their events; ends all threads.
@@ -115,6 +118,7 @@ class Session {
   std::unique_ptr<kube::Reflector<engine::NamespaceUpserted>> namespaces_;
   std::unique_ptr<StorageWatch> storage_;
   Inbox<Message> inbox_;
+  SetAside set_aside_;
 
   // Owner thread only.
   engine::Engine engine_;

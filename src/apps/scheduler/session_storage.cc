@@ -22,10 +22,12 @@ bool Session::storage_listed() {
 }
 
 void Session::handle(StorageUpdates& batch) {
+  const std::string_view plural = plural_of(batch.kind);
   for (auto& update : batch.updates) {
     if (auto* list = std::get_if<kube::ListReplaced<SeenStorage>>(&update)) {
       doubtful_ = doubtful_ || list->went_back;
       engine::StorageReplaced all{batch.kind, {}};
+      set_aside_.clear(plural);
       if (batch.kind == StorageKind::kVolume) volume_versions_.clear();
       for (SeenStorage& seen : list->objects) {
         remember_version(seen);
@@ -34,6 +36,7 @@ void Session::handle(StorageUpdates& batch) {
       engine_.apply(all);
       storage_listed_.insert(batch.kind);
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenStorage>>(&update)) {
+      set_aside_.remove(plural, "", model::key_of(upserted->object.object));
       remember_version(upserted->object);
       engine_.apply(engine::StorageUpserted{std::move(upserted->object.object)});
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenStorage>>(&update)) {
@@ -41,7 +44,7 @@ void Session::handle(StorageUpdates& batch) {
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
       forget_storage(batch.kind,
                      malformed->name_space.empty() ? malformed->name : malformed->name_space + "/" + malformed->name);
-      if (!malformed->deleted) quarantine(std::string(plural_of(batch.kind)).c_str(), *malformed);
+      if (!malformed->deleted) quarantine(std::string(plural).c_str(), *malformed);
     }
   }
 }
@@ -53,6 +56,7 @@ void Session::remember_version(const SeenStorage& seen) {
 
 void Session::forget_storage(StorageKind kind, const std::string& key) {
   if (kind == StorageKind::kVolume) volume_versions_.erase(key);
+  set_aside_.remove(plural_of(kind), "", key);
   engine_.apply(engine::StorageDeleted{kind, key});
 }
 

@@ -1,0 +1,64 @@
+#include "apps/scheduler/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::apps {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
+  const std::string text = Metrics().text();
+  for (const char* line : {
+           "scheduler_schedule_attempts_total{profile=\"berth\",result=\"error\"} 0",
+           "scheduler_schedule_attempts_total{profile=\"berth\",result=\"scheduled\"} 0",
+           "scheduler_schedule_attempts_total{profile=\"berth\",result=\"unschedulable\"} 0",
+           "scheduler_scheduling_attempt_duration_seconds_count{profile=\"berth\",result=\"scheduled\"} 0",
+           "berth_binds_total{result=\"bound\"} 0",
+           "berth_binds_total{result=\"elsewhere\"} 0",
+           "berth_binds_total{result=\"failed\"} 0",
+           "berth_binds_total{result=\"gone\"} 0",
+           "berth_binds_total{result=\"unknown\"} 0",
+           "berth_status_patches_total{result=\"failed\"} 0",
+           "berth_status_patches_total{result=\"ok\"} 0",
+           "berth_quarantined_objects_total{kind=\"Namespace\"} 0",
+           "berth_quarantined_objects_total{kind=\"Node\"} 0",
+           "berth_quarantined_objects_total{kind=\"Pod\"} 0",
+           "berth_quarantined_objects_total{kind=\"persistentvolumeclaims\"} 0",
+           "berth_events_total{result=\"aggregated\"} 0",
+           "berth_events_total{result=\"created\"} 0",
+           "berth_events_total{result=\"dropped\"} 0",
+           "berth_watch_total{resource=\"namespaces\",what=\"gone\"} 0",
+           "berth_watch_total{resource=\"nodes\",what=\"failures\"} 0",
+           "berth_watch_total{resource=\"pods\",what=\"lists\"} 0",
+           "berth_watch_total{resource=\"pods\",what=\"watches\"} 0",
+       })
+    EXPECT_THAT(text, HasSubstr(line));
+}
+
+// A new term begins with new reflectors and a new event recorder, which count from 0 again.
+TEST(Metrics, WhatASessionCountedStaysCountedWhenTheNextBegins) {
+  Metrics metrics;
+  metrics.events({.created = 3, .aggregated = 2, .dropped = 1});
+  metrics.watch("pods", {.lists = 1, .watches = 4, .failures = 2});
+  metrics.session_began();
+  metrics.events({.created = 2, .aggregated = 0, .dropped = 0});
+  metrics.events({.created = 5, .aggregated = 1, .dropped = 0});
+  metrics.watch("pods", {.lists = 1, .watches = 1, .gone = 1});
+  const std::string text = metrics.text();
+  for (const char* line : {
+           "berth_events_total{result=\"created\"} 8",
+           "berth_events_total{result=\"aggregated\"} 3",
+           "berth_events_total{result=\"dropped\"} 1",
+           "berth_watch_total{resource=\"pods\",what=\"lists\"} 2",
+           "berth_watch_total{resource=\"pods\",what=\"watches\"} 5",
+           "berth_watch_total{resource=\"pods\",what=\"gone\"} 1",
+           "berth_watch_total{resource=\"pods\",what=\"failures\"} 2",
+           "# TYPE berth_events_total counter",
+       })
+    EXPECT_THAT(text, HasSubstr(line));
+}
+
+}  // namespace
+}  // namespace berth::apps
