@@ -29,7 +29,7 @@ void compare_with_fresh(Stream& stream, const PolicySet& policies) {
   stream.calm();
   stream.cycle(Duration::seconds(400), {.max_binds = 0});
   Driver fresh(policies);
-  for (const auto& [name, placement] : stream.namespaces()) fresh.apply(NamespaceUpserted{name, placement});
+  for (const auto& [name, facts] : stream.namespaces()) fresh.apply(facts);
   for (const auto& [name, node] : stream.nodes()) fresh.add(node);
   for (const auto& [uid, pod] : stream.pods()) fresh.add(pod);
   fresh.cycle(stream.driver().now() - fresh.now(), {.max_binds = 0});
