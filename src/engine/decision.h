@@ -12,7 +12,9 @@ namespace berth::engine {
 
 enum class DecisionKind : uint8_t {
   kBind,           // the pod has a place: bind it, then report BindProgress
-  kUnschedulable,  // the pod has none: tell people why (condition and event); nothing to report back
+  kUnschedulable,  // the pod has none: tell people why (condition and event) and that it is nominated for no node
+  kNominate,       // the pod will have node_name once its victims are gone: tell people that, and why it waits
+  kEvict,          // the pod is to leave node_name for another: delete it; report only EvictionFailed
 };
 
 // An unbound claim of the pod, to be bound before the pod is.
@@ -28,12 +30,15 @@ struct Decision {
   std::string pod_uid;
   std::string namespace_name;
   std::string pod_name;
-  std::string node_name;  // kBind
-  // kUnschedulable: kube-scheduler's FailedScheduling text, shared by equal pods.
+  std::string node_name;  // not of kUnschedulable
+  // kUnschedulable, kNominate: kube-scheduler's FailedScheduling text, shared by equal pods.
   std::shared_ptr<const std::string> message;
-  std::vector<VolumeBinding> volumes;  // kBind
+  std::vector<VolumeBinding> volumes;      // kBind
+  std::string preemptor_uid = {};          // kEvict: for whom
+  std::vector<std::string> feasible = {};  // kBind: the nodes that fit, by name, if EngineOptions::list_feasible
   friend bool operator==(const Decision& a, const Decision& b) {
     return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name && a.volumes == b.volumes &&
+           a.preemptor_uid == b.preemptor_uid &&
            (a.message == b.message || (a.message && b.message && *a.message == *b.message));
   }
 };

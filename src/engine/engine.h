@@ -35,6 +35,7 @@ struct EngineOptions {
   Duration backoff_max = Duration::seconds(10);
   Duration rejection_backoff_max = Duration::seconds(300);  // after the kubelet refused pods of the same owner
   Duration report_interval = Duration::seconds(30);  // a waiting pod hears of a changed verdict at most this often
+  bool list_feasible = false;                        // Bind decisions name all nodes that fit; O(nodes) each
   size_t idle_classes = 256;                         // classes without waiting pods whose ranking is kept
 };
 
@@ -74,7 +75,11 @@ class Engine {
   void on(const StorageUpserted& event);
   void on(const StorageDeleted& event);
   void on(const StorageReplaced& event);
+  void on(const BudgetUpserted& event);
+  void on(const BudgetDeleted& event);
+  void on(const BudgetsReplaced& event);
   void on(const BindProgress& event);
+  void on(const EvictionFailed& event);
   void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }
 
   void reclassify();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "model/disruption_budget.h"
 #include "model/node.h"
 #include "model/pod.h"
 #include "model/volumes.h"
@@ -38,7 +39,18 @@ struct PodsReplaced {
 struct NamespaceUpserted {
   std::string name;
   model::Placement placement = model::Placement::kDefault;
-  model::Labels labels = {};  // what namespace selectors see
+  model::Labels labels = {};   // what namespace selectors see
+  bool protects_pods = false;  // its pods may exempt themselves from preemption (model::Pod::preemptible)
+};
+
+struct BudgetUpserted {
+  model::DisruptionBudget budget;
+};
+struct BudgetDeleted {
+  std::string key;  // DisruptionBudget::key()
+};
+struct BudgetsReplaced {
+  std::vector<model::DisruptionBudget> budgets;
 };
 
 // Claims, volumes and whatever else storage consists of.
@@ -67,14 +79,20 @@ struct BindProgress {
   BindOutcome outcome = BindOutcome::kSent;
 };
 
+// An Evict decision that certainly will not be carried out: the server refused it for good. (One that was carried out
+// shows in the pod, which is then terminating or gone.)
+struct EvictionFailed {
+  std::string uid;  // of the victim
+};
+
 // Time has passed: what the events after it set off (back-offs) counts from `now`. run_cycle() says the time too; a
 // time before the latest is ignored.
 struct ClockAdvanced {
   Time now;
 };
 
-using Event =
-    std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced, NamespaceUpserted,
-                 StorageUpserted, StorageDeleted, StorageReplaced, BindProgress, ClockAdvanced>;
+using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced,
+                           NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced, BudgetUpserted,
+                           BudgetDeleted, BudgetsReplaced, BindProgress, EvictionFailed, ClockAdvanced>;
 
 }  // namespace berth::engine

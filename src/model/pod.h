@@ -81,10 +81,14 @@ struct Pod {
   std::shared_ptr<const Labels> labels;  // null: none; what the selectors of other pods see
   int64_t generation = 0;                // metadata.generation, which conditions name as observedGeneration
   int32_t priority = 0;
+  bool preempts = true;     // preemptionPolicy is not Never
+  bool preemptible = true;  // false: berth.dev/preemptible says so, which holds where its namespace allows it
   Time created;
+  Time started;                                // status.startTime; 0: not yet
   std::shared_ptr<const SchedulingSpec> spec;  // never null
   Placement placement = Placement::kDefault;   // its own annotation
   std::string node_name;                       // where it is bound; empty while pending
+  std::string nominated_node;                  // status.nominatedNodeName
   bool ours = true;                            // its schedulerName is one that we serve; others only take up room
   bool gated = false;                          // spec.schedulingGates is not empty
   bool terminating = false;  // has a deletionTimestamp: not scheduled; if bound it holds its room until terminal
