@@ -40,6 +40,8 @@ constexpr KindEntry kKinds[] = {
     {"storage.k8s.io", "v1", "CSINode", &read_as<CsiNode>},
     {"storage.k8s.io", "v1", "CSIDriver", &read_as<CsiDriver>},
     {"storage.k8s.io", "v1", "CSIStorageCapacity", &read_as<CsiStorageCapacity>},
+    {"policy", "v1", "PodDisruptionBudget", &read_as<PodDisruptionBudget>},
+    {"policy", "v1", "Eviction", nullptr},
     {"storage.k8s.io", "v1", "VolumeAttachment", nullptr},
     {"storage.k8s.io", "v1", "VolumeAttributesClass", nullptr},
     {"apps", "v1", "ControllerRevision", nullptr},
@@ -141,7 +143,8 @@ std::string_view kind_of(const Object& object) {
                                                                                         "StorageClass",
                                                                                         "CSINode",
                                                                                         "CSIDriver",
-                                                                                        "CSIStorageCapacity"};
+                                                                                        "CSIStorageCapacity",
+                                                                                        "PodDisruptionBudget"};
   const auto* unknown = std::get_if<Unknown>(&object);
   return unknown != nullptr ? std::string_view(unknown->kind) : kNames[object.index()];
 }
@@ -169,5 +172,6 @@ template Result<StorageClass> decode_json<StorageClass>(std::string_view);
 template Result<CsiNode> decode_json<CsiNode>(std::string_view);
 template Result<CsiDriver> decode_json<CsiDriver>(std::string_view);
 template Result<CsiStorageCapacity> decode_json<CsiStorageCapacity>(std::string_view);
+template Result<PodDisruptionBudget> decode_json<PodDisruptionBudget>(std::string_view);
 
 }  // namespace berth::api

@@ -14,6 +14,7 @@
 
 #include "api/cluster.h"
 #include "api/controllers.h"
+#include "api/disruption_budget.h"
 #include "api/document.h"
 #include "api/pod.h"
 #include "api/volumes.h"
@@ -30,7 +31,7 @@ struct Unknown {
 
 using Object = std::variant<Pod, Node, Namespace, PriorityClass, Job, CronJob, Deployment, ReplicaSet, StatefulSet,
                             DaemonSet, PersistentVolumeClaim, PersistentVolume, StorageClass, CsiNode, CsiDriver,
-                            CsiStorageCapacity, Unknown>;
+                            CsiStorageCapacity, PodDisruptionBudget, Unknown>;
 
 // Strict. The object, or nothing when it had problems, which are appended (at most 50 of one document).
 std::optional<Object> decode(const Document& document, Problems& problems);
@@ -39,8 +40,8 @@ std::optional<Object> decode(const Document& document, Problems& problems);
 std::string_view kind_of(const Object& object);
 const ObjectMeta& metadata_of(const Object& object);
 
-// Lenient, from the API server's JSON. Instantiated for Pod, Node, Namespace, PriorityClass and storage. Lists and
-// watch streams are taken apart by kube/watch_frames.h.
+// Lenient, from the API server's JSON. Instantiated for Pod, Node, Namespace, PriorityClass,
+// PodDisruptionBudget and storage. Lists and watch streams are taken apart by kube/watch_frames.h.
 template <typename T>
 Result<T> decode_json(std::string_view json);
 inline Result<Pod> decode_pod(std::string_view json) { return decode_json<Pod>(json); }

@@ -6,6 +6,7 @@
 
 #include "api/cluster.h"
 #include "api/controllers.h"
+#include "api/disruption_budget.h"
 #include "api/pod.h"
 #include "api/reader.h"
 #include "api/volumes.h"
@@ -69,6 +70,7 @@ void read_value(const Reader& reader, StorageClass& out);
 void read_value(const Reader& reader, CsiNode& out);
 void read_value(const Reader& reader, CsiDriver& out);
 void read_value(const Reader& reader, CsiStorageCapacity& out);
+void read_value(const Reader& reader, PodDisruptionBudget& out);
 
 // spec of a PersistentVolumeClaim, also in an ephemeral volume's template.
 void read_claim_spec(const Reader& reader, ClaimSpec& out);

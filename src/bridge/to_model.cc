@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "api/requests.h"
 #include "base/printable.h"
@@ -16,6 +17,13 @@ model::Placement placement_of(const api::ObjectMeta& metadata) {
   if (wish == nullptr) return model::Placement::kDefault;
   if (*wish == "pack") return model::Placement::kPack;
   return *wish == "spread" ? model::Placement::kSpread : model::Placement::kDefault;
+}
+
+// True and false as an annotation says them; nothing for any other value.
+std::optional<bool> flag_of(const api::ObjectMeta& metadata, std::string_view annotation) {
+  const std::string* value = metadata.annotation(annotation);
+  if (value == nullptr || (*value != "true" && *value != "false")) return std::nullopt;
+  return *value == "true";
 }
 
 // A name with neither tag nor digest means the tag latest (normalizedImageName in kube-scheduler's ImageLocality).
@@ -49,11 +57,17 @@ std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod
 
 }  // namespace
 
-std::string placement_problem(const api::ObjectMeta& metadata) {
+std::string annotation_problem(const api::ObjectMeta& metadata) {
+  const auto sentence = [](std::string_view name, const std::string& value, std::string_view why) {
+    return "annotation " + std::string(name) + ": '" + printable(value) + "' is neither " + std::string(why);
+  };
   const std::string* wish = metadata.annotation(kPlacementAnnotation);
-  if (wish == nullptr || *wish == "pack" || *wish == "spread") return "";
-  return "annotation " + std::string(kPlacementAnnotation) + ": '" + printable(*wish) +
-         "' is neither pack nor spread; the default holds";
+  if (wish != nullptr && *wish != "pack" && *wish != "spread")
+    return sentence(kPlacementAnnotation, *wish, "pack nor spread; the default holds");
+  for (const std::string_view name : {kPreemptibleAnnotation, kAllowProtectedAnnotation})
+    if (const std::string* value = metadata.annotation(name); value != nullptr && !flag_of(metadata, name))
+      return sentence(name, *value, "true nor false; it has no effect");
+  return "";
 }
 
 bool rejected_by_kubelet(const api::Pod& pod) {
@@ -71,10 +85,14 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served) {
   if (!pod.metadata.labels.empty()) out.labels = std::make_shared<const model::Labels>(pod.metadata.labels);
   out.generation = pod.metadata.generation;
   out.priority = pod.spec.priority.value_or(0);
+  out.preempts = pod.spec.preemption_policy != "Never";
+  out.preemptible = flag_of(pod.metadata, kPreemptibleAnnotation).value_or(true);
   out.created = pod.metadata.created.value_or(Time{});
+  out.started = pod.status.start_time.value_or(Time{});
   out.spec = scheduling_spec(pod);
   out.placement = placement_of(pod.metadata);
   out.node_name = pod.spec.node_name;
+  out.nominated_node = pod.status.nominated_node_name;
   out.ours = served.empty() || served.contains(pod.spec.scheduler_name);
   out.gated = !pod.spec.scheduling_gates.empty();
   out.terminating = pod.metadata.deleted.has_value();
@@ -99,8 +117,14 @@ model::Node to_model(const api::Node& node) {
   return out;
 }
 
+model::DisruptionBudget to_model(const api::PodDisruptionBudget& budget) {
+  return {budget.metadata.namespace_name, budget.metadata.name, budget.selector, budget.disruptions_allowed,
+          budget.disrupted_pods};
+}
+
 engine::NamespaceUpserted to_event(const api::Namespace& object) {
-  return {object.metadata.name, placement_of(object.metadata), object.metadata.labels};
+  return {object.metadata.name, placement_of(object.metadata), object.metadata.labels,
+          flag_of(object.metadata, kAllowProtectedAnnotation).value_or(false)};
 }
 
 }  // namespace berth::bridge

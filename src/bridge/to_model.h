@@ -8,6 +8,7 @@
 #include <string>
 
 #include "api/cluster.h"
+#include "api/disruption_budget.h"
 #include "api/pod.h"
 #include "engine/event.h"
 #include "model/node.h"
@@ -17,16 +18,21 @@ namespace berth::bridge {
 
 // Annotation berth.dev/placement of pods and namespaces: "pack" or "spread"; anything else counts as absent.
 inline constexpr std::string_view kPlacementAnnotation = "berth.dev/placement";
+// Annotation berth.dev/preemptible of pods: "false" keeps a pod from being evicted for others, where the namespace lets
+// its pods say so by berth.dev/allow-protected-pods: "true". Anything else counts as absent.
+inline constexpr std::string_view kPreemptibleAnnotation = "berth.dev/preemptible";
+inline constexpr std::string_view kAllowProtectedAnnotation = "berth.dev/allow-protected-pods";
 
 // Which pods are Berth's to schedule: by spec.schedulerName; empty: all.
 using SchedulerNames = std::set<std::string, std::less<>>;
 
 model::Pod to_model(const api::Pod& pod, const SchedulerNames& served);
 model::Node to_model(const api::Node& node);
+model::DisruptionBudget to_model(const api::PodDisruptionBudget& budget);
 engine::NamespaceUpserted to_event(const api::Namespace& object);
 
-// What is wrong with the object's placement annotation, as a sentence; empty when nothing is.
-std::string placement_problem(const api::ObjectMeta& metadata);
+// What is wrong with the object's annotations for Berth, as a sentence; empty when nothing is.
+std::string annotation_problem(const api::ObjectMeta& metadata);
 
 // True when the pod failed because the kubelet would not have it (reason OutOf…, UnexpectedAdmissionError, and the
 // other admission failures that a scheduler can cause).

@@ -37,6 +37,73 @@ TEST(ToModel, NamespacesSayThePlacementOfTheirPods) {
   EXPECT_EQ(to_event(object).placement, model::Placement::kSpread);
 }
 
+TEST(ToModel, APodIsProtectedOnlyByTheWordFalse) {
+  const auto preemptible = [](const char* value) {
+    api::Pod object = pod();
+    object.metadata.annotations = {{"berth.dev/preemptible", value}};
+    return to_model(object, kServed).preemptible;
+  };
+  EXPECT_FALSE(preemptible("false"));
+  EXPECT_TRUE(preemptible("true"));
+  EXPECT_TRUE(preemptible("False"));
+  EXPECT_TRUE(to_model(pod(), kServed).preemptible);
+}
+
+TEST(ToModel, NamespacesAllowProtectionOnlyByTheWordTrue) {
+  const auto protects = [](const char* value) {
+    api::Namespace object;
+    object.metadata.annotations = {{"berth.dev/allow-protected-pods", value}};
+    return to_event(object).protects_pods;
+  };
+  EXPECT_TRUE(protects("true"));
+  EXPECT_FALSE(protects("false"));
+  EXPECT_FALSE(protects("yes"));
+  EXPECT_FALSE(to_event(api::Namespace{}).protects_pods);
+}
+
+TEST(ToModel, AnnotationsThatCannotBeMeantAreNamed) {
+  const auto problem = [](const char* name, const char* value) {
+    api::ObjectMeta metadata;
+    metadata.annotations = {{name, value}};
+    return annotation_problem(metadata);
+  };
+  EXPECT_EQ(problem("berth.dev/placement", "Pack"),
+            "annotation berth.dev/placement: 'Pack' is neither pack nor spread; the default holds");
+  EXPECT_EQ(problem("berth.dev/preemptible", "no"),
+            "annotation berth.dev/preemptible: 'no' is neither true nor false; it has no effect");
+  EXPECT_EQ(problem("berth.dev/allow-protected-pods", ""),
+            "annotation berth.dev/allow-protected-pods: '' is neither true nor false; it has no effect");
+  EXPECT_EQ(problem("berth.dev/preemptible", "false"), "");
+  EXPECT_EQ(problem("berth.dev/placement", "spread"), "");
+}
+
+TEST(ToModel, WhatPreemptionAsksOfAPod) {
+  api::Pod object = pod();
+  EXPECT_TRUE(to_model(object, kServed).preempts);
+  EXPECT_EQ(to_model(object, kServed).started, Time{});
+  object.spec.preemption_policy = "Never";
+  object.status.start_time = Time{9};
+  object.status.nominated_node_name = "n";
+  EXPECT_FALSE(to_model(object, kServed).preempts);
+  EXPECT_EQ(to_model(object, kServed).started, Time{9});
+  EXPECT_EQ(to_model(object, kServed).nominated_node, "n");
+}
+
+TEST(ToModel, BudgetsSayWhichPodsAndHowManyMayGo) {
+  api::PodDisruptionBudget object;
+  object.metadata.namespace_name = "ns";
+  object.metadata.name = "b";
+  EXPECT_FALSE(to_model(object).pods.matches({}));
+  object.selector.selects_nothing = false;
+  object.disruptions_allowed = 2;
+  object.disrupted_pods = {"p"};
+  const model::DisruptionBudget budget = to_model(object);
+  EXPECT_EQ(budget.key(), "ns/b");
+  EXPECT_TRUE(budget.pods.matches({}));
+  EXPECT_EQ(budget.allowed, 2);
+  EXPECT_EQ(budget.disrupted, std::vector<std::string>{"p"});
+}
+
 TEST(ToModel, OnlyServedSchedulerNamesAreOurs) {
   api::Pod object = pod();
   EXPECT_TRUE(to_model(object, kServed).ours);

@@ -78,7 +78,7 @@ class Placement(BesideKubeScheduler):
         self.node(gpus=8)
         self.create(pod("odd", gpus=1, annotations={"berth.dev/placement": "banana"}))
         self.bound("odd")
-        told = wait_until("an event", lambda: self.events_of("odd", "InvalidPlacement"))
+        told = wait_until("an event", lambda: self.events_of("odd", "InvalidAnnotation"))
         self.assertIn("'banana' is neither pack nor spread", told[0]["note"])
 
     def test_the_placement_annotation_of_a_namespace_takes_effect_while_berth_runs(self) -> None:

@@ -22,7 +22,7 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
   BERTH_TRY(pod, api::decode_pod(json));
   SeenPod out;
   out.pod = bridge::to_model(pod, served);
-  if (out.pod.ours && out.pod.node_name.empty()) out.problem = bridge::placement_problem(pod.metadata);
+  if (out.pod.ours && out.pod.node_name.empty()) out.problem = bridge::annotation_problem(pod.metadata);
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
   if (scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable")
     out.told = scheduled->message;
@@ -267,7 +267,7 @@ void Session::warn_of(const SeenPod& seen) {
   if (seen.problem.empty()) return;
   events_->record({.regarding = {.name_space = seen.pod.namespace_name, .name = seen.pod.name, .uid = seen.pod.uid},
                    .type = "Warning",
-                   .reason = "InvalidPlacement",
+                   .reason = "InvalidAnnotation",
                    .action = "Scheduling",
                    .note = seen.problem});
 }
