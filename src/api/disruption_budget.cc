@@ -67,7 +67,8 @@ void read_disrupted_pods(const Reader& reader, PodDisruptionBudget& out) {
 constexpr Field<PodDisruptionBudget> kStatus[] = {
     {"observedGeneration"},
     {"disruptedPods", &read_disrupted_pods},
-    {"disruptionsAllowed", [](const Reader& r, PodDisruptionBudget& b) { r.read(b.disruptions_allowed); }},
+    {"disruptionsAllowed",
+     [](const Reader& r, PodDisruptionBudget& b) { b.has_status = r.read(b.disruptions_allowed); }},
     {"currentHealthy"},
     {"desiredHealthy"},
     {"expectedPods"},

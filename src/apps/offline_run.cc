@@ -69,8 +69,10 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
   if (!policies) std::cerr << "error: " << policies.error().message << "\n";
   if (!problems.empty() || !policies || !configuration) return nullptr;
 
+  engine::EngineOptions options = configuration->engine;
+  options.list_feasible = input.list_feasible;
   auto cluster = std::make_unique<scenario::Simulation>(
-      scenario::SimulationOptions{.policies = *std::move(policies), .engine = configuration->engine});
+      scenario::SimulationOptions{.policies = *std::move(policies), .engine = options});
   if (const Status submitted = cluster->submit(std::move(manifests)); !submitted) {
     std::cerr << "error: " << submitted.error().message << "\n";
     return nullptr;

@@ -39,7 +39,9 @@ Annotations for simulation only, on pods and on what makes pods:
 Exit codes: 0 all was placed, 3 something does not fit, 2 bad input, 1 anything else.)";
 
 int simulate(const Flags& flags) {
-  const auto cluster = run_offline(flags.input);
+  OfflineInput input = flags.input;
+  input.list_feasible = flags.format == "json" || flags.format == "yaml";
+  const auto cluster = run_offline(input);
   if (cluster == nullptr) return kExitUsage;
   const scenario::Report report = cluster->report();
   std::cout << scenario::render(report, kFormats.at(flags.format)) << std::flush;

@@ -1,6 +1,6 @@
 // A scheduler that is small and obviously right: the first waiting pod in order that fits somewhere, after a look at
-// every node and a sum over everything that runs there, goes to the best such node; and so on. O(pods × nodes × pods);
-// for tests only.
+// every node and a sum over everything that runs there, goes to the best such node; and so on. A pod that fits nowhere
+// looks on every node whom it could send away. O(pods² × nodes × pods); for tests only.
 //
 // It reads the facts (objects and phases) from State and nothing that the engine derives from them: neither use nor
 // generations, classes, candidates, failure sets or the queue. Fit is written from the rules of the Kubernetes API on
@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,20 +18,21 @@
 #include "engine/brute_force_peers_test.h"
 #include "engine/policy.h"
 #include "engine/state.h"
+#include "model/disruption_budget.h"
 
 namespace berth::engine::testing {
 
 class BruteForce {
  public:
-  struct Bind {
-    std::string uid;
-    std::string node;
-    friend bool operator==(const Bind&, const Bind&) = default;
-  };
+  // "uid->node", "uid leaves node" or "uid nominated for node".
+  using Action = std::string;
 
   // The facts of `state` as a cycle at `now` finds them: back-offs that end by then have ended.
-  BruteForce(const State& state, Time now, const PolicySet& policies)
+  BruteForce(const State& state, Time now, const PolicySet& policies, std::vector<model::DisruptionBudget> budgets = {},
+             std::set<std::string> protecting_namespaces = {})
       : policies_(policies),
+        budgets_(std::move(budgets)),
+        protecting_namespaces_(std::move(protecting_namespaces)),
         peers_(
             nodes_, [&state](const std::string& name) { return state.peers().namespace_labels(name); },
             [](const model::TopologySpreadConstraint& rule, const model::SchedulingSpec& spec,
@@ -43,47 +46,66 @@ class BruteForce {
       if (holds_room(pod.phase)) {
         const auto at = nodes_.find(state.node(pod.node).node.name);
         if (at != nodes_.end()) at->second.pods.push_back(pod.pod);
+        if (pod.evicting || pod.pod.terminating) leaving_.insert(uid);
+        if (pod.evictable_from > now) refused_.insert(uid);
+        if (pod.phase == PodPhase::kNominated) nominated_[uid] = state.node(pod.node).node.name;
+        if (pod.phase == PodPhase::kNominated) queue_.push_back(pod.pod);
       } else if (pod.phase == PodPhase::kPending || (pod.phase == PodPhase::kBackoff && pod.backoff_until <= now)) {
         waiting_.push_back(pod.pod);
+        queue_.push_back(pod.pod);
       }
     }
-    std::sort(waiting_.begin(), waiting_.end(), [](const model::Pod& a, const model::Pod& b) {
+    std::sort(queue_.begin(), queue_.end(), [](const model::Pod& a, const model::Pod& b) {
       return std::make_tuple(-int64_t{a.priority}, a.created.nanos, a.namespace_name, a.name, a.uid) <
              std::make_tuple(-int64_t{b.priority}, b.created.nanos, b.namespace_name, b.name, b.uid);
     });
   }
 
-  // What an unbounded cycle decides, in order.
-  std::vector<Bind> place_all() {
-    std::vector<Bind> binds;
-    std::vector<model::Pod> left = waiting_;
-    for (size_t i = 0; i < left.size();) {
-      const model::Pod& pod = left[i];
-      std::vector<Place*> fitting;  // by name: the first of equal ones stays
-      for (auto& [name, place] : nodes_)
-        if (why_not(pod, place).empty()) fitting.push_back(&place);
-      if (fitting.empty()) {
-        ++i;
-        continue;
-      }
-      const auto scores = scores_of(pod, fitting);
-      Place* best = fitting[static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())];
-      best->pods.push_back(pod);
-      binds.push_back({pod.uid, best->node.name});
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
-      i = 0;  // it may be what one before it looks for
+  // What an unbounded cycle decides, in order. Each pod that came nominated is looked at once.
+  std::vector<Action> decide_all() {
+    std::set<std::string> followed;
+    for (size_t i = 0; i < queue_.size();) {
+      const model::Pod pod = queue_[i];
+      const bool acted = !nominated_.contains(pod.uid)     ? take_turn(pod)
+                         : followed.insert(pod.uid).second ? follow(pod)
+                                                           : false;
+      i = acted ? 0 : i + 1;  // it may be what one before it looks for
     }
-    return binds;
+    return actions_;
   }
 
   const std::vector<model::Pod>& waiting() const { return waiting_; }
 
-  // kube-scheduler's text for a pod that fits nowhere.
-  std::string message(const model::Pod& pod) const {
+  // kube-scheduler's text for a pod that fits nowhere, and cannot make room.
+  std::string message(const model::Pod& pod) {
     if (nodes_.empty()) return "no nodes available to schedule pods";
-    std::map<std::string, int> counts;
-    for (const auto& [name, place] : nodes_)
-      for (const std::string& reason : why_not(pod, place)) ++counts[reason];
+    std::map<std::string, int> counts, after;
+    for (auto& [name, place] : nodes_) {
+      bool helps = true;
+      for (const std::string& reason : why_not(pod, place, &helps)) ++counts[reason];
+      std::vector<std::string> reasons;
+      if (!helps) reasons = {"Preemption is not helpful for scheduling"};
+      else if (lower_pods(pod, place).empty()) reasons = {"No preemption victims found for incoming pod"};
+      else make_plan(pod, place, &reasons);
+      for (const std::string& reason : reasons) ++after[reason];
+    }
+    const std::string tail = pod.preempts ? unavailable(after) : "not eligible due to preemptionPolicy=Never.";
+    return unavailable(counts) + " no new claims to deallocate, preemption: " + tail;
+  }
+  // Whether it fits somewhere, or could make room.
+  bool has_hope(const model::Pod& pod) {
+    for (auto& [name, place] : nodes_) {
+      bool helps = true;
+      if (why_not(pod, place, &helps).empty()) return true;
+      if (pod.preempts && helps && !lower_pods(pod, place).empty() && make_plan(pod, place, nullptr)) return true;
+    }
+    return false;
+  }
+
+ private:
+  using Place = BruteForcePeers::Place;
+
+  std::string unavailable(const std::map<std::string, int>& counts) const {
     std::vector<std::string> parts;
     for (const auto& [reason, count] : counts) parts.push_back(std::to_string(count) + " " + reason);
     std::sort(parts.begin(), parts.end());
@@ -92,12 +114,155 @@ class BruteForce {
     return out + ".";
   }
 
- private:
-  using Place = BruteForcePeers::Place;
+  // ---- preemption
 
-  std::vector<std::string> why_not(const model::Pod& pod, const Place& place) const {
+  struct Plan {
+    std::vector<model::Pod> victims, displaced;
+    int violations = 0;
+    // The less, the better: kube-scheduler's criteria in their order.
+    auto cost() const {
+      int64_t highest = INT64_MIN, sum = 0, started = INT64_MIN;
+      for (const model::Pod& pod : victims) highest = std::max<int64_t>(highest, pod.priority);
+      for (const model::Pod& pod : victims) {
+        sum += int64_t{pod.priority} + (int64_t{1} << 31);
+        if (pod.priority == highest) started = std::max(started, -start_of(pod));
+      }
+      return std::make_tuple(violations, highest, sum, victims.size(), started);
+    }
+  };
+
+  static int64_t start_of(const model::Pod& pod) { return pod.started == Time{} ? INT64_MAX : pod.started.nanos; }
+  static void remove(Place& place, const std::string& uid) {
+    std::erase_if(place.pods, [&](const model::Pod& other) { return other.uid == uid; });
+  }
+
+  // Pods that may leave for this one, the most important first.
+  std::vector<model::Pod> lower_pods(const model::Pod& pod, const Place& place) const {
+    std::vector<model::Pod> out;
+    for (const model::Pod& other : place.pods) {
+      const bool is_protected = !other.preemptible && protecting_namespaces_.contains(other.namespace_name);
+      const bool stays = !nominated_.contains(other.uid) && !leaving_.contains(other.uid) &&
+                         (is_protected || refused_.contains(other.uid));
+      if (other.priority < pod.priority && !stays) out.push_back(other);
+    }
+    std::sort(out.begin(), out.end(), [](const model::Pod& a, const model::Pod& b) {
+      return std::make_tuple(-int64_t{a.priority}, start_of(a), a.namespace_name, a.name, a.uid) <
+             std::make_tuple(-int64_t{b.priority}, start_of(b), b.namespace_name, b.name, b.uid);
+    });
+    return out;
+  }
+
+  std::optional<Plan> make_plan(const model::Pod& pod, Place& place, std::vector<std::string>* reasons) {
+    const std::vector<model::Pod> before = place.pods, lower = lower_pods(pod, place);
+    for (const model::Pod& other : lower) remove(place, other.uid);
+    std::optional<Plan> plan;
+    if (const auto reason = why_not(pod, place); reason.empty()) plan = reprieve(pod, place, lower);
+    else if (reasons != nullptr) *reasons = reason;
+    place.pods = before;
+    return plan;
+  }
+
+  Plan reprieve(const model::Pod& pod, Place& place, const std::vector<model::Pod>& lower) {
+    std::map<std::string, int> used;  // by budget
+    std::set<std::string> spoken_for, gone;
+    for (const model::Pod& other : lower) {
+      if (leaving_.contains(other.uid)) continue;
+      for (const model::DisruptionBudget& budget : budgets_)
+        if (budget.namespace_name == other.namespace_name && other.labels && !other.labels->empty() &&
+            budget.pods.matches(*other.labels) && ++used[budget.key()] > budget.allowed)
+          spoken_for.insert(other.uid);
+    }
+    Plan plan;
+    for (const bool first : {true, false})
+      for (const model::Pod& other : lower) {
+        if (leaving_.contains(other.uid) || spoken_for.contains(other.uid) != first) continue;
+        place.pods.push_back(other);
+        if (why_not(pod, place).empty()) continue;
+        place.pods.pop_back();
+        gone.insert(other.uid);
+        plan.violations += first ? 1 : 0;
+      }
+    for (const model::Pod& other : lower)
+      if (gone.contains(other.uid)) (nominated_.contains(other.uid) ? plan.displaced : plan.victims).push_back(other);
+    return plan;
+  }
+
+  void bind(const model::Pod& pod, Place& place) {
+    place.pods.push_back(pod);
+    actions_.push_back(pod.uid + "->" + place.node.name);
+    std::erase_if(queue_, [&](const model::Pod& other) { return other.uid == pod.uid; });
+  }
+
+  // The best node, or room made on one. False: neither.
+  bool take_turn(const model::Pod& pod) {
+    std::vector<Place*> fitting;  // by name: the first of equal ones stays
+    for (auto& [name, place] : nodes_)
+      if (why_not(pod, place).empty()) fitting.push_back(&place);
+    if (!fitting.empty()) {
+      const auto scores = scores_of(pod, fitting);
+      return bind(pod, *fitting[static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())]),
+             true;
+    }
+    Place* best = nullptr;
+    std::optional<Plan> plan;
+    for (auto& [name, place] : nodes_) {
+      bool helps = true;
+      why_not(pod, place, &helps);
+      if (!pod.preempts || !helps || lower_pods(pod, place).empty()) continue;
+      const std::optional<Plan> found = make_plan(pod, place, nullptr);
+      if (found && (!plan || found->cost() < plan->cost())) plan = found, best = &place;
+    }
+    if (plan) make_room(pod, *best, *plan);
+    return plan.has_value();
+  }
+
+  void make_room(const model::Pod& pod, Place& place, const Plan& plan) {
+    for (const model::Pod& other : plan.displaced) remove(place, other.uid), nominated_.erase(other.uid);
+    if (why_not(pod, place).empty()) return bind(pod, place);
+    for (const model::Pod& victim : plan.victims)
+      if (leaving_.insert(victim.uid).second) actions_.push_back(victim.uid + " leaves " + place.node.name);
+    actions_.push_back(pod.uid + " nominated for " + place.node.name);
+    place.pods.push_back(pod);
+    nominated_[pod.uid] = place.node.name;
+    new_nominees_.insert(pod.uid);
+  }
+
+  // A nominated pod. True: something changed.
+  bool follow(const model::Pod& pod) {
+    if (new_nominees_.contains(pod.uid)) return false;
+    const auto at = nodes_.find(nominated_.at(pod.uid));
+    bool elsewhere = false, promised = false;
+    for (auto& [name, place] : nodes_) elsewhere |= why_not(pod, place).empty();  // as if it ran where it is nominated
+    if (at != nodes_.end()) {
+      Place& place = at->second;
+      remove(place, pod.uid);
+      if (why_not(pod, place).empty()) return nominated_.erase(pod.uid), bind(pod, place), true;
+      const std::vector<model::Pod> before = place.pods;
+      for (const model::Pod& other : lower_pods(pod, place))
+        if (leaving_.contains(other.uid)) remove(place, other.uid);
+      promised = place.pods.size() < before.size() && why_not(pod, place).empty();
+      place.pods = before;
+      if (promised && !elsewhere) return place.pods.push_back(pod), false;
+    }
+    nominated_.erase(pod.uid);
+    return true;
+  }
+
+  // `helps`: whether taking pods away from the node could change it.
+  std::vector<std::string> why_not(const model::Pod& pod, const Place& place, bool* helps = nullptr) const {
     std::vector<std::string> out = why_not_alone(pod, place);
     if (const std::string peers = out.empty() ? peers_.why_not(pod, place.node) : ""; !peers.empty()) out = {peers};
+    if (helps == nullptr) return out;
+    *helps = true;
+    for (const std::string& reason : out) {
+      if (reason.starts_with("Insufficient "))
+        *helps &= pod.spec->requests.get(reason.substr(13)) <= place.node.allocatable.get(reason.substr(13));
+      else
+        *helps &= reason == "Too many pods" || reason == "node(s) didn't have free ports for the requested pod ports" ||
+                  reason == "node(s) didn't match pod topology spread constraints" ||
+                  reason == "node(s) didn't match pod anti-affinity rules" ||
+                  reason == "node(s) didn't satisfy existing pods anti-affinity rules";
+    }
     return out;
   }
   static bool tainted(const model::SchedulingSpec& spec, const model::Node& node) {
@@ -221,9 +386,16 @@ class BruteForce {
   }
 
   PolicySet policies_;
+  std::vector<model::DisruptionBudget> budgets_;
+  std::set<std::string> protecting_namespaces_;
   std::map<std::string, Place> nodes_;
   BruteForcePeers peers_;
-  std::vector<model::Pod> waiting_;
+  std::vector<model::Pod> waiting_;               // neither placed nor nominated
+  std::vector<model::Pod> queue_;                 // the waiting and the nominated, in order
+  std::map<std::string, std::string> nominated_;  // by UID, the node
+  std::set<std::string> new_nominees_;            // of this very cycle
+  std::set<std::string> leaving_, refused_;       // UIDs of placed pods
+  std::vector<Action> actions_;
 };
 
 }  // namespace berth::engine::testing

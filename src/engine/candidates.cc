@@ -77,6 +77,7 @@ void Candidates::start_over(const State& state, const PolicySet& policies, const
 }
 
 void Candidates::examine_all_again() {
+  ++epoch_;
   for (Leaf& leaf : leaves_) leaf.generation = 0;
   scanning_ = true;
   scan_ = 0;

@@ -45,6 +45,8 @@ class Candidates {
   const Groups* groups() const { return groups_.get(); }
   // Grows whenever an examination changed what counts() or objection() says.
   uint64_t version() const { return version_ + (groups_ ? groups_->version() : 0); }
+  // Grows when every conclusion about nodes was thrown away.
+  uint64_t epoch() const { return epoch_; }
   size_t memory_bytes() const;
 
  private:
@@ -72,6 +74,7 @@ class Candidates {
   uint64_t generation_ = 0;  // of the class at the last look
   Reasons scratch_;
   uint64_t version_ = 0;
+  uint64_t epoch_ = 0;
   uint64_t cursor_ = 0;   // first unread entry of the change log
   uint32_t scan_ = 0;     // next slot of a full scan
   bool scanning_ = true;  // a full scan is under way: the log was too short to go by

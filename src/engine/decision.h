@@ -32,10 +32,10 @@ struct Decision {
   std::string pod_name;
   std::string node_name;  // not of kUnschedulable
   // kUnschedulable, kNominate: kube-scheduler's FailedScheduling text, shared by equal pods.
-  std::shared_ptr<const std::string> message;
-  std::vector<VolumeBinding> volumes;      // kBind
-  std::string preemptor_uid = {};          // kEvict: for whom
-  std::vector<std::string> feasible = {};  // kBind: the nodes that fit, by name, if EngineOptions::list_feasible
+  std::shared_ptr<const std::string> message = {};
+  std::vector<VolumeBinding> volumes = {};  // kBind
+  std::string preemptor_uid = {};           // kEvict: for whom
+  std::vector<std::string> feasible = {};   // kBind: the nodes that fit, by name, if EngineOptions::list_feasible
   friend bool operator==(const Decision& a, const Decision& b) {
     return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name && a.volumes == b.volumes &&
            a.preemptor_uid == b.preemptor_uid &&

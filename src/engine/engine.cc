@@ -9,6 +9,12 @@
 #include "engine/txn.h"
 
 namespace berth::engine {
+namespace {
+
+// Should be given a place.
+bool waits(const model::Pod& pod) { return pod.node_name.empty() && pod.ours && !pod.gated && !pod.terminating; }
+
+}  // namespace
 
 Engine::Engine(PolicySet policies, EngineOptions options) : policies_(std::move(policies)), options_(options) {}
 
@@ -22,7 +28,7 @@ void Engine::reclassify() {
   while (state_.has_stale()) {
     for (const PodSlot slot : state_.take_stale()) {
       const PodPhase phase = state_.pod(slot).phase;
-      leave_queue(slot);
+      if (phase != PodPhase::kNominated) leave_queue(slot);
       state_.reclassify(slot);
       PodState& pod = state_.mutable_pod(slot);
       pod.reported_version = 0;
@@ -55,12 +61,19 @@ void Engine::on(const PodUpserted& event) {
       rejections_.record(event.pod.owner_uid, now_, options_.backoff_initial, options_.rejection_backoff_max);
     return forget_pod(slot);
   }
-  if (slot.valid()) {
-    leave_queue(slot);
-    replace(slot, event.pod);
-  } else {
+  if (!slot.valid()) {
     slot = state_.add_pod(resolved(event.pod));
+    settle(slot);
+    return adopt_nomination(slot);
   }
+  if (state_.pod(slot).phase == PodPhase::kNominated && waits(event.pod)) {  // and goes on waiting for its node
+    nominees_.erase(slot);
+    replace(slot, event.pod);
+    nominees_.insert(slot);
+    return;
+  }
+  leave_queue(slot);
+  replace(slot, event.pod);
   settle(slot);
 }
 
@@ -83,6 +96,7 @@ void Engine::on(const PodsReplaced& event) {
 
 void Engine::on(const NamespaceUpserted& event) {
   state_.set_namespace_labels(event.name, event.labels);
+  rules_.set_protects(event.name, event.protects_pods, state_);
   const auto at = namespace_placement_.find(event.name);
   const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;
   if (before == event.placement) return;
@@ -91,7 +105,7 @@ void Engine::on(const NamespaceUpserted& event) {
   std::vector<std::string> waiting;
   for (const auto& [uid, slot] : state_.pods_by_uid()) {
     const PodState& pod = state_.pod(slot);
-    if (pod.pod.namespace_name == event.name && !holds_room(pod.phase)) waiting.push_back(uid);
+    if (pod.pod.namespace_name == event.name && pod.phase <= PodPhase::kNominated) waiting.push_back(uid);
   }
   std::sort(waiting.begin(), waiting.end());
   for (const std::string& uid : waiting) on(PodUpserted{state_.pod(state_.find_pod(uid)).pod});
@@ -105,7 +119,7 @@ void Engine::on(const BindProgress& event) {
   const PodSlot slot = state_.find_pod(event.uid);
   if (!slot.valid()) return;  // deleted meanwhile
   PodState& pod = state_.mutable_pod(slot);
-  if (!holds_room(pod.phase) || pod.phase == PodPhase::kBound) return;  // the watch was faster
+  if (pod.phase <= PodPhase::kNominated || pod.phase == PodPhase::kBound) return;  // the watch was faster
   switch (event.outcome) {
     case BindOutcome::kPreBinding: return state_.assign(slot, pod.node, PodPhase::kPreBinding);
     case BindOutcome::kSent: return state_.assign(slot, pod.node, PodPhase::kBinding);
@@ -153,6 +167,7 @@ void Engine::leave_queue(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
   if (pod.phase == PodPhase::kPending) queue_.erase(slot);
   else if (pod.phase == PodPhase::kBackoff) backoff_.erase({pod.backoff_until, pod.pod.uid});
+  else if (pod.phase == PodPhase::kNominated) return withdraw_nomination(slot);
   else return;
   pod.phase = PodPhase::kNotQueued;
 }
@@ -165,7 +180,7 @@ void Engine::settle(PodSlot slot) {
     return state_.assign(slot, state_.node_or_placeholder(pod.pod.node_name), PodPhase::kBound);
   }
   if (holds_room(pod.phase)) return;  // our own decision, which the watch has not seen yet
-  if (!pod.pod.ours || pod.pod.gated || pod.pod.terminating) return;
+  if (!waits(pod.pod)) return;
   const Time until = std::max(pod.backoff_until, rejections_.until(pod.pod.owner_uid));
   if (until > now_) back_off(slot, until);
   else enqueue(slot);
@@ -203,6 +218,7 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   CycleResult result;
   WorkBudget work{limits.work};
   release_backoffs(now);
+  release_refused();
   const Wake wake = wake_blocked(work);
   const bool placed = wake.may_place && place_waiting(limits, work, result);
   const bool finished = wake.complete && placed;
@@ -237,39 +253,56 @@ bool Engine::wake(const std::vector<ClassId>& classes, WorkBudget& work) {
       wake_cursor_ = id.value;
       return false;
     }
-    if (cls.candidates.best().valid()) queue_.set_blocked(id, false);
+    if (cls.candidates.best().valid() || cls.node_to_clear().valid()) queue_.set_blocked(id, false);
   }
   return true;
 }
 
-// Brings a class's candidates up to the state; false: out of work units.
+// Brings a class's candidates up to the state, and where none fits, who could make room for it. False: out of work
+// units.
 bool Engine::look_at(ClassId id, ClassQueue& cls, WorkBudget& work) {
-  if (!cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, work)) return false;
-  cls.looked_at = cycle_;
-  return true;
+  const bool done = cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, work) &&
+                    look_for_victims(id, cls, work);
+  cls.looked_at = done ? cycle_ : 0;
+  return done;
 }
 
+// Gives each waiting pod its turn, and each nominated one among them: whoever comes first has first choice.
 bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
-  int64_t binds = 0;
-  for (PodSlot pod = queue_.head(); pod.valid(); pod = queue_.head()) {
-    if (binds >= limits.max_binds) return false;
-    const ClassId id = state_.pod(pod).cls;
-    ClassQueue& cls = queue_.of(id);
-    cls.last_used = cycle_;
-    if (!look_at(id, cls, work)) return false;
-    const NodeSlot node = cls.candidates.best();
-    if (!node.valid()) {
-      queue_.set_blocked(id, true);
-      continue;
-    }
+  const std::vector<PodSlot> nominees(nominees_.begin(), nominees_.end());
+  const QueueOrder before{&state_};
+  auto nominee = nominees.begin();
+  const auto sent = [&] { return static_cast<int64_t>(result.decisions.size()); };
+  while (true) {
+    while (nominee != nominees.end() && state_.pod(*nominee).phase != PodPhase::kNominated) ++nominee;
+    const PodSlot head = queue_.head();
+    const bool follows = nominee != nominees.end() && (!head.valid() || before(*nominee, head));
+    if (!follows && !head.valid()) return true;
+    if (sent() >= limits.max_binds) return false;
+    if (follows ? !follow_nomination(*nominee++, work, result) : !take_turn(head, work, result)) return false;
+  }
+}
+
+// The best node for the first pod of the queue, or room made for it; else its class is blocked. False: out of work.
+bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
+  const ClassId id = state_.pod(pod).cls;
+  ClassQueue& cls = queue_.of(id);
+  cls.last_used = cycle_;
+  if (!look_at(id, cls, work)) return false;
+  if (const NodeSlot node = cls.candidates.best(); node.valid()) {
+    queue_.erase(pod);
     place(pod, node, result);
-    ++binds;
+  } else if (cls.node_to_clear().valid()) {
+    make_room(pod, cls, result);
+  } else {
+    queue_.set_blocked(id, true);
   }
   return true;
 }
 
+// Gives a node to a pod that is in no queue.
 void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
-  queue_.erase(pod);
+  std::vector<std::string> feasible = options_.list_feasible ? fitting_nodes(pod) : std::vector<std::string>{};
   Txn txn(state_);
   txn.place(pod, node);
   const NodeView view = state_.view(node);
@@ -280,79 +313,23 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
   placed.reported_version = 0;
   placed.awaits_report = false;
   queue_.wake_friends(state_.pod_class(placed.cls));
-  result.decisions.push_back({DecisionKind::kBind, placed.pod.uid, placed.pod.namespace_name, placed.pod.name,
-                              state_.node(node).node.name, nullptr, state_.volumes_to_bind(pod)});
+  result.decisions.push_back({DecisionKind::kBind,
+                              placed.pod.uid,
+                              placed.pod.namespace_name,
+                              placed.pod.name,
+                              state_.node(node).node.name,
+                              nullptr,
+                              state_.volumes_to_bind(pod),
+                              {},
+                              std::move(feasible)});
 }
 
-// Brings a blocked class's message up to its candidates.
-void Engine::update_verdict(ClassQueue& cls) {
-  if (cls.message && cls.message_of_view == cls.candidates.version()) return;
-  cls.message_of_view = cls.candidates.version();
-  const std::string& objection = cls.candidates.objection();
-  std::string text = objection.empty() ? fit_message(cls.candidates.counts(), failure_sets_)
-                                       : objection_message(objection, state_.node_count());
-  if (cls.message && *cls.message == text) return;
-  cls.message = std::make_shared<const std::string>(std::move(text));
-  cls.verdict_version = ++verdict_texts_;
-}
-
-// Tells waiting pods why they wait: new ones at once, the others when the text changed, but not too often. A class that
-// this cycle has not looked at is left to the next: its candidates are of no one state. False: more remain to be told
-// than `limit` allows.
-bool Engine::report(int64_t limit, CycleResult& result) {
-  for (const ClassId id : queue_.blocked()) {
-    ClassQueue& cls = queue_.of(id);
-    if (cls.looked_at != cycle_) continue;
-    const bool tell_all = cls.has_news() && now_ - cls.told_all_at >= options_.report_interval;
-    if (cls.reports.empty() && !tell_all) continue;
-    update_verdict(cls);
-    if (tell_all && cls.told_all_version != cls.verdict_version) {
-      cls.told_all_version = cls.verdict_version;
-      cls.told_all_at = now_;
-      for (const PodSlot waiting : cls.pods) {
-        PodState& state = state_.mutable_pod(waiting);
-        if (!std::exchange(state.awaits_report, true)) cls.reports.push_back(waiting);
-      }
-    }
-    for (; !cls.reports.empty(); cls.reports.pop_front()) {
-      PodState& state = state_.mutable_pod(cls.reports.front());
-      if (!state.in_use || state.phase != PodPhase::kPending || state.cls != id) continue;
-      if (!std::exchange(state.awaits_report, false) || state.reported_version == cls.verdict_version) continue;
-      if (limit-- <= 0) {
-        state.awaits_report = true;
-        return false;
-      }
-      state.reported_version = cls.verdict_version;
-      result.decisions.push_back(
-          {DecisionKind::kUnschedulable, state.pod.uid, state.pod.namespace_name, state.pod.name, {}, cls.message, {}});
-    }
-  }
-  return true;
-}
-
-void Engine::find_wakeup(CycleResult& result) const {
-  const auto consider = [&](Time time) {
-    result.wakeup = result.has_wakeup ? std::min(result.wakeup, time) : time;
-    result.has_wakeup = true;
-  };
-  if (!backoff_.empty()) consider(backoff_.begin()->first);
-  for (const ClassId id : queue_.blocked()) {
-    const ClassQueue& cls = *queue_.find(id);
-    if (cls.has_news()) consider(cls.told_all_at + options_.report_interval);
-  }
-}
-
-size_t Engine::unschedulable_pods() const {
-  size_t count = 0;
-  for (const ClassId id : queue_.blocked()) count += queue_.find(id)->pods.size();
-  return count;
-}
-
-size_t Engine::memory_bytes() const {
-  size_t total = 0;
-  for (const auto& cls : queue_.classes())
-    if (cls != nullptr) total += sizeof(ClassQueue) + cls->candidates.memory_bytes();
-  return total;
+std::vector<std::string> Engine::fitting_nodes(PodSlot pod) {
+  const Candidates& candidates = queue_.of(state_.pod(pod).cls).candidates;
+  std::vector<std::string> out;
+  for (const auto& [name, slot] : state_.nodes_by_name())
+    if (candidates.failure(slot) == kFits) out.push_back(name);
+  return out;
 }
 
 }  // namespace berth::engine

@@ -7,9 +7,12 @@
 // The daemon, the simulator, the benchmarks and every test drive this object; it knows no socket, clock or thread.
 // Owner thread only. The same calls in the same order give the same results, byte for byte.
 //
+// A pod that fits nowhere may make room for itself: pods of lower priority on one node are told to leave (Evict), and
+// it is nominated for the node: its room is charged there at once, and it is bound when they are gone.
+//
 // Invariants (design I1, I4, I5): no decision puts a node above its allocatable in any resource (over-use from outside
-// is state, never a reason to stop); every pod of ours that waits is queued, backs off or is explained; a pod UID has
-// at most one outstanding Bind.
+// is state, never a reason to stop); every pod of ours that waits is queued, nominated, backs off or is explained; a
+// pod UID has at most one outstanding Bind.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -35,8 +38,11 @@ struct EngineOptions {
   Duration backoff_max = Duration::seconds(10);
   Duration rejection_backoff_max = Duration::seconds(300);  // after the kubelet refused pods of the same owner
   Duration report_interval = Duration::seconds(30);  // a waiting pod hears of a changed verdict at most this often
-  bool list_feasible = false;                        // Bind decisions name all nodes that fit; O(nodes) each
-  size_t idle_classes = 256;                         // classes without waiting pods whose ranking is kept
+  Duration eviction_retry = Duration::seconds(60);   // a pod that could not be evicted is left alone for so long
+  // How often a waiting pod that inter-pod terms concern looks anew at whom it could preempt.
+  Duration preemption_retry = Duration::seconds(1);
+  bool list_feasible = false;  // Bind decisions name all nodes that fit; O(nodes) each
+  size_t idle_classes = 256;   // classes without waiting pods whose ranking is kept
 };
 
 struct CycleLimits {
@@ -52,13 +58,15 @@ class Engine {
   void apply(const Event& event);
   CycleResult run_cycle(Time now, const CycleLimits& limits = {});
 
-  // Why the pod is where it is, node by node; see engine/explanation.h. O(nodes); for people, not for every pod.
-  Explanation explain(const std::string& uid) const;
+  // Why the pod is where it is, node by node; see engine/explanation.h. O(nodes); for people, not for every pod. Tries
+  // out on the live state whom the pod could preempt, and puts everything back.
+  Explanation explain(const std::string& uid);
 
   const State& state() const { return state_; }
-  size_t pending_pods() const { return queue_.size(); }
+  size_t pending_pods() const { return queue_.size() + nominees_.size(); }
+  size_t nominated_pods() const { return nominees_.size(); }
   size_t backoff_pods() const { return backoff_.size(); }
-  // Waiting pods whose class fits nowhere as of the last cycle.
+  // Waiting pods whose class fits nowhere as of the last cycle, the nominated among them.
   size_t unschedulable_pods() const;
   size_t memory_bytes() const;
 
@@ -91,6 +99,7 @@ class Engine {
   void enqueue(PodSlot slot);
   void back_off(PodSlot slot, Time until);
   void release_backoffs(Time now);
+  void adopt_nomination(PodSlot slot);
 
   struct Wake {
     bool may_place = false;  // each blocked class has been looked at since placing last stopped
@@ -100,7 +109,20 @@ class Engine {
   bool wake(const std::vector<ClassId>& classes, WorkBudget& work);
   bool look_at(ClassId id, ClassQueue& cls, WorkBudget& work);
   bool place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
+  bool take_turn(PodSlot pod, WorkBudget& work, CycleResult& result);
   void place(PodSlot pod, NodeSlot node, CycleResult& result);
+  std::vector<std::string> fitting_nodes(PodSlot pod);
+  // Preemption: engine/engine_preemption.cc.
+  bool look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work);
+  void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
+  void nominate(PodSlot pod, NodeSlot node);
+  void withdraw_nomination(PodSlot pod);
+  bool follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result);
+  void release_refused();
+
+  // Reports: engine/engine_reports.cc.
+  std::string verdict_text(const PodClass& cls, const Candidates& candidates, const PreemptionView& preemption,
+                           const FailureSets& sets) const;
   void update_verdict(ClassQueue& cls);
   bool report(int64_t limit, CycleResult& result);
   void find_wakeup(CycleResult& result) const;
@@ -112,6 +134,9 @@ class Engine {
   PendingQueue queue_{state_};
   absl::btree_set<std::pair<Time, std::string>> backoff_;  // (until, UID)
   Rejections rejections_;
+  DisruptionRules rules_;
+  absl::btree_set<PodSlot, QueueOrder> nominees_{QueueOrder{&state_}};
+  absl::btree_set<std::pair<Time, std::string>> refused_;  // pods that could not be evicted: (until, UID)
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
   Time now_;
   uint64_t cycle_ = 0;

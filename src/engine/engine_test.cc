@@ -10,6 +10,13 @@
 namespace berth::engine::testing {
 namespace {
 
+// A verdict in a cluster of `nodes` nodes of which none could be cleared for the pod.
+std::string not_helped(const std::string& verdict, int nodes) {
+  const std::string n = std::to_string(nodes);
+  return verdict + " no new claims to deallocate, preemption: 0/" + n + " nodes are available: " + n +
+         " Preemption is not helpful for scheduling.";
+}
+
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -170,10 +177,10 @@ TEST_F(EngineTest, GatedTerminatingAndForeignPodsAreNotScheduled) {
   foreign.ours = false;
   for (const auto& pod : {gated, terminating, foreign}) driver.add(pod);
   EXPECT_THAT(driver.cycle().decisions, IsEmpty());
-  EXPECT_EQ(driver.engine().explain("uid-gated").reason, "SchedulingGated");
-  EXPECT_EQ(driver.engine().explain("uid-terminating").reason, "Terminating");
-  EXPECT_EQ(driver.engine().explain("uid-foreign").reason, "OtherScheduler");
-  EXPECT_FALSE(driver.engine().explain("uid-nobody").known);
+  EXPECT_EQ(driver.explain("uid-gated").reason, "SchedulingGated");
+  EXPECT_EQ(driver.explain("uid-terminating").reason, "Terminating");
+  EXPECT_EQ(driver.explain("uid-foreign").reason, "OtherScheduler");
+  EXPECT_FALSE(driver.explain("uid-nobody").known);
   gated.gated = false;
   driver.add(gated);
   EXPECT_THAT(bound_in(driver.cycle()), ElementsAre("gated"));
@@ -199,7 +206,7 @@ TEST_F(EngineTest, AFailingBindBacksOffTwiceAsLongEachTimeUpToTheCap) {
     driver.bind_progress("uid-p", BindOutcome::kFailed);
     const CycleResult early = driver.cycle(Duration::millis(seconds * 1000 - 1));
     EXPECT_THAT(early.decisions, IsEmpty()) << seconds;
-    EXPECT_EQ(driver.engine().explain("uid-p").reason, "Backoff");
+    EXPECT_EQ(driver.explain("uid-p").reason, "Backoff");
     EXPECT_EQ(early.wakeup, driver.now() + Duration::millis(1)) << seconds;
     EXPECT_THAT(bound_in(driver.cycle(Duration::millis(1))), ElementsAre("p")) << seconds;
   }
@@ -330,7 +337,8 @@ TEST_F(EngineReports, EachWaitingPodIsToldOnceAtOnce) {
   driver.add(make_node("a", {{kGpu, 1}}));
   for (const char* name : {"p", "q"}) driver.add(make_pod(name, {{kGpu, 2}}));
   EXPECT_THAT(told_in(driver.cycle()), ElementsAre("p", "q"));
-  EXPECT_THAT(driver.told("uid-p"), ElementsAre("0/1 nodes are available: 1 Insufficient nvidia.com/gpu."));
+  EXPECT_THAT(driver.told("uid-p"),
+              ElementsAre(not_helped("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.", 1)));
   EXPECT_EQ(driver.engine().unschedulable_pods(), 2U);
   for (int i = 0; i < 5; ++i) EXPECT_THAT(driver.cycle(Duration::seconds(60)).decisions, IsEmpty());
 }
@@ -355,7 +363,7 @@ TEST_F(EngineReports, AChangedVerdictIsToldAfterTheIntervalAndTheWakeupSaysWhen)
   const CycleResult due = driver.cycle(Duration::seconds(1));
   EXPECT_THAT(told_in(due), ElementsAre("p"));
   EXPECT_FALSE(due.has_wakeup);
-  EXPECT_EQ(driver.told("uid-p").back(), "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.");
+  EXPECT_EQ(driver.told("uid-p").back(), not_helped("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.", 2));
 }
 
 TEST_F(EngineReports, APodThatHeardAnOlderTextHearsTheNewOneThoughANewcomerHeardItFirst) {
@@ -377,8 +385,9 @@ TEST_F(EngineReports, APodWhoseSpecChangesIsToldAfresh) {
   driver.cycle();
   driver.add(make_pod("p", {{"x.com/y", 1}}));
   driver.cycle();
-  EXPECT_THAT(driver.told("uid-p"), ElementsAre("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
-                                                "0/1 nodes are available: 1 Insufficient x.com/y."));
+  EXPECT_THAT(driver.told("uid-p"),
+              ElementsAre(not_helped("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.", 1),
+                          not_helped("0/1 nodes are available: 1 Insufficient x.com/y.", 1)));
 }
 
 TEST_F(EngineReports, APodThatChangesBeforeItWasToldIsToldTheLatter) {
@@ -388,7 +397,7 @@ TEST_F(EngineReports, APodThatChangesBeforeItWasToldIsToldTheLatter) {
   driver.add(make_pod("p", {{kGpu, 1}}));
   driver.add(make_pod("p", {{"x.com/y", 1}}));
   driver.cycle();
-  EXPECT_THAT(driver.told("uid-p"), ElementsAre("0/1 nodes are available: 1 Insufficient x.com/y."));
+  EXPECT_THAT(driver.told("uid-p"), ElementsAre(not_helped("0/1 nodes are available: 1 Insufficient x.com/y.", 1)));
 }
 
 TEST_F(EngineReports, NoCycleTellsMoreThanItsBoundAndNoPodIsForgotten) {
@@ -473,17 +482,17 @@ TEST_F(EngineTest, ExplainsNodeByNode) {
   driver.add(make_node("a"));
   driver.add(make_pod("p", {{kGpu, 2}}));
   driver.cycle();
-  const Explanation why = driver.engine().explain("uid-p");
+  const Explanation why = driver.explain("uid-p");
   EXPECT_EQ(why.reason, "Unschedulable");
-  EXPECT_EQ(why.message, "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.");
+  EXPECT_EQ(why.message, not_helped("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.", 2));
   ASSERT_THAT(why.nodes, SizeIs(2));
   EXPECT_EQ(why.nodes[0].node, "a");
   ASSERT_THAT(why.nodes[1].reasons, SizeIs(1));
   EXPECT_EQ(why.nodes[1].reasons[0].detail, "asks 2, free 1");
   driver.add(make_node("c", {{kGpu, 2}}));
-  EXPECT_EQ(driver.engine().explain("uid-p").reason, "Pending");
+  EXPECT_EQ(driver.explain("uid-p").reason, "Pending");
   driver.cycle();
-  EXPECT_EQ(driver.engine().explain("uid-p").message, "has a place on c");
+  EXPECT_EQ(driver.explain("uid-p").message, "has a place on c");
 }
 
 }  // namespace

@@ -10,12 +10,16 @@ struct Look {
   const PolicySet& policies;
   const PodClass& cls;
   Candidates candidates;
+  PreemptionView preemption;
   FailureSets sets;
   Reasons reasons;
 
-  Look(const State& s, const PolicySet& p, const PodClass& c) : state(s), policies(p), cls(c) {
+  Look(State& s, const PolicySet& p, const DisruptionRules& rules, Time now, const PodClass& c)
+      : state(s), policies(p), cls(c), preemption(s) {
     WorkBudget unlimited{INT64_MAX};
     candidates.refresh(state, policies, cls, sets, unlimited);
+    if (candidates.best().valid() || !candidates.objection().empty()) return;
+    preemption.refresh({s, policies, rules, sets, now, Duration{}}, cls, candidates, unlimited);
   }
 
   NodeExplanation explain(NodeSlot node) {
@@ -38,13 +42,18 @@ struct Look {
 
 }  // namespace
 
-Explanation Engine::explain(const std::string& uid) const {
+Explanation Engine::explain(const std::string& uid) {
   Explanation out;
   const PodSlot slot = state_.find_pod(uid);
   if (!slot.valid()) return out;
   const PodState& pod = state_.pod(slot);
   out.known = true;
   out.phase = pod.phase;
+  if (pod.phase == PodPhase::kNominated) {
+    out.reason = to_string(pod.phase);
+    out.message = "waits for other pods to leave " + state_.node(pod.node).node.name + ", for which it is nominated";
+    return out;
+  }
   if (holds_room(pod.phase)) {
     out.node = state_.node(pod.node).node.name;
     out.reason = to_string(pod.phase);
@@ -56,7 +65,7 @@ Explanation Engine::explain(const std::string& uid) const {
     return out.reason = "SchedulingGated", out.message = "Scheduling is blocked due to non-empty scheduling gates", out;
   if (!pod.pod.ours)
     return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
-  Look look(state_, policies_, state_.pod_class(pod.cls));
+  Look look(state_, policies_, rules_, now_, state_.pod_class(pod.cls));
   const std::string& objection = look.candidates.objection();
   if (pod.phase != PodPhase::kBackoff && !objection.empty())
     return out.reason = "Unschedulable", out.message = objection_message(objection, state_.node_count()), out;
@@ -65,7 +74,9 @@ Explanation Engine::explain(const std::string& uid) const {
   const bool fits = look.candidates.best().valid();
   if (pod.phase == PodPhase::kBackoff) out.reason = "Backoff", out.message = "waits after a failed attempt to start";
   else if (fits) out.reason = "Pending", out.message = "a node fits; the pod is in the queue";
-  else out.reason = "Unschedulable", out.message = fit_message(look.candidates.counts(), look.sets);
+  else if (const NodeSlot node = look.preemption.best(); node.valid())
+    out.reason = "Pending", out.message = "room can be made on " + state_.node(node).node.name + "; it is in the queue";
+  else out.reason = "Unschedulable", out.message = verdict_text(look.cls, look.candidates, look.preemption, look.sets);
   return out;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 namespace berth::engine {
 
@@ -15,12 +14,15 @@ FailureSetId FailureSets::intern(const Reasons& reasons, const ResourceTable& re
   const auto [at, added] = ids_.try_emplace(scratch_, FailureSetId{static_cast<uint32_t>(sets_.size())});
   if (added) {
     std::vector<std::string> texts;
+    bool helped = true;
     for (const Reason& reason : reasons) {
+      helped &= reason.info->preemption_helps;
       std::string text(reason.info->text);
       if (reason.info->names_resource) text += " " + resources.name(reason.resource);
       texts.push_back(std::move(text));
     }
     sets_.push_back(std::move(texts));
+    helped_.push_back(helped);
   }
   return at->second;
 }
@@ -32,11 +34,16 @@ std::string fit_message(const FailureCounts& counts, const FailureSets& sets) {
     if (counts.by_set[id] == 0) continue;
     for (const std::string& text : sets.texts(FailureSetId{id})) by_text[text] += counts.by_set[id];
   }
+  return unavailable_message(counts.nodes, by_text);
+}
+
+std::string unavailable_message(uint64_t nodes, const std::map<std::string, uint64_t>& by_text) {
   std::vector<std::string> parts;
   parts.reserve(by_text.size());
-  for (const auto& [text, count] : by_text) parts.push_back(fmt::format("{} {}", count, text));
+  for (const auto& [text, count] : by_text)
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, text));
   std::sort(parts.begin(), parts.end());
-  std::string out = fmt::format("0/{} nodes are available:", counts.nodes);
+  std::string out = fmt::format("0/{} nodes are available:", nodes);
   for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? " " : ", ") + parts[i];
   return out + ".";
 }

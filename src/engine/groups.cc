@@ -16,17 +16,6 @@ GroupShape::Key& key_in(GroupShape& shape, TopologyKeyId key) {
   return shape.keys.back();
 }
 
-bool untolerated_taint(const PodClass& cls, const model::Node& node) {
-  return std::any_of(node.taints.begin(), node.taints.end(), [&](const model::Taint& taint) {
-    return taint.effect != model::TaintEffect::kPreferNoSchedule && !model::tolerates(cls.spec->tolerations, taint);
-  });
-}
-
-// kube-scheduler counts no pods for a selector that is empty, rather than all of them.
-bool counts_pods(const model::TopologySpreadConstraint& rule) {
-  return rule.peers.pods.selects_nothing || !rule.peers.pods.requirements.empty();
-}
-
 }  // namespace
 
 GroupShape shape_of(const State& state, const PodClass& cls) {
@@ -131,70 +120,6 @@ void Groups::rank(NodeSlot slot, bool fits, const Ranked& ranked) {
   mark(place.group);
 }
 
-// Takes back what the node added to its domains, before it leaves them.
-void Groups::withdraw_spread(NodeSlot slot) {
-  if (slot.value >= contributions_.size() || contributions_[slot.value].empty()) return;
-  const std::vector<int64_t> own = std::exchange(contributions_[slot.value], {});
-  const std::vector<DomainId>& domains = groups_[places_[slot.value].group.value].domains;
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key)
-    for (size_t i = 0; i < shape_.keys[key].spread.size(); ++i)
-      if (const int64_t matching = own[shape_.keys[key].spread[i]]; matching >= 0)
-        add_spread(key, i, domains[key], -1, -matching);
-}
-
-// What the node adds to the domains of each spread constraint: the matching pods that it runs, if it counts at all.
-void Groups::update_spread(NodeSlot slot, const State& state, const PodClass& cls) {
-  const auto& rules = cls.peers.spread;
-  const GroupId group = places_[slot.value].group;
-  if (rules.empty() || !group.valid()) return;
-  if (contributions_.size() <= slot.value) contributions_.resize(state.node_slots());
-  const NodeState& node = state.node(slot);
-  const std::vector<DomainId>& domains = groups_[group.value].domains;
-  bool has_keys[2] = {true, true};  // of all rules that prefer, and of all that require
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key)
-    for (const uint32_t rule : shape_.keys[key].spread) has_keys[rules[rule].rule->required] &= domains[key].valid();
-  std::vector<int64_t>& own = contributions_[slot.value];
-  if (!has_keys[0] && !has_keys[1] && own.empty()) return;
-  own.resize(rules.size(), -1);
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
-    for (size_t i = 0; i < shape_.keys[key].spread.size(); ++i) {
-      const ClassPeers::Spread& spread = rules[shape_.keys[key].spread[i]];
-      int64_t matching = -1;
-      if (has_keys[spread.rule->required] && (!spread.rule->honors_affinity || selects(cls, node.node)) &&
-          (!spread.rule->honors_taints || !untolerated_taint(cls, node.node))) {
-        const auto at =
-            std::lower_bound(node.seen_by.begin(), node.seen_by.end(), std::pair(spread.selector, INT32_MIN));
-        const bool counts = at != node.seen_by.end() && at->first == spread.selector && counts_pods(*spread.rule);
-        matching = counts ? at->second : 0;
-      }
-      int64_t& before = own[shape_.keys[key].spread[i]];
-      if (before == matching) continue;
-      add_spread(key, i, domains[key], (matching >= 0) - (before >= 0),
-                 std::max<int64_t>(matching, 0) - std::max<int64_t>(before, 0));
-      before = matching;
-    }
-  }
-}
-
-void Groups::add_spread(uint32_t key, size_t index, DomainId id, int32_t nodes, int64_t matching) {
-  if (!id.valid()) return;
-  Domain& domain = domains_[id.value];
-  SpreadSum& sum = domain.spread[index];
-  SpreadRange& range = spread_[shape_.keys[key].spread[index]];
-  if (sum.nodes > 0) {
-    if (--range.domains[sum.matching] == 0) range.domains.erase(sum.matching);
-    --range.count;
-  }
-  sum.nodes += static_cast<uint32_t>(nodes);
-  sum.matching += matching;
-  if (sum.nodes > 0) {
-    ++range.domains[sum.matching];
-    ++range.count;
-  }
-  domain.spread_changed = true;
-  mark(id);
-}
-
 void Groups::mark(DomainId domain) {
   if (!domain.valid() || std::exchange(domains_[domain.value].dirty, true)) return;
   dirty_domains_.push_back(domain);
@@ -220,14 +145,25 @@ Groups::Facts Groups::facts_of(const GroupShape::Key& key, DomainId domain, cons
   return facts;
 }
 
-void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const {
+void Groups::begin(GroupFacts& out, const Group& group, const PodClass& cls) {
   out.domains = &group.domains;
-  out.affinity_anywhere = affinity_anywhere_;
   out.lacks_affinity_key = false;
   out.affinity = true;
   out.anti_affinity = out.existing = TermId{};
   out.weight = 0;
   out.spread.resize(cls.peers.spread.size());
+}
+
+void Groups::add_facts(const Facts& facts, GroupFacts& out) {
+  out.affinity &= facts.affinity;
+  if (!out.anti_affinity.valid()) out.anti_affinity = facts.anti_affinity;
+  if (!out.existing.valid()) out.existing = facts.existing;
+  out.weight += facts.weight;
+}
+
+void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const {
+  begin(out, group, cls);
+  out.affinity_anywhere = affinity_anywhere_;
   for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
     const DomainId id = group.domains[key];
     const GroupShape::Key& asked = shape_.keys[key];
@@ -236,15 +172,22 @@ void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out
       const SpreadSum sum = id.valid() ? domains_[id.value].spread[i] : SpreadSum{};
       out.spread[asked.spread[i]] = {id.valid(), sum.matching, range.fewest, range.count, sum.exceeds};
     }
-    if (!id.valid()) {
-      out.lacks_affinity_key |= !asked.affinity.empty();
-      continue;
-    }
-    const Facts& facts = domains_[id.value].facts;
-    out.affinity &= facts.affinity;
-    if (!out.anti_affinity.valid()) out.anti_affinity = facts.anti_affinity;
-    if (!out.existing.valid()) out.existing = facts.existing;
-    out.weight += facts.weight;
+    if (id.valid()) add_facts(domains_[id.value].facts, out);
+    else out.lacks_affinity_key |= !asked.affinity.empty();
+  }
+}
+
+void Groups::read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, GroupFacts& out) const {
+  const Group& group = groups_[places_[slot.value].group.value];
+  begin(out, group, cls);
+  out.affinity_anywhere = affinity_anywhere(state, cls);
+  for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
+    const DomainId id = group.domains[key];
+    const GroupShape::Key& asked = shape_.keys[key];
+    for (size_t i = 0; i < asked.spread.size(); ++i)
+      out.spread[asked.spread[i]] = live_spread(slot, key, i, state, cls);
+    if (id.valid()) add_facts(facts_of(asked, id, state), out);
+    else out.lacks_affinity_key |= !asked.affinity.empty();
   }
 }
 
@@ -258,39 +201,10 @@ void Groups::mark_groups(const Domain& domain) {
   for (const GroupId group : domain.groups) mark(group);
 }
 
-// Whether one more pod in the domain would exceed a required constraint; its groups are judged again when that turns.
-void Groups::judge_skew(Domain& domain, size_t index, const PodClass& cls) {
-  const uint32_t rule = shape_.keys[domain.key].spread[index];
-  const ClassPeers::Spread& spread = cls.peers.spread[rule];
-  SpreadSum& sum = domain.spread[index];
-  const int64_t skew = sum.matching + (spread.matches_self ? 1 : 0) - spread_[rule].fewest;
-  const bool exceeds = spread.rule->required && skew > spread.rule->max_skew;
-  if (std::exchange(sum.exceeds, exceeds) != exceeds) mark_groups(domain);
-}
-
-// Where the emptiest domain of a constraint has more pods than before, or fewer, every domain is judged again.
-void Groups::update_fewest(const PodClass& cls) {
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
-    for (size_t i = 0; i < shape_.keys[key].spread.size(); ++i) {
-      const uint32_t rule = shape_.keys[key].spread[i];
-      SpreadRange& range = spread_[rule];
-      const bool enough = range.count >= static_cast<uint32_t>(cls.peers.spread[rule].rule->min_domains);
-      const int64_t fewest = range.domains.empty() || !enough ? 0 : range.domains.begin()->first;
-      const bool counted = std::exchange(range.judged, range.count) == range.count;
-      if (std::exchange(range.fewest, fewest) == fewest && (counted || cls.peers.spread[rule].rule->required)) continue;
-      for (const DomainId id : domains_of_[key]) {
-        judge_skew(domains_[id.value], i, cls);
-        if (!cls.peers.spread[rule].rule->required && !counted) mark_groups(domains_[id.value]);
-      }
-    }
-  }
-}
-
-// Some pod, somewhere, began or ceased to match required affinity.
-bool Groups::affinity_turned(const State& state, const PodClass& cls) {
-  const bool anywhere = std::any_of(cls.peers.affinity.begin(), cls.peers.affinity.end(),
-                                    [&](TermId term) { return state.peers().term(term).matching_domains > 0; });
-  return std::exchange(affinity_anywhere_, anywhere) != anywhere;
+// Whether some pod, somewhere, matches required affinity.
+bool Groups::affinity_anywhere(const State& state, const PodClass& cls) {
+  return std::any_of(cls.peers.affinity.begin(), cls.peers.affinity.end(),
+                     [&](TermId term) { return state.peers().term(term).matching_domains > 0; });
 }
 
 size_t Groups::settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets) {
@@ -312,7 +226,8 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
     }
   }
   update_fewest(cls);
-  if (affinity_turned(state, cls))
+  const bool anywhere = affinity_anywhere(state, cls);
+  if (std::exchange(affinity_anywhere_, anywhere) != anywhere)
     for (uint32_t i = 0; i < groups_.size(); ++i)
       if (groups_[i].nodes > 0) mark(GroupId{i});
   const std::vector<GroupId> dirty = std::exchange(dirty_groups_, {});

@@ -58,6 +58,8 @@ class Groups {
   uint64_t version() const { return version_; }
   // The facts that a node's group is judged by.
   GroupFacts facts(NodeSlot slot, const PodClass& cls) const;
+  // The same as the state is now, if since the last settle() nothing but that pods left this very node, or came back.
+  void read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, GroupFacts& out) const;
   size_t memory_bytes() const;
 
  private:
@@ -121,11 +123,16 @@ class Groups {
   void mark(DomainId domain);
   void mark(GroupId group);
   static Facts facts_of(const GroupShape::Key& key, DomainId domain, const State& state);
+  static void begin(GroupFacts& out, const Group& group, const PodClass& cls);
+  static void add_facts(const Facts& facts, GroupFacts& out);
   void read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const;
   void mark_groups(const Domain& domain);
   void judge_skew(Domain& domain, size_t index, const PodClass& cls);
   void update_fewest(const PodClass& cls);
-  bool affinity_turned(const State& state, const PodClass& cls);
+  static int64_t matching_on(const NodeState& node, const ClassPeers::Spread& spread);
+  GroupFacts::Spread live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state,
+                                 const PodClass& cls) const;
+  static bool affinity_anywhere(const State& state, const PodClass& cls);
   void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void unrate(Group& group);
   void list(GroupId id, const PolicySet& policies);

@@ -116,6 +116,9 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
     if (listed != (pod.phase == PodPhase::kPending))
       broken.push_back(fmt::format("pod {} is {} but {}", pod.pod.full_name(), to_string(pod.phase),
                                    listed ? "queued" : "not queued"));
+    if ((pod.phase == PodPhase::kNominated) != engine.nominees_.contains(slot))
+      broken.push_back(
+          fmt::format("pod {} is {}, but its nomination says otherwise", pod.pod.full_name(), to_string(pod.phase)));
     if ((pod.phase == PodPhase::kBackoff) != engine.backoff_.contains({pod.backoff_until, uid}) &&
         pod.phase == PodPhase::kBackoff)
       broken.push_back(fmt::format("pod {} backs off without an end", pod.pod.full_name()));

@@ -148,6 +148,12 @@ std::vector<IdentityId> PeerIndex::release_selector(SelectorId id) {
   return matched;
 }
 
+const absl::btree_set<IdentityId>& PeerIndex::identities_in(const std::string& namespace_name) const {
+  static const absl::btree_set<IdentityId> none;
+  const auto at = identities_by_namespace_.find(namespace_name);
+  return at == identities_by_namespace_.end() ? none : at->second;
+}
+
 PeerIndex::AcquiredTerm PeerIndex::acquire_term(SelectorId selector, TopologyKeyId key) {
   for (const TermId id : selectors_[selector.value].terms) {
     if (terms_[id.value].key != key) continue;

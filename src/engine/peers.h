@@ -77,6 +77,8 @@ class PeerIndex {
   void release_identity(IdentityId id);
   const Identity& identity(IdentityId id) const { return identities_[id.value]; }
   Identity& mutable_identity(IdentityId id) { return identities_[id.value]; }
+  // Those of a namespace's pods.
+  const absl::btree_set<IdentityId>& identities_in(const std::string& namespace_name) const;
 
   struct AcquiredSelector {
     SelectorId selector;

@@ -104,6 +104,10 @@ void PendingQueue::wake_friends(const PodClass& placed) {
   }
 }
 
+void PendingQueue::unblock_all() {
+  while (!blocked_.empty()) set_blocked(*blocked_.begin(), false);
+}
+
 void PendingQueue::drop_idle(size_t keep) {
   std::vector<std::pair<uint64_t, uint32_t>> idle;
   for (uint32_t i = 0; i < classes_.size(); ++i)

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/candidates.h"
+#include "engine/preemption_view.h"
 #include "engine/state.h"
 
 namespace berth::engine {
@@ -27,26 +28,29 @@ struct QueueOrder {
 
 // What the engine keeps for one class while pods of it wait.
 struct ClassQueue {
-  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}) {}
+  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}), preemption(state) {}
 
   absl::btree_set<PodSlot, QueueOrder> pods;
   Candidates candidates;
-  bool blocked = false;    // fits nowhere as of the last look
+  PreemptionView preemption;
+  bool blocked = false;    // fits nowhere as of the last look, and nowhere can room be made
   uint64_t serial = 0;     // of the class that this record is about
   uint64_t last_used = 0;  // cycle number, for dropping the candidates of idle classes
   uint64_t looked_at = 0;  // cycle in which the candidates were last up to date
   // The verdict that its waiting pods share while it is blocked.
   std::shared_ptr<const std::string> message;
   uint64_t verdict_version = 0;     // number of this text among all verdict texts of the engine; 0: none yet
-  uint64_t message_of_view = 0;     // Candidates::version() that `message` was made from
+  uint64_t message_of_view = 0;     // view_version() that `message` was made from
   Time told_all_at{INT64_MIN / 2};  // when all waiting pods were last told a new text
   uint64_t told_all_version = 0;    // which one
   std::deque<PodSlot> reports;      // pods still to be told; entries of pods that left are skipped
 
+  // Grows whenever its verdict may have changed.
+  uint64_t view_version() const { return candidates.version() + preemption.version(); }
+  // The node that can be cleared at the least cost; invalid: none.
+  NodeSlot node_to_clear() const { return candidates.objection().empty() ? preemption.best() : NodeSlot{}; }
   // True when some of its pods may have been told something else than what holds now.
-  bool has_news() const {
-    return !message || message_of_view != candidates.version() || told_all_version != verdict_version;
-  }
+  bool has_news() const { return !message || message_of_view != view_version() || told_all_version != verdict_version; }
 };
 
 class PendingQueue {
@@ -69,6 +73,8 @@ class PendingQueue {
   // Makes ready the blocked classes that a pod of `placed` may have helped by taking its place: those whose affinity or
   // spread looks for pods like it.
   void wake_friends(const PodClass& placed);
+  // Makes all blocked classes ready: each is looked at again.
+  void unblock_all();
   size_t size() const { return size_; }
   // Frees the candidates of classes without waiting pods, the longest unused first, beyond `keep` of them.
   void drop_idle(size_t keep);

@@ -1,4 +1,4 @@
-// PodClass: all pods with the same scheduling-relevant spec, compiled for the engine.
+// PodClass: all pods with the same scheduling-relevant spec and priority, compiled for the engine.
 //
 // A policy sees a pod only through its class, which is why equal pods can share one verdict and one list of ranked
 // candidates (engine/candidates.h).
@@ -37,6 +37,8 @@ struct ClassPeers {
 
 struct PodClass {
   std::shared_ptr<const model::SchedulingSpec> spec;
+  int32_t priority = 0;
+  bool preempts = true;                  // may make room for itself
   std::vector<ResourceAmount> requests;  // amounts above 0, sorted by id
   bool packs = false;                    // placement as resolved: pack, else spread
   bool requests_gpu = false;

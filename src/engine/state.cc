@@ -41,6 +41,7 @@ std::string_view to_string(PodPhase phase) {
     case PodPhase::kNotQueued: return "NotQueued";
     case PodPhase::kPending: return "Pending";
     case PodPhase::kBackoff: return "Backoff";
+    case PodPhase::kNominated: return "Nominated";
     case PodPhase::kReserved: return "Reserved";
     case PodPhase::kPreBinding: return "PreBinding";
     case PodPhase::kBinding: return "Binding";
@@ -157,7 +158,7 @@ PodSlot State::add_pod(model::Pod pod) {
   state = PodState{};
   state.in_use = true;
   const IdentityId identity = peers_.acquire_identity(pod.namespace_name, pod.labels, pod.terminating);
-  state.cls = intern_class(pod.spec, identity);
+  state.cls = intern_class(pod, identity);
   pod.labels = peers_.identity(identity).labels;
   pod.spec = classes_[state.cls.value].spec;  // one copy for the whole class
   state.pod = std::move(pod);
@@ -168,12 +169,15 @@ PodSlot State::add_pod(model::Pod pod) {
 void State::replace_pod(PodSlot slot, model::Pod pod) {
   PodState& state = pods_[slot.value];
   check(state.pod.uid == pod.uid, "a pod record keeps its UID");
-  const bool same_spec = state.pod.spec == pod.spec || *state.pod.spec == *pod.spec;
+  const bool same_spec = (state.pod.spec == pod.spec || *state.pod.spec == *pod.spec) &&
+                         state.pod.priority == pod.priority && state.pod.preempts == pod.preempts;
   const IdentityId identity = peers_.acquire_identity(pod.namespace_name, pod.labels, pod.terminating);
   pod.labels = peers_.identity(identity).labels;
   if (same_spec && identity == state.identity) {
     pod.spec = state.pod.spec;
+    const bool another_victim = state.pod.preemptible != pod.preemptible || state.pod.started != pod.started;
     state.pod = std::move(pod);
+    if (another_victim && holds_room(state.phase)) touch(state.node);
     return;
   }
   const PodPhase phase = state.phase;
@@ -183,7 +187,7 @@ void State::replace_pod(PodSlot slot, model::Pod pod) {
     state.phase = PodPhase::kNotQueued;  // nobody counts it on the way
   }
   const ClassId before = state.cls;
-  state.cls = intern_class(pod.spec, identity);
+  state.cls = intern_class(pod, identity);
   if (identity != state.identity) leave_identity(slot);
   join_identity(slot, identity);
   if (holds_room(phase)) {  // the new claims first: what is chosen for one that stays must not be dropped
@@ -249,6 +253,8 @@ void State::unassign(PodSlot pod, PodPhase phase) {
 }
 
 void State::charge(NodeState& node, const PodClass& cls, int64_t sign) {
+  if (const auto at = placed_priorities_.try_emplace(cls.priority, 0).first; sign > 0) ++at->second;
+  else if (--at->second == 0) placed_priorities_.erase(at);
   for (const ResourceAmount& request : cls.requests) {
     if (node.used.size() <= request.id.value) node.used.resize(request.id.value + 1, 0);
     node.used[request.id.value] += Int128{sign} * request.amount;
@@ -267,16 +273,19 @@ void State::charge(NodeState& node, const PodClass& cls, int64_t sign) {
 }
 
 void State::touch(NodeSlot slot) {
+  if (in_trial_) return;
   ++nodes_[slot.value].generation;
   changes_.push_back(slot);
   const size_t keep = 1024 + 4 * nodes_.size();
   for (; changes_.size() > keep; ++change_base_) changes_.pop_front();
 }
 
-ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec, IdentityId identity) {
+ClassId State::intern_class(const model::Pod& pod, IdentityId identity) {
+  const std::shared_ptr<const model::SchedulingSpec>& spec = pod.spec;
   check(spec != nullptr, "every pod has a scheduling spec");
   const std::vector<SelectorId>& seen_by = peers_.identity(identity).matches;
-  if (const auto at = classes_by_key_.find(ClassKey{spec.get(), &seen_by}); at != classes_by_key_.end()) {
+  const ClassKey wanted{spec.get(), &seen_by, pod.priority, pod.preempts};
+  if (const auto at = classes_by_key_.find(wanted); at != classes_by_key_.end()) {
     ++classes_[at->second.value].pods;
     return at->second;
   }
@@ -289,11 +298,13 @@ ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& 
   }
   PodClass& cls = classes_[id.value];
   cls = compile_class(spec, resources_);
+  cls.priority = pod.priority;
+  cls.preempts = pod.preempts;
   cls.seen_by = seen_by;
   cls.pods = 1;
   cls.serial = ++class_serial_;
   cls.claims = volumes_.join(id, spec->claims);
-  classes_by_key_.emplace(ClassKey{cls.spec.get(), &cls.seen_by}, id);
+  classes_by_key_.emplace(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts}, id);
   if (!cls.spec->peers.empty()) hold_peers(cls);
   return id;
 }
@@ -301,7 +312,7 @@ ClassId State::intern_class(const std::shared_ptr<const model::SchedulingSpec>& 
 void State::release_class(ClassId id) {
   PodClass& cls = classes_[id.value];
   if (--cls.pods > 0) return;
-  classes_by_key_.erase(ClassKey{cls.spec.get(), &cls.seen_by});
+  classes_by_key_.erase(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts});
   if (!cls.spec->peers.empty()) release_peers(cls);
   volumes_.leave(id, cls.claims);
   cls = PodClass{};

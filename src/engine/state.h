@@ -22,6 +22,7 @@
 #include "engine/node_state.h"
 #include "engine/peers.h"
 #include "engine/pod_class.h"
+#include "engine/pod_state.h"
 #include "engine/resource_table.h"
 #include "engine/topology.h"
 #include "engine/volume_state.h"
@@ -29,39 +30,6 @@
 #include "model/pod.h"
 
 namespace berth::engine {
-
-// Where a pod stands. Reserved to kUnknown are Berth's own placement on its way to the API server: a pod goes
-// Reserved → PreBinding → Binding → Bound, or Unknown when a bind got no answer; Unknown keeps its place until the
-// server has been asked.
-enum class PodPhase : uint8_t {
-  kNotQueued,   // gated, terminating or another scheduler's
-  kPending,     // in the queue
-  kBackoff,     // waits before it is queued again
-  kReserved,    // has a place in the engine
-  kPreBinding,  // volumes and claims are being prepared
-  kBinding,     // the Binding has been sent
-  kUnknown,     // the Binding got no answer
-  kBound,       // spec.nodeName is set
-};
-
-constexpr bool holds_room(PodPhase phase) { return phase >= PodPhase::kReserved; }
-// "Pending", "Binding", … as shown to people.
-std::string_view to_string(PodPhase phase);
-
-struct PodState {
-  model::Pod pod;
-  ClassId cls;
-  IdentityId identity;
-  uint32_t index_in_identity = 0;  // in Identity::pods
-  PodPhase phase = PodPhase::kNotQueued;
-  NodeSlot node;               // valid when holds_room(phase)
-  uint32_t index_on_node = 0;  // in NodeState::pods
-  uint32_t attempts = 0;       // failed binds in a row; sets the back-off
-  Time backoff_until;
-  uint64_t reported_version = 0;  // of its class's verdict that it was last told; 0: none
-  bool awaits_report = false;     // listed in its class's reports
-  bool in_use = false;
-};
 
 class State {
  public:
@@ -92,6 +60,10 @@ class State {
   // Charges the pod to the node and sets its phase; charge-only moves between phases leave the node's use alone.
   void assign(PodSlot pod, NodeSlot node, PodPhase phase);
   void unassign(PodSlot pod, PodPhase phase);
+  // The lowest priority of any pod that holds room; INT32_MAX when none does.
+  int32_t lowest_priority() const { return placed_priorities_.empty() ? INT32_MAX : placed_priorities_.begin()->first; }
+  // What is decided about the pods of a node has to be looked at again.
+  void touch_node_of(PodSlot pod) { touch(pods_[pod.value].node); }
   // The slot of a node that may not exist yet (a placeholder).
   NodeSlot node_or_placeholder(const std::string& name);
 
@@ -133,8 +105,21 @@ class State {
   // A hash of nodes, pods and placements, the same for equal states whatever their history. O(everything).
   uint64_t hash() const;
 
+  // While a Trial lives, changes leave no trace in the change log, in generations or in classes: whoever opens one puts
+  // everything back before it ends, and looks at no Candidates meanwhile.
+  class Trial {
+   public:
+    explicit Trial(State& state) : state_(state) { state_.in_trial_ = true; }
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+    ~Trial() { state_.in_trial_ = false; }
+
+   private:
+    State& state_;
+  };
+
  private:
-  ClassId intern_class(const std::shared_ptr<const model::SchedulingSpec>& spec, IdentityId identity);
+  ClassId intern_class(const model::Pod& pod, IdentityId identity);
   void release_class(ClassId id);
   NodeSlot take_node_slot(const std::string& name);
   void free_placeholder(NodeSlot slot);
@@ -160,16 +145,19 @@ class State {
   void count_seen(NodeState& node, SelectorId selector, int32_t sign);
   void count_selector(SelectorId selector, IdentityId identity, int32_t sign);
 
-  // A class is a spec and the selectors that see the pod.
+  // A class is a spec, a priority and the selectors that see the pod.
   struct ClassKey {
     const model::SchedulingSpec* spec;
     const std::vector<SelectorId>* seen_by;
+    int32_t priority;
+    bool preempts;
     friend bool operator==(const ClassKey& a, const ClassKey& b) {
-      return *a.seen_by == *b.seen_by && (a.spec == b.spec || *a.spec == *b.spec);
+      return a.priority == b.priority && a.preempts == b.preempts && *a.seen_by == *b.seen_by &&
+             (a.spec == b.spec || *a.spec == *b.spec);
     }
     template <typename H>
     friend H AbslHashValue(H state, const ClassKey& k) {
-      return H::combine(std::move(state), *k.spec, *k.seen_by);
+      return H::combine(std::move(state), *k.spec, *k.seen_by, k.priority, k.preempts);
     }
   };
 
@@ -178,6 +166,8 @@ class State {
   std::vector<NodeState> nodes_;
   std::vector<NodeSlot> free_nodes_;
   size_t present_nodes_ = 0;
+  absl::btree_map<int32_t, uint32_t> placed_priorities_;  // of the pods that hold room, how many
+  bool in_trial_ = false;
   absl::btree_map<std::string, NodeSlot> nodes_by_name_;
   std::vector<PodState> pods_;
   std::vector<PodSlot> free_pods_;

@@ -45,7 +45,7 @@ std::vector<PodSlot> State::take_stale() {
 void State::reclassify(PodSlot slot) {
   PodState& pod = pods_[slot.value];
   const ClassId before = pod.cls;
-  pod.cls = intern_class(pod.pod.spec, pod.identity);
+  pod.cls = intern_class(pod.pod, pod.identity);
   release_class(before);
   pod.pod.spec = classes_[pod.cls.value].spec;
 }
@@ -145,9 +145,13 @@ void State::release_key(TopologyKeyId key) {
 void State::set_domains(NodeSlot slot, NodeDomains domains) {
   NodeState& node = nodes_[slot.value];
   if (node.domains != domains) {
-    for (const PodSlot pod : node.pods) count_peers(pod, slot, -1);
+    const auto count_all = [&](int32_t sign) {
+      for (const PodSlot pod : node.pods)  // save the one whose facts are being replaced
+        if (holds_room(pods_[pod.value].phase)) count_peers(pod, slot, sign);
+    };
+    count_all(-1);
     std::swap(node.domains, domains);
-    for (const PodSlot pod : node.pods) count_peers(pod, slot, +1);
+    count_all(+1);
   }
   topology_.drop(domains);
 }

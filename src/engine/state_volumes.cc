@@ -6,6 +6,7 @@
 namespace berth::engine {
 
 void State::touch(const VolumeState::Touched& touched) {
+  if (in_trial_) return;
   for (const ClassId cls : touched.classes) ++classes_[cls.value].generation;
   for (const NodeSlot node : touched.nodes) touch(node);
   for (const std::string& name : touched.node_names)

@@ -98,8 +98,9 @@ class Driver {
     CycleResult result = engine_.run_cycle(now_, limits);
     expect_sound();
     for (const Decision& decision : result.decisions) {
-      if (decision.kind == DecisionKind::kUnschedulable) told_[decision.pod_uid].push_back(*decision.message);
-      else expect_sound_bind(decision);
+      if (decision.kind == DecisionKind::kBind) expect_sound_bind(decision);
+      else if (decision.kind == DecisionKind::kEvict) expect_sound_eviction(decision);
+      else told_[decision.pod_uid].push_back(*decision.message);
     }
     return result;
   }
@@ -113,6 +114,7 @@ class Driver {
   }
 
   const Engine& engine() const { return engine_; }
+  Explanation explain(const std::string& uid) { return engine_.explain(uid); }
   const State& state() const { return engine_.state(); }
   Time now() const { return now_; }
   // By UID, the node of each bind that has been decided and neither confirmed nor refused.
@@ -144,13 +146,22 @@ class Driver {
   void expect_sound() const {
     for (const std::string& sentence : broken_invariants(engine_)) throw BrokenInvariant(sentence);
   }
+  // Nobody has to leave for a pod that is not more important, or twice.
+  void expect_sound_eviction(const Decision& eviction) {
+    const PodState& victim = state().pod(state().find_pod(eviction.pod_uid));
+    const PodState& preemptor = state().pod(state().find_pod(eviction.preemptor_uid));
+    if (victim.pod.priority >= preemptor.pod.priority)
+      throw BrokenInvariant("pod " + eviction.pod_uid + " has to leave for one that is not more important");
+    if (victim.pod.terminating) throw BrokenInvariant("pod " + eviction.pod_uid + " is leaving already");
+  }
   void expect_sound_bind(const Decision& bind) {
     if (!outstanding_.emplace(bind.pod_uid, bind.node_name).second)
       throw BrokenInvariant("pod " + bind.pod_uid + " has two binds outstanding");
     const NodeSlot slot = state().find_node(bind.node_name);
     if (!slot.valid()) throw BrokenInvariant("a bind goes to " + bind.node_name + ", which does not exist");
     model::ResourceList used;
-    for (const PodSlot pod : state().node(slot).pods) used.add(state().pod(pod).pod.spec->requests);
+    for (const PodSlot pod : state().node(slot).pods)  // a nominated one has been charged beside those that leave
+      if (state().pod(pod).phase != PodPhase::kNominated) used.add(state().pod(pod).pod.spec->requests);
     for (const auto& [name, amount] : state().pod(state().find_pod(bind.pod_uid)).pod.spec->requests)
       if (amount > 0 && used.get(name) > state().node(slot).node.allocatable.get(name))
         throw BrokenInvariant("a bind puts " + bind.node_name + " above its allocatable " + name);

@@ -35,14 +35,15 @@ class Stream {
   static constexpr int kPods = 14;
   static constexpr int kSpecs = 28;
 
-  explicit Stream(PolicySet policies, EngineOptions options = {}) : driver_(std::move(policies), options) {}
+  explicit Stream(PolicySet policies, EngineOptions options = {.preemption_retry = Duration{}})
+      : driver_(std::move(policies), options) {}
 
   // Called before and after each cycle that has no bounds, with its decisions.
   std::function<void(Time now)> before_full_cycle;
   std::function<void(const CycleResult&)> after_full_cycle;
 
   void play(const Step& s) {
-    switch (s.what % 20) {
+    switch (s.what % 24) {
       case 0:
       case 1: return put_node(s);
       case 2: return drop_node(node_name(s.a));
@@ -64,6 +65,9 @@ class Stream {
       case 15: return echo(pod_uid(s.a), s.b % 4 == 0);
       case 16: return replace_pods(s.b % 4 == 0);
       case 17: return bounded_cycle(s);
+      case 18: return s.b % 8 == 0 ? drop_budget(s.a) : put_budget(s);
+      case 19:
+      case 20: return go_on_evicting(s);
       default: full_cycle(Duration::millis(int64_t{s.a} * (s.b % 8 == 0 ? 2000 : 20)));
     }
   }
@@ -71,7 +75,11 @@ class Stream {
   // Ends every outstanding bind well and shows all objects as they are.
   void calm() {
     while (!driver_.outstanding().empty()) succeed(driver_.outstanding().begin()->first);
-    for (const auto& [uid, pod] : pods_) seen(pod);
+    for (auto& [uid, pod] : pods_) {
+      if (const PodSlot slot = driver_.state().find_pod(uid); slot.valid() && driver_.state().pod(slot).evicting)
+        pod.terminating = true;
+      seen(pod);
+    }
   }
   CycleResult full_cycle(Duration step) {
     if (before_full_cycle) before_full_cycle(driver_.now() + step);
@@ -86,11 +94,23 @@ class Stream {
   }
 
   Driver& driver() { return driver_; }
+  const State& state() const { return driver_.state(); }
   const std::vector<Decision>& log() const { return log_; }  // every decision so far
   // The objects as the server has them.
   const std::map<std::string, model::Node>& nodes() const { return nodes_; }
   const std::map<std::string, model::Pod>& pods() const { return pods_; }
   const std::map<std::string, NamespaceUpserted>& namespaces() const { return namespaces_; }
+  std::vector<model::DisruptionBudget> budgets() const {
+    std::vector<model::DisruptionBudget> out;
+    for (const auto& [key, budget] : budgets_) out.push_back(budget);
+    return out;
+  }
+  std::set<std::string> protecting_namespaces() const {
+    std::set<std::string> out;
+    for (const auto& [name, facts] : namespaces_)
+      if (facts.protects_pods) out.insert(name);
+    return out;
+  }
 
   static std::string node_name(int i) { return std::string("n") + static_cast<char>('a' + i % kNodes); }
   static std::string pod_uid(int i) { return "uid-p" + std::to_string(i % kPods); }
@@ -177,7 +197,10 @@ class Stream {
     else pod.labels = nullptr;
     if (pod.node_name.empty() && !driver_.outstanding().contains(uid)) pod.spec = spec_of(s.b);
     if (pod.spec == nullptr) pod.spec = spec_of(s.b);
-    pod.priority = s.c % 4 == 0 ? 10 : 0;
+    pod.priority = s.c % 4 == 0 ? 10 + s.b % 2 : s.c % 4 == 1 ? 5 : 0;
+    pod.preempts = s.b % 16 != 9;
+    pod.preemptible = s.c % 8 != 6;
+    if (s.b % 4 == 2) pod.started = Time{1 + s.a % 3};
     pod.created = Time{s.c / 4 % 4 * 1'000'000'000LL};
     pod.gated = s.c / 16 % 8 == 7;
     pod.placement = s.c / 16 % 8 == 3 ? model::Placement::kSpread : model::Placement::kDefault;
@@ -215,6 +238,7 @@ class Stream {
   void put_namespace(int which, int what) {
     const std::string name = std::string("ns") + static_cast<char>('0' + which % 3);
     namespaces_[name] = {name, static_cast<model::Placement>(what % 3), {}};
+    namespaces_[name].protects_pods = what / 12 % 2 > 0;
     if (what / 3 % 2 > 0) namespaces_[name].labels.set("team", what / 6 % 2 > 0 ? "red" : "blue");
     driver_.apply(namespaces_[name]);
   }
@@ -234,6 +258,36 @@ class Stream {
     } else {
       driver_.bind_progress(uid, outcome);
     }
+  }
+  void put_budget(const Step& s) {
+    model::DisruptionBudget budget;
+    budget.namespace_name = std::string("ns") + static_cast<char>('0' + s.a % 3);
+    budget.name = "budget" + std::to_string(s.a / 3 % 2);
+    if (s.b % 3 > 0)
+      budget.pods.requirements = {{"app", model::NodeSelectorOperator::kIn, {s.b % 3 == 1 ? "web" : "db"}}};
+    budget.allowed = s.c % 3;
+    budgets_[budget.key()] = budget;
+    driver_.apply(BudgetUpserted{budget});
+  }
+  void drop_budget(int which) {
+    if (budgets_.empty()) return;
+    const auto at = std::next(budgets_.begin(), which % static_cast<int>(budgets_.size()));
+    const std::string key = at->first;
+    budgets_.erase(at);
+    driver_.apply(BudgetDeleted{key});
+  }
+  // A pod that was told to leave is seen to be leaving, or gone, or may stay.
+  void go_on_evicting(const Step& s) {
+    std::vector<std::string> leaving;
+    for (const auto& [uid, pod] : pods_)
+      if (const PodSlot slot = driver_.state().find_pod(uid); slot.valid() && driver_.state().pod(slot).evicting)
+        leaving.push_back(uid);
+    if (leaving.empty()) return;
+    const std::string uid = leaving[static_cast<size_t>(s.a) % leaving.size()];
+    if (s.b % 4 == 0) return driver_.apply(EvictionFailed{uid});
+    if (s.b % 4 == 1) return drop_pod(uid);
+    pods_.at(uid).terminating = true;
+    if (pods_.at(uid).node_name.empty() || shown_.contains(uid)) driver_.add(pods_.at(uid));
   }
   // The watch shows the pod; `stale`: as it was before its bind.
   void echo(const std::string& uid, bool stale) {
@@ -268,6 +322,7 @@ class Stream {
   std::map<std::string, model::Pod> pods_;
   std::set<std::string> shown_;  // pods whose binding, if any, the watch has shown
   std::map<std::string, NamespaceUpserted> namespaces_;
+  std::map<std::string, model::DisruptionBudget> budgets_;
   std::vector<Decision> log_;
 };
 

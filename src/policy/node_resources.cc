@@ -21,12 +21,17 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
 
 constexpr ReasonInfo kInsufficient{
     .text = "Insufficient", .names_resource = true, .preemption_helps = true, .detail = &detail};
+// More than the node has at all: no pod that leaves makes room for it.
+constexpr ReasonInfo kNeverEnough{.text = "Insufficient", .names_resource = true, .detail = &detail};
 constexpr ReasonInfo kTooManyPods{.text = "Too many pods", .preemption_helps = true, .detail = &detail};
 
 void node_resources(const PodClass& pod, const NodeView& node, Reasons& reasons) {
   for (const ResourceAmount& request : pod.requests) {
     if (request.amount <= node.free(request.id)) continue;
-    reasons.push_back({request.id == kPods ? &kTooManyPods : &kInsufficient, request.id, 0});
+    const ReasonInfo& reason = request.id == kPods                                  ? kTooManyPods
+                               : request.amount > node.allocatable(request.id) ? kNeverEnough
+                                                                                : kInsufficient;
+    reasons.push_back({&reason, request.id, 0});
   }
 }
 

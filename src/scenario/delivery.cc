@@ -23,6 +23,10 @@ std::string subject_of(const engine::Event& event) {
     }
     std::string operator()(const engine::StorageDeleted& e) { return storage(e.kind, e.key); }
     std::string operator()(const engine::StorageReplaced& e) { return storage(e.kind, "*"); }
+    std::string operator()(const engine::BudgetUpserted& e) { return "budget " + e.budget.key(); }
+    std::string operator()(const engine::BudgetDeleted& e) { return "budget " + e.key; }
+    std::string operator()(const engine::BudgetsReplaced&) { return "budgets"; }
+    std::string operator()(const engine::EvictionFailed& e) { return "pod " + e.uid; }
     std::string operator()(const engine::BindProgress& e) { return "bind " + e.uid; }
     std::string operator()(const engine::ClockAdvanced&) { return "clock"; }
     std::string operator()(const engine::NodesReplaced&) { return "nodes"; }

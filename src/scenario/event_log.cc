@@ -15,7 +15,10 @@ std::string describe(const engine::Decision& decision) {
       out += fmt::format(", claim {} to {}", volume.claim, volume.volume.empty() ? "a new volume" : volume.volume);
     return out;
   }
-  return fmt::format("tell {}: {}", pod, decision.message ? *decision.message : "");
+  if (decision.kind == engine::DecisionKind::kEvict)
+    return fmt::format("evict {} from {} for {}", pod, decision.node_name, decision.preemptor_uid);
+  const std::string told = fmt::format("tell {}: {}", pod, decision.message ? *decision.message : "");
+  return decision.kind == engine::DecisionKind::kNominate ? told + " Nominated for " + decision.node_name : told;
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ std::vector<std::string> decisions_of(const EventLog& log) {
     if (cycle == nullptr) continue;
     std::vector<std::string> told;
     for (const engine::Decision& decision : cycle->decisions)
-      (decision.kind == engine::DecisionKind::kBind ? out : told)
+      (decision.kind != engine::DecisionKind::kUnschedulable ? out : told)
           .push_back(fmt::format("{}: {}", format_duration(cycle->now - Time{}), describe(decision)));
     std::sort(told.begin(), told.end());
     out.insert(out.end(), told.begin(), told.end());

@@ -29,6 +29,7 @@ class RecordingEngine {
 
   void apply(engine::Event event);
   engine::CycleResult run_cycle(Time now);
+  engine::Explanation explain(const std::string& uid) { return engine_.explain(uid); }
 
   const engine::Engine& engine() const { return engine_; }
   const EventLog& log() const { return log_; }

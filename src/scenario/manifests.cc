@@ -77,6 +77,8 @@ Path spec_path(const api::Object& object) {
 }
 
 std::string wrong_annotation(std::string_view key, const std::string& value) {
+  if (key == bridge::kPreemptibleAnnotation || key == bridge::kAllowProtectedAnnotation)
+    return value == "true" || value == "false" ? "" : "'" + value + "' is neither true nor false";
   if (key == bridge::kPlacementAnnotation)
     return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
   if (key != kSimulatedArrival && key != kSimulatedRuntime) return "";
@@ -89,7 +91,8 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
 void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at, api::Problems& problems,
                        std::vector<std::string>& notes) {
   static const std::vector<std::string_view> known = {kSimulatedArrival, kSimulatedRuntime,
-                                                      bridge::kPlacementAnnotation};
+                                                      bridge::kPlacementAnnotation, bridge::kPreemptibleAnnotation,
+                                                      bridge::kAllowProtectedAnnotation};
   constexpr std::string_view kOurs = "berth.dev/";
   std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
   for (const std::string_view key : known) names.push_back(key.substr(kOurs.size()));
@@ -115,7 +118,8 @@ void check_priority(Decoded& decoded, const PriorityClasses& classes, api::Probl
   if (spec == nullptr) return;
   const auto priority = classes.resolve(*spec);
   if (priority) {
-    spec->priority = *priority;
+    spec->priority = priority->value;
+    if (priority->preemption_policy == "Never") spec->preemption_policy = "Never";
     return;
   }
   Path path = spec_path(decoded.manifest.object);

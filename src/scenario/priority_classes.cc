@@ -7,31 +7,33 @@
 namespace berth::scenario {
 
 PriorityClasses::PriorityClasses()
-    : values_{{"system-node-critical", 2'000'001'000}, {"system-cluster-critical", 2'000'000'000}} {}
+    : classes_{{"system-node-critical", {.value = 2'000'001'000}},
+               {"system-cluster-critical", {.value = 2'000'000'000}}} {}
 
 void PriorityClasses::add(const api::PriorityClass& priority_class) {
-  values_.insert_or_assign(priority_class.metadata.name, priority_class.value);
+  const Priority priority{priority_class.value, priority_class.preemption_policy};
+  classes_.insert_or_assign(priority_class.metadata.name, priority);
   if (!priority_class.global_default) return;
-  global_default_ = std::min(global_default_.value_or(priority_class.value), priority_class.value);
+  if (!global_default_ || priority.value < global_default_->value) global_default_ = priority;
 }
 
-Result<int32_t> PriorityClasses::resolve(const api::PodSpec& spec) const {
-  int32_t value = global_default_.value_or(0);
+Result<PriorityClasses::Priority> PriorityClasses::resolve(const api::PodSpec& spec) const {
+  Priority found = global_default_.value_or(Priority{});
   if (!spec.priority_class_name.empty()) {
-    const auto at = values_.find(spec.priority_class_name);
-    if (at == values_.end() && spec.priority) return *spec.priority;
-    if (at == values_.end())
+    const auto at = classes_.find(spec.priority_class_name);
+    if (at == classes_.end() && spec.priority) return Priority{*spec.priority, spec.preemption_policy};
+    if (at == classes_.end())
       return fail(ErrorCode::kInvalidInput,
                   fmt::format("no PriorityClass with name {} was found; add it to the files, or correct the name",
                               spec.priority_class_name));
-    value = at->second;
+    found = at->second;
   }
-  if (spec.priority && *spec.priority != value)
+  if (spec.priority && *spec.priority != found.value)
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("the integer value of priority ({}) must not be provided in pod spec; priority admission "
                             "controller computed {} from the given PriorityClass name; name a PriorityClass instead",
-                            *spec.priority, value));
-  return value;
+                            *spec.priority, found.value));
+  return found;
 }
 
 }  // namespace berth::scenario

@@ -19,14 +19,18 @@ class PriorityClasses {
   PriorityClasses();
 
   void add(const api::PriorityClass& priority_class);
+  struct Priority {
+    int32_t value = 0;
+    std::string preemption_policy = "PreemptLowerPriority";
+  };
   // The pod's priority: that of its class, else of the global default (the lowest, if there are several), else 0. An
   // error, in the API server's words, for a class that is not there or a spec.priority that says otherwise; a priority
   // that is given for a class that is not there stands, since dumps of a cluster look so.
-  Result<int32_t> resolve(const api::PodSpec& spec) const;
+  Result<Priority> resolve(const api::PodSpec& spec) const;
 
  private:
-  std::map<std::string, int32_t, std::less<>> values_;
-  std::optional<int32_t> global_default_;
+  std::map<std::string, Priority, std::less<>> classes_;
+  std::optional<Priority> global_default_;
 };
 
 }  // namespace berth::scenario

@@ -28,7 +28,12 @@ Json to_json(const Report& report) {
               {"kind", "SimulationReport"},
               {"pods", Json::array()},
               {"nodes", Json::array()}};
-  for (const PodReport& pod : report.pods)
+  for (const PodReport& pod : report.pods) {
+    Json evicted = Json::array();
+    for (const std::string& victim : pod.evicted) {
+      const size_t slash = victim.find('/');
+      evicted.push_back({{"namespace", victim.substr(0, slash)}, {"name", victim.substr(slash + 1)}});
+    }
     out["pods"].push_back({{"namespace", pod.namespace_name},
                            {"name", pod.name},
                            {"node", pod.node.empty() ? Json(nullptr) : Json(pod.node)},
@@ -36,7 +41,11 @@ Json to_json(const Report& report) {
                            {"message", pod.message},
                            {"submitted_s", seconds(pod.submitted)},
                            {"started_s", seconds(pod.started)},
-                           {"finished_s", seconds(pod.finished)}});
+                           {"finished_s", seconds(pod.finished)},
+                           {"feasible", pod.feasible},
+                           {"nominated_node", pod.nominated_node.empty() ? Json(nullptr) : Json(pod.nominated_node)},
+                           {"evicted", std::move(evicted)}});
+  }
   for (const NodeReport& node : report.nodes)
     out["nodes"].push_back({{"name", node.name},
                             {"capacity", amounts(node.capacity)},

@@ -23,8 +23,11 @@ struct PodReport {
   std::string ended;    // "Succeeded", "Failed: DeadlineExceeded"; empty while it runs or waits
   std::optional<Time> submitted, started, finished;
   model::ResourceList requests;
-  bool waiting = false;       // it should run and does not
-  size_t verdict = SIZE_MAX;  // into Report::verdicts; none for pods that do not wait
+  std::vector<std::string> feasible;  // nodes that fitted it when it was bound, by name; if they were asked for
+  std::string nominated_node;         // for which it was nominated last; empty: never
+  std::vector<std::string> evicted;   // "namespace/name" of the pods that had to leave for it
+  bool waiting = false;               // it should run and does not
+  size_t verdict = SIZE_MAX;          // into Report::verdicts; none for pods that do not wait
 };
 
 struct NodeReport {

@@ -70,7 +70,12 @@ void Simulation::process_due() {
     switch (std::get<DueKind>(due)) {
       case DueKind::kArrival: arrivals.push_back(due); break;
       case DueKind::kJobDeadline: stop_job(which, kDeadlineExceeded); break;
-      case DueKind::kPodGone: remove(which); break;
+      case DueKind::kPodGone: {
+        const bool again = pods_[which].preempted && keeps_name(pods_[which]) && pods_[which].stage == Stage::kRunning;
+        remove(which);
+        if (again) replace_pod(which);
+        break;
+      }
       case DueKind::kPodEnds: {
         if (pods_[which].stage != Stage::kRunning) break;
         const auto runtime = simulated(pods_[which].object, kSimulatedRuntime);
@@ -98,6 +103,7 @@ void Simulation::deliver() {
 void Simulation::settle() {
   for (int64_t cycle = 0; cycle < kCyclesPerTimeMax; ++cycle) {
     process_due();
+    update_budgets();
     deliver();
     const engine::CycleResult result = engine_.run_cycle(now_);
     for (const engine::Decision& decision : result.decisions) carry_out(decision);
@@ -112,10 +118,13 @@ void Simulation::settle() {
 
 void Simulation::carry_out(const engine::Decision& decision) {
   SimPod& pod = pods_[by_uid_.at(decision.pod_uid)];
-  if (decision.kind == engine::DecisionKind::kUnschedulable) {
+  if (decision.kind == engine::DecisionKind::kEvict) return evict(by_uid_.at(decision.pod_uid), decision.preemptor_uid);
+  if (decision.kind == engine::DecisionKind::kNominate) pod.nominated_node = decision.node_name;
+  if (decision.kind != engine::DecisionKind::kBind) {
     pod.verdict = decision.message;
     return;
   }
+  if (pod.feasible.empty()) pod.feasible = decision.feasible;
   if (!decision.volumes.empty())
     storage_.bind(decision.namespace_name, decision.volumes, nodes_.at(decision.node_name).metadata.labels);
   const auto plan = planned_.find(pod_name(pod.object));

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "scenario/disruption_controller.h"
 #include "scenario/event_log.h"
 #include "scenario/manifests.h"
 #include "scenario/report.h"
@@ -83,9 +84,10 @@ class Simulation {
   const EventLog& log() const { return engine_.log(); }
   // Invariants found broken, with the time; empty when all held.
   const std::vector<std::string>& broken() const { return broken_; }
-  // The engine's view of a pod; nothing when there is no such pod.
-  std::optional<engine::Explanation> explain(const std::string& name) const;
-  Report report() const;
+  // The engine's view of a pod, which tries out whom it could preempt (Engine::explain()); nothing when there is no
+  // such pod.
+  std::optional<engine::Explanation> explain(const std::string& name);
+  Report report();
 
  private:
   enum class Stage : uint8_t { kWaiting, kRunning, kEnded };
@@ -104,6 +106,10 @@ class Simulation {
     std::string reason;  // of its end, or why it was not scheduled
     std::shared_ptr<const std::string> verdict;
     std::string unknown_node;  // where a bind without an answer may have put it
+    std::string nominated_node;
+    std::vector<std::string> feasible;  // nodes, when it was bound
+    std::vector<size_t> evicted;        // pods that had to leave for it
+    bool preempted = false;             // it had to leave for another
   };
   struct Workload {
     Manifest manifest;
@@ -120,6 +126,7 @@ class Simulation {
   void next_job_pods(size_t workload);
   void stop_job(size_t workload, const std::string& reason);
   bool gives_up(size_t workload) const;
+  bool keeps_name(const SimPod& pod) const;
 
   void schedule(Time from, Duration after, DueKind kind, size_t which);
   void process_due();
@@ -134,6 +141,9 @@ class Simulation {
 
   void deliver();
   void carry_out(const engine::Decision& decision);
+  void evict(size_t pod, const std::string& preemptor_uid);
+  void delete_gracefully(size_t pod);
+  void update_budgets();
   Result<size_t> find(const std::string& name) const;
   PodReport report_pod(const SimPod& pod) const;
 
@@ -152,6 +162,7 @@ class Simulation {
   absl::btree_set<Due> due_;
   std::vector<engine::Event> outbox_;
   StorageController storage_{outbox_};
+  DisruptionController budgets_{outbox_};
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   std::optional<Time> wakeup_;
   int64_t gpus_running_ = 0, gpus_peak_ = 0;

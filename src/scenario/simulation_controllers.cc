@@ -32,6 +32,7 @@ void Simulation::arrive(size_t workload) {
     return;
   }
   if (is_storage(object)) return storage_.put(object);
+  if (const auto* budget = std::get_if<api::PodDisruptionBudget>(&object)) return budgets_.put(*budget);
   if (const auto* pod = std::get_if<api::Pod>(&object)) return add_pod(*pod, SIZE_MAX, 0, 1);
   expand(workload);
 }
@@ -141,6 +142,31 @@ bool Simulation::gives_up(size_t workload) const {
   return job != nullptr && workloads_[workload].failed > workloads::backoff_limit(*job);
 }
 
+bool Simulation::keeps_name(const SimPod& pod) const {
+  return pod.workload != SIZE_MAX && std::holds_alternative<api::StatefulSet>(workloads_[pod.workload].manifest.object);
+}
+
+// A pod leaves for another, gracefully. Its workload makes a new one at once; a StatefulSet, when the name is free.
+void Simulation::evict(size_t index, const std::string& preemptor_uid) {
+  SimPod& pod = pods_[index];
+  pod.preempted = true;
+  pods_[by_uid_.at(preemptor_uid)].evicted.push_back(index);
+  if (pod.object.metadata.deleted || pod.stage == Stage::kEnded) return;
+  if (pod.stage == Stage::kWaiting) remove(index);
+  else delete_gracefully(index);
+  if (!keeps_name(pod)) replace_pod(index);
+}
+
+void Simulation::update_budgets() {
+  if (budgets_.empty()) return;
+  budgets_.begin();
+  for (const SimPod& pod : pods_)
+    if (pod.stage != Stage::kEnded)
+      budgets_.count(pod.object.metadata.namespace_name, pod.object.metadata.labels,
+                     pod.stage == Stage::kRunning && !pod.object.metadata.deleted);
+  budgets_.end();
+}
+
 // What the pod's workload does when it failed or vanished: another one in its place, of the same index.
 void Simulation::replace_pod(size_t pod) {
   const SimPod old = pods_[pod];
@@ -155,10 +181,9 @@ void Simulation::replace_pod(size_t pod) {
   next.metadata.deleted.reset();
   next.spec.node_name.clear();
   std::string& name = next.metadata.name;
-  const bool keeps_name = std::holds_alternative<api::StatefulSet>(workloads_[old.workload].manifest.object);
   if (old.attempt > 1) name.resize(name.size() - fmt::format("-r{}", old.attempt).size());
-  if (!keeps_name) name += fmt::format("-r{}", old.attempt + 1);
-  add_pod(std::move(next), old.workload, old.index, keeps_name ? 1 : old.attempt + 1);
+  if (!keeps_name(old)) name += fmt::format("-r{}", old.attempt + 1);
+  add_pod(std::move(next), old.workload, old.index, keeps_name(old) ? 1 : old.attempt + 1);
 }
 
 void Simulation::tell_pod(const SimPod& pod) {

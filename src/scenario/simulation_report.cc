@@ -6,10 +6,10 @@
 
 namespace berth::scenario {
 
-std::optional<engine::Explanation> Simulation::explain(const std::string& name) const {
+std::optional<engine::Explanation> Simulation::explain(const std::string& name) {
   const auto found = find(name);
   if (!found) return std::nullopt;
-  return engine().explain(pods_[*found].object.metadata.uid);
+  return engine_.explain(pods_[*found].object.metadata.uid);
 }
 
 PodReport Simulation::report_pod(const SimPod& pod) const {
@@ -22,9 +22,13 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.started = pod.started;
   out.finished = pod.finished;
   out.requests = api::effective_requests(pod.object);
+  out.feasible = pod.feasible;
+  out.nominated_node = pod.nominated_node;
+  for (const size_t victim : pod.evicted) out.evicted.push_back(pod_name(pods_[victim].object));
   if (pod.stage == Stage::kEnded) {
     const api::PodStatus& status = pod.object.status;
     out.ended = status.phase.empty() ? "Deleted" : status.phase == "Running" ? "Deleted" : status.phase;
+    if (pod.preempted && out.ended == "Deleted") out.ended = "Preempted";
     if (status.phase == "Failed" && !status.reason.empty()) out.ended += ": " + status.reason;
   }
   if (pod.reason == "Scheduled")
@@ -37,7 +41,7 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   return out;
 }
 
-Report Simulation::report() const {
+Report Simulation::report() {
   Report out;
   out.end = happened_;
   out.gpus_peak = gpus_peak_;
@@ -55,7 +59,7 @@ Report Simulation::report() const {
     auto [at, fresh] = verdicts.try_emplace(shares ? state.pod.spec.get() : nullptr, out.verdicts.size());
     if (fresh || !shares) {
       at->second = out.verdicts.size();
-      out.verdicts.push_back(engine().explain(pod.object.metadata.uid));
+      out.verdicts.push_back(engine_.explain(pod.object.metadata.uid));
     }
     row.verdict = at->second;
     row.reason = out.verdicts[row.verdict].reason;

@@ -31,12 +31,17 @@ Status Simulation::delete_pod(const std::string& name) {
     return {};
   }
   if (pod.object.metadata.deleted) return fail(ErrorCode::kInvalidInput, name + " is already being deleted");
+  delete_gracefully(found);
+  return {};
+}
+
+void Simulation::delete_gracefully(size_t found) {
+  SimPod& pod = pods_[found];
   pod.object.metadata.deleted = now_;
   const auto grace = pod.object.spec.termination_grace_s;
   schedule(now_, grace ? Duration::seconds(std::clamp<int64_t>(*grace, 0, 86'400)) : kGraceDefault, DueKind::kPodGone,
            found);
   tell_pod(pod);
-  return {};
 }
 
 Status Simulation::finish_pod(const std::string& name) {

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .replay import Step
 
 Pairs = dict[str, tuple[object, object]]  # what differs -> (kube-scheduler's, Berth's)
 
 _IN_TREE_DISKS = {"gcePersistentDisk", "awsElasticBlockStore", "rbd", "iscsi"}
 
 
-def _names_a_disk(pod: dict, _differing: Pairs) -> bool:
-    return any(_IN_TREE_DISKS & set(volume) for volume in pod["spec"].get("volumes", []))
+def _names_a_disk(step: Step, _differing: Pairs) -> bool:
+    return any(_IN_TREE_DISKS & set(volume) for volume in step.pod["spec"].get("volumes", []))
 
 
-ACCEPTED: dict[str, Callable[[dict, Pairs], bool]] = {
+def _equal_victims(step: Step, differing: Pairs) -> bool:
+    """Others of the same priorities, on the same node: pods that have no start time are in no order."""
+    if set(differing) != {"evicted"}:
+        return False
+    priorities = {one["metadata"]["name"]: one["spec"].get("priorityClassName", "")
+                  for one in step.manifests if one["kind"] == "Pod"}  # fmt: skip
+    kube, berth = (sorted(priorities.get(name, name) for name in names) for names in differing["evicted"])
+    return kube == berth
+
+
+ACCEPTED: dict[str, Callable[[Step, Pairs], bool]] = {
     "in-tree disks": _names_a_disk,
+    "equal victims": _equal_victims,
 }
 
 
-def name_of(pod: dict, differing: Pairs) -> str | None:
+def name_of(step: Step, differing: Pairs) -> str | None:
     """The accepted difference that explains all that differs for the pod; None where there is none."""
-    return next((name for name, explains in ACCEPTED.items() if explains(pod, differing)), None)
+    return next((name for name, explains in ACCEPTED.items() if explains(step, differing)), None)

@@ -6,7 +6,7 @@ A verdict is compared once all that it could rest on is ENABLED; a feature is ad
 from __future__ import annotations
 
 # "feasible": simulate's JSON names the feasible nodes. "preemption": and the victims; verdicts have its tail.
-ENABLED = frozenset({"ports", "inter-pod", "spread", "volumes"})
+ENABLED = frozenset({"ports", "inter-pod", "spread", "volumes", "feasible", "preemption"})
 
 
 def _of_pod(pod: dict) -> set[str]:

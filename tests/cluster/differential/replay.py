@@ -109,7 +109,7 @@ class Report:
         differing = differences(step, verdict)
         if not differing:
             return
-        name = accepted.name_of(step.pod, differing)
+        name = accepted.name_of(step, differing)
         if name:
             self.accepted[name] = self.accepted.get(name, 0) + 1
         else:

@@ -14,7 +14,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from differential import accepted  # noqa: E402
 from differential.case import case  # noqa: E402
 from differential.draw import Draw  # noqa: E402
-from differential.features import ENABLED  # noqa: E402
 from differential.records import NotRecorded, Records  # noqa: E402
 from differential.replay import Report, Step, Verdict  # noqa: E402
 from differential.state import Outcome, State  # noqa: E402
@@ -48,11 +47,9 @@ class Comparison(unittest.TestCase):
     def test_another_text_is_a_mismatch(self) -> None:
         self.assertTrue(report(REFUSED, message="0/2 nodes are available: 2 Too many pods.").mismatches)
 
-    @unittest.skipUnless("feasible" in ENABLED, "this Berth does not name the feasible nodes")
     def test_another_feasible_node_is_a_mismatch(self) -> None:
         self.assertTrue(report(BOUND, feasible=("n1",)).mismatches)
 
-    @unittest.skipUnless("preemption" in ENABLED, "this Berth does not preempt")
     def test_another_nominated_node_and_another_victim_are_mismatches(self) -> None:
         outcome = replace(REFUSED, nominated="n0", evicted=("p1",))
         self.assertEqual(report(outcome).mismatches, [])
@@ -70,8 +67,20 @@ class AcceptedDifferences(unittest.TestCase):
         disk = {"name": "disk", "gcePersistentDisk": {"pdName": "disk-a"}}
         with_disk = {**pod, "spec": {**pod["spec"], "volumes": [disk]}}
         differing = {"bound": (False, True)}
-        self.assertEqual(accepted.name_of(with_disk, differing), "in-tree disks")
-        self.assertIsNone(accepted.name_of(pod, differing))
+        step = Step(replace(case(1), pods=[with_disk, pod]), 0, [], BOUND)
+        self.assertEqual(accepted.name_of(step, differing), "in-tree disks")
+        self.assertIsNone(accepted.name_of(replace(step, number=1), differing))
+
+    def test_other_victims_are_accepted_if_their_priorities_are_the_same_and_nothing_else_differs(self) -> None:
+        def running(name: str, priority: str) -> dict:
+            return {"kind": "Pod", "metadata": {"name": name}, "spec": {"priorityClassName": priority}}
+
+        manifests = [running("a", "low"), running("b", "low"), running("c", "high")]
+        step = Step(case(1), 0, manifests, replace(REFUSED, nominated="n0", evicted=("a",)))
+        self.assertEqual(accepted.name_of(step, {"evicted": (("a",), ("b",))}), "equal victims")
+        self.assertIsNone(accepted.name_of(step, {"evicted": (("a",), ("c",))}))
+        self.assertIsNone(accepted.name_of(step, {"evicted": (("a",), ("a", "b"))}))
+        self.assertIsNone(accepted.name_of(step, {"evicted": (("a",), ("b",)), "nominated": ("n0", "n1")}))
 
 
 class Recorded(unittest.TestCase):

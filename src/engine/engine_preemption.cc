@@ -1,0 +1,132 @@
+// The part of Engine that makes room for a pod that fits nowhere, and sees to it that the pod gets that room.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/engine.h"
+
+namespace berth::engine {
+
+void Engine::on(const BudgetUpserted& event) { rules_.set_budget(event.budget, state_); }
+void Engine::on(const BudgetDeleted& event) { rules_.remove_budget(event.key, state_); }
+void Engine::on(const BudgetsReplaced& event) { rules_.replace_budgets(event.budgets, state_); }
+
+void Engine::on(const EvictionFailed& event) {
+  const PodSlot slot = state_.find_pod(event.uid);
+  if (!slot.valid() || !std::exchange(state_.mutable_pod(slot).evicting, false)) return;
+  state_.mutable_pod(slot).evictable_from = now_ + options_.eviction_retry;
+  refused_.emplace(now_ + options_.eviction_retry, event.uid);
+  if (holds_room(state_.pod(slot).phase)) state_.touch_node_of(slot);
+}
+
+// Pods that the server would not let go of may be asked about again.
+void Engine::release_refused() {
+  while (!refused_.empty() && refused_.begin()->first <= now_) {
+    const PodSlot slot = state_.find_pod(refused_.begin()->second);
+    refused_.erase(refused_.begin());
+    if (slot.valid() && holds_room(state_.pod(slot).phase)) state_.touch_node_of(slot);
+  }
+}
+
+// Where a class fits nowhere, looks who could make room for it. False: out of work units.
+bool Engine::look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work) {
+  if (cls.candidates.best().valid() || !cls.candidates.objection().empty()) return true;
+  const PreemptionView::Context context{state_, policies_, rules_, failure_sets_, now_, options_.preemption_retry};
+  return cls.preemption.refresh(context, state_.pod_class(id), cls.candidates, work);
+}
+
+// Carries the cheapest plan out for the first pod of the queue.
+void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
+  const NodeSlot node = cls.node_to_clear();
+  const VictimPlan plan = cls.preemption.plan(node);
+  cls.preemption.forget(node);
+  queue_.erase(pod);
+  for (const PodSlot displaced : plan.displaced) {
+    withdraw_nomination(displaced);
+    enqueue(displaced);
+    queue_.unblock_all();
+  }
+  const PodClass& pod_class = state_.pod_class(state_.pod(pod).cls);
+  nominate(pod, node);
+  VictimSearch search(state_, policies_, rules_, now_, pod_class, cls.candidates.groups());
+  if (search.without(pod, node) == VictimSearch::Outlook::kReady) {  // nobody but nominated pods was in the way
+    withdraw_nomination(pod);
+    return place(pod, node, result);
+  }
+  const PodState& preemptor = state_.pod(pod);
+  const std::string& node_name = state_.node(node).node.name;
+  for (const PodSlot victim : plan.victims) {
+    PodState& leaves = state_.mutable_pod(victim);
+    leaves.evicting = true;
+    result.decisions.push_back({.kind = DecisionKind::kEvict,
+                                .pod_uid = leaves.pod.uid,
+                                .namespace_name = leaves.pod.namespace_name,
+                                .pod_name = leaves.pod.name,
+                                .node_name = node_name,
+                                .preemptor_uid = preemptor.pod.uid});
+  }
+  result.decisions.push_back(
+      {.kind = DecisionKind::kNominate,
+       .pod_uid = preemptor.pod.uid,
+       .namespace_name = preemptor.pod.namespace_name,
+       .pod_name = preemptor.pod.name,
+       .node_name = node_name,
+       .message = std::make_shared<const std::string>(fit_message(cls.candidates.counts(), failure_sets_))});
+}
+
+// Charges the pod, which is in no queue, to the node beside those that are to leave it.
+void Engine::nominate(PodSlot pod, NodeSlot node) {
+  state_.assign(pod, node, PodPhase::kNominated);
+  state_.mutable_pod(pod).nominated_generation = 0;
+  nominees_.insert(pod);
+  queue_.wake_friends(state_.pod_class(state_.pod(pod).cls));
+}
+
+// The pod is in no queue afterwards, and whatever it was told holds no longer.
+void Engine::withdraw_nomination(PodSlot pod) {
+  nominees_.erase(pod);
+  state_.unassign(pod, PodPhase::kNotQueued);
+  PodState& state = state_.mutable_pod(pod);
+  state.reported_version = 0;
+  state.awaits_report = false;
+}
+
+// A pod that comes already nominated: before a restart, by Berth itself. The next cycle finds out whether that holds.
+void Engine::adopt_nomination(PodSlot slot) {
+  const PodState& pod = state_.pod(slot);
+  if (pod.phase != PodPhase::kPending || pod.pod.nominated_node.empty()) return;
+  queue_.erase(slot);
+  nominate(slot, state_.node_or_placeholder(pod.pod.nominated_node));
+}
+
+// The turn of a nominated pod: it starts on its node if it fits there by now, else wherever it does; it goes on waiting
+// while those that are leaving stand in its way, and is an ordinary pod again when they no longer do. False: out of
+// work.
+bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result) {
+  const PodState& state = state_.pod(pod);
+  const ClassId id = state.cls;
+  const NodeSlot node = state.node;
+  ClassQueue& cls = queue_.of(id);
+  cls.last_used = cycle_;
+  if (!look_at(id, cls, work)) return false;
+  const bool elsewhere = cls.candidates.best().valid();
+  const bool changed = cls.candidates.groups() != nullptr || state.nominated_generation != state_.node(node).generation;
+  if (!elsewhere && !changed) return true;
+  if (!work.spend()) return false;
+  VictimSearch search(state_, policies_, rules_, now_, state_.pod_class(id), cls.candidates.groups());
+  const VictimSearch::Outlook outlook =
+      cls.candidates.objection().empty() ? search.without(pod, node) : VictimSearch::Outlook::kLost;
+  if (outlook == VictimSearch::Outlook::kReady) {
+    withdraw_nomination(pod);
+    place(pod, node, result);
+  } else if (elsewhere || outlook == VictimSearch::Outlook::kLost) {
+    withdraw_nomination(pod);
+    enqueue(pod);
+    queue_.unblock_all();  // its own turn comes next, and others may take the room that it gave back
+  } else {
+    state_.mutable_pod(pod).nominated_generation = state_.node(node).generation;
+  }
+  return true;
+}
+
+}  // namespace berth::engine

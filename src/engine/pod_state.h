@@ -1,0 +1,51 @@
+// PodState: one pod as the engine accounts for it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/time.h"
+#include "engine/ids.h"
+#include "model/pod.h"
+
+namespace berth::engine {
+
+// Where a pod stands. Reserved to kUnknown are Berth's own placement on its way to the API server: a pod goes
+// Reserved → PreBinding → Binding → Bound, or Unknown when a bind got no answer; Unknown keeps its place until the
+// server has been asked. A nominated pod waits for others to leave: its room is charged to the node beside theirs, so
+// that nobody comes in between.
+enum class PodPhase : uint8_t {
+  kNotQueued,   // gated, terminating or another scheduler's
+  kPending,     // in the queue
+  kBackoff,     // waits before it is queued again
+  kNominated,   // has been promised the room of pods that are leaving
+  kReserved,    // has a place in the engine
+  kPreBinding,  // volumes and claims are being prepared
+  kBinding,     // the Binding has been sent
+  kUnknown,     // the Binding got no answer
+  kBound,       // spec.nodeName is set
+};
+
+constexpr bool holds_room(PodPhase phase) { return phase >= PodPhase::kNominated; }
+// "Pending", "Binding", … as shown to people.
+std::string_view to_string(PodPhase phase);
+
+struct PodState {
+  model::Pod pod;
+  ClassId cls;
+  IdentityId identity;
+  uint32_t index_in_identity = 0;  // in Identity::pods
+  PodPhase phase = PodPhase::kNotQueued;
+  NodeSlot node;               // valid when holds_room(phase)
+  uint32_t index_on_node = 0;  // in NodeState::pods
+  uint32_t attempts = 0;       // failed binds in a row; sets the back-off
+  Time backoff_until;
+  bool evicting = false;              // an Evict decision about it is out
+  Time evictable_from;                // when the server may be asked again, after it refused to let go of it
+  uint32_t nominated_generation = 0;  // of the node when its nomination was last found to hold
+  uint64_t reported_version = 0;      // of its class's verdict that it was last told; 0: none
+  bool awaits_report = false;         // listed in its class's reports
+  bool in_use = false;
+};
+
+}  // namespace berth::engine

@@ -1,0 +1,127 @@
+#include "engine/preemption_view.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+
+namespace berth::engine {
+
+bool PreemptionView::Cheaper::operator()(NodeSlot a, NodeSlot b) const {
+  if (a == b) return false;
+  const PlanCost &x = view->entries_.at(a).plan.cost, &y = view->entries_.at(b).plan.cost;
+  if (x < y || y < x) return x < y;
+  return state->node(a).order < state->node(b).order;
+}
+
+void PreemptionView::start_over(const State& state) {
+  if (!entries_.empty()) ++version_;
+  ranking_.clear();
+  entries_.clear();
+  cursor_ = state.change_end();
+  scan_ = 0;
+  scanning_ = true;
+  stale_until_ = Time{INT64_MAX};
+}
+
+void PreemptionView::drop(NodeSlot node) {
+  const auto at = entries_.find(node);
+  if (at == entries_.end()) return;
+  if (at->second.failure == kFits) ranking_.erase(node);
+  entries_.erase(at);
+  ++version_;
+}
+
+void PreemptionView::forget(NodeSlot node) { drop(node); }
+
+// Tries one node anew; false: out of work units, nothing was done.
+bool PreemptionView::try_node(const Context& context, const PodClass& cls, const Candidates& candidates, NodeSlot node,
+                              WorkBudget& work) {
+  if (!work.spend()) return false;
+  drop(node);
+  const FailureSetId failure = candidates.failure(node);
+  if (!failure.valid() || failure == kFits || !context.sets.preemption_helps(failure)) return true;
+  VictimSearch search(context.state, context.policies, context.rules, context.now, cls, candidates.groups());
+  if (!search.has_lower(node)) return true;
+  Entry entry{context.state.node(node).generation, kFits, {}};
+  Reasons why_not;
+  if (!search.find(node, entry.plan, why_not)) entry.failure = context.sets.intern(why_not, context.state.resources());
+  work.spend(search.effort());
+  const bool planned = entry.failure == kFits;
+  entries_.emplace(node, std::move(entry));
+  if (planned) ranking_.insert(node);
+  ++version_;
+  return true;
+}
+
+bool PreemptionView::refresh(const Context& context, const PodClass& cls, const Candidates& candidates,
+                             WorkBudget& work) {
+  State& state = context.state;
+  if (epoch_ != candidates.epoch() || !cls.preempts || cls.priority <= state.lowest_priority()) {
+    epoch_ = candidates.epoch();
+    start_over(state);
+    scanned_at_ = Time{INT64_MIN / 2};
+  }
+  if (!cls.preempts || cls.priority <= state.lowest_priority()) return true;
+  if (candidates.groups() != nullptr) return refresh_all(context, cls, candidates, work);
+  if (cursor_ < state.change_base()) start_over(state);
+  for (; scanning_ && scan_ < state.node_slots(); ++scan_)
+    if (!try_node(context, cls, candidates, NodeSlot{scan_}, work)) return false;
+  scanning_ = false;
+  for (; cursor_ < state.change_end(); ++cursor_) {
+    const NodeSlot node = state.change(cursor_);
+    if (const auto at = entries_.find(node);
+        at != entries_.end() && at->second.generation == state.node(node).generation)
+      continue;
+    if (!try_node(context, cls, candidates, node, work)) return false;
+  }
+  return true;
+}
+
+// Of a class that inter-pod terms concern: all nodes, or while that would be too soon, the cheapest until one holds.
+bool PreemptionView::refresh_all(const Context& context, const PodClass& cls, const Candidates& candidates,
+                                 WorkBudget& work) {
+  const State& state = context.state;
+  stale_until_ = Time{INT64_MAX};
+  while (scanning_ || cursor_ != state.change_end()) {
+    if (!scanning_ && context.now < scanned_at_ + context.retry) {
+      stale_until_ = scanned_at_ + context.retry;
+      return confirm_best(context, cls, candidates, work);
+    }
+    if (scan_ == 0) cursor_ = state.change_end();
+    scanning_ = true;
+    for (; scan_ < state.node_slots(); ++scan_)
+      if (!try_node(context, cls, candidates, NodeSlot{scan_}, work)) return false;
+    scanning_ = false;
+    scan_ = 0;
+    scanned_at_ = context.now;
+  }
+  return true;
+}
+
+bool PreemptionView::confirm_best(const Context& context, const PodClass& cls, const Candidates& candidates,
+                                  WorkBudget& work) {
+  for (NodeSlot node = best(); node.valid(); node = best()) {
+    if (!try_node(context, cls, candidates, node, work)) return false;
+    if (best() == node) return true;
+  }
+  return true;
+}
+
+std::string PreemptionView::why_not(const PodClass& cls, const FailureCounts& counts, const FailureSets& sets) const {
+  if (!cls.preempts) return "preemption: not eligible due to preemptionPolicy=Never.";
+  std::map<std::string, uint64_t> by_text;
+  uint64_t &no_victims = by_text["No preemption victims found for incoming pod"],
+           &not_helpful = by_text["Preemption is not helpful for scheduling"];
+  for (uint32_t id = 1; id < counts.by_set.size(); ++id)
+    (sets.preemption_helps(FailureSetId{id}) ? no_victims : not_helpful) += counts.by_set[id];
+  for (const auto& [node, entry] : entries_) {
+    if (entry.failure == kFits) continue;
+    check(no_victims > 0, "a node that was tried is one that could be cleared");
+    --no_victims;
+    for (const std::string& text : sets.texts(entry.failure)) ++by_text[text];
+  }
+  return "preemption: " + unavailable_message(counts.nodes, by_text);
+}
+
+}  // namespace berth::engine
