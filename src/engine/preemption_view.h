@@ -11,8 +11,8 @@
 // Equal plans go to the first node by name. Source: kube-scheduler's pickOneNodeForPreemption.
 #pragma once
 
+#include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
-#include <absl/container/flat_hash_map.h>
 
 #include <string>
 
@@ -70,8 +70,8 @@ class PreemptionView {
                 WorkBudget& work);
   void drop(NodeSlot node);
 
-  absl::flat_hash_map<NodeSlot, Entry> entries_;  // of nodes that hold less important pods and could be cleared
-  absl::btree_set<NodeSlot, Cheaper> ranking_;    // of those with a plan
+  absl::btree_map<NodeSlot, Entry> entries_;    // of nodes that hold less important pods and could be cleared
+  absl::btree_set<NodeSlot, Cheaper> ranking_;  // of those with a plan
   uint64_t version_ = 0;
   uint64_t epoch_ = UINT64_MAX;  // Candidates::epoch() that the entries go by
   uint64_t cursor_ = 0;          // first unread entry of the change log

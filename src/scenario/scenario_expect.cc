@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "scenario/scenario_player.h"
 
@@ -39,7 +40,9 @@ void ScenarioPlayer::expect(const LinedValue& what) {
     else if (key == "states") expect_texts(value, false);
     else if (key == "details") expect_details(value);
     else if (key == "ended") expect_ended(value, report);
-    else if (key == "bound") expect_bound(value);
+    else if (key == "bound") expect_decided(value, key, engine::DecisionKind::kBind);
+    else if (key == "evicted") expect_decided(value, key, engine::DecisionKind::kEvict);
+    else if (key == "nominated") expect_nominated(value);
     else if (key == "problems") expect_problems(value);
     else mismatch(value, fmt::format("no expectation is called '{}'", key));
   }
@@ -125,18 +128,32 @@ void ScenarioPlayer::expect_ended(const LinedValue& value, const Report& report)
   }
 }
 
-// The pods that were bound since the last expectation, in that order.
-void ScenarioPlayer::expect_bound(const LinedValue& value) {
+// {pod: node}, null for a pod that is nominated for none.
+void ScenarioPlayer::expect_nominated(const LinedValue& value) {
+  const engine::State& state = cluster_.engine().state();
+  std::map<std::string, std::string> nominated;
+  for (const auto& [uid, slot] : state.pods_by_uid()) {
+    const engine::PodState& pod = state.pod(slot);
+    if (pod.phase == engine::PodPhase::kNominated)
+      nominated[pod.pod.namespace_name == "default" ? pod.pod.name : pod.pod.full_name()] =
+          state.node(pod.node).node.name;
+  }
+  for (const auto& [name, node] : value.members)
+    compare(node, nominated.contains(name) ? nominated[name] : "null", "nomination of " + name);
+}
+
+// The pods that were bound, or told to leave, since the last expectation, in that order.
+void ScenarioPlayer::expect_decided(const LinedValue& value, std::string_view what, engine::DecisionKind kind) {
   std::vector<std::string> actual;
   for (size_t i = heard_; i < cluster_.log().size(); ++i) {
     const auto* cycle = std::get_if<RecordedCycle>(&cluster_.log()[i]);
     if (cycle == nullptr) continue;
     for (const engine::Decision& decision : cycle->decisions)
-      if (decision.kind == engine::DecisionKind::kBind)
+      if (decision.kind == kind)
         actual.push_back(decision.namespace_name == "default" ? decision.pod_name
                                                               : decision.namespace_name + "/" + decision.pod_name);
   }
-  expect_count(value, actual, "bound");
+  expect_count(value, actual, what);
 }
 
 // Texts, each within the problem of the same position that the last manifests had.

@@ -41,7 +41,8 @@ class ScenarioPlayer {
   void expect_texts(const LinedValue& value, bool message);
   void expect_details(const LinedValue& value);
   void expect_ended(const LinedValue& value, const Report& report);
-  void expect_bound(const LinedValue& value);
+  void expect_decided(const LinedValue& value, std::string_view what, engine::DecisionKind kind);
+  void expect_nominated(const LinedValue& value);
   void expect_problems(const LinedValue& value);
 
   std::vector<Manifest> read(const LinedValue& what);
