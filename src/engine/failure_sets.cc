@@ -43,6 +43,7 @@ std::string fit_message(const FailureCounts& counts, const FailureSets& sets) {
 
 std::string objection_message(const std::string& objection, size_t nodes) {
   if (nodes == 0) return "no nodes available to schedule pods";
+  if (objection.ends_with('.')) return fmt::format("0/{} nodes are available: {}", nodes, objection);
   return fmt::format("0/{} nodes are available: {}. not found", nodes, objection);
 }
 
