@@ -33,6 +33,9 @@ class Metrics {
   // Creation to bound, for pods that were created while this process watched.
   void pod_scheduled(Duration since_creation);
   void cycle(Duration took, int64_t work_units);
+  // A turn of the owner thread, which should not be longer than `longest`; `lists`: it applied one.
+  void owner_turn(Duration took, Duration longest, size_t updates, bool lists);
+  void owner_backlog(size_t messages);
   // to_string(BindEnd).
   void bind(std::string_view result, Duration took);
   void status_patch(bool ok);
