@@ -155,6 +155,25 @@ class HostileServer(unittest.TestCase):
         self.wait_for("one")
         self.assertEqual(berth.metric('berth_binds_total{result="bound"}'), 1)
 
+    def test_all_binds_wait_for_a_server_that_has_too_much_to_do_and_none_is_lost(self) -> None:
+        busy = (429, {"Retry-After": "2"}, b'{"kind":"Status","code":429,"reason":"TooManyRequests","message":"later"}')
+        self.server.answers = lambda _m, path: busy if path.endswith("/binding") else None
+        berth = self.start(config={"clientConnection": {"bindConnections": 4}})
+        names = [f"p{number}" for number in range(50)]
+        for name in names:
+            self.put_pod(name)
+        attempts = lambda: sum(1 for one in self.server.requests if one[1].endswith("/binding"))  # noqa: E731
+        wait_until("it tries", attempts)
+        time.sleep(5)
+        self.assertLessEqual(attempts(), 4 + 2 + 1 + 1)  # and 46 were about to be sent
+        self.assertEqual(berth.metric("berth_binds_outstanding"), 50)
+        self.server.answers = lambda _m, _p: None
+        self.wait_for(*names)
+        self.assertEqual(len(self.server.bindings), 50)
+        wait_until("all are counted", lambda: berth.metric('berth_binds_total{result="bound"}') == 50)
+        self.assertEqual(berth.metric('berth_binds_total{result="failed"}'), 0)
+        wait_until("so are the refusals", lambda: berth.metric("berth_binds_throttled_total") >= 1)
+
     def test_under_a_flood_the_owner_thread_works_in_bounded_turns(self) -> None:
         berth = self.start()
         for number in range(6000):

@@ -75,6 +75,9 @@ struct Metrics::Families {
       histogram(registry, "berth_bind_duration_seconds", "From handing a Binding to the transport until its answer.")
           .Add({}, kLatency);
   Gauge& outstanding = gauge(registry, "berth_binds_outstanding", "Bindings decided and not yet answered.").Add({});
+  Counter& throttled = counter(registry, "berth_binds_throttled_total",
+                               "Bindings that the server refused with 429; they are sent again.")
+                           .Add({});
   Family<Counter>& patches =
       counter(registry, "berth_status_patches_total", "PodScheduled conditions written, by result.");
   Family<Counter>& quarantined = counter(registry, "berth_quarantined_objects_total",
@@ -148,6 +151,10 @@ void Metrics::pending(const PendingCounts& counts) {
   families_->pending.Add({{"queue", "gated"}}).Set(static_cast<double>(counts.gated));
 }
 void Metrics::binds_outstanding(size_t count) { families_->outstanding.Set(static_cast<double>(count)); }
+void Metrics::binds_throttled(uint64_t so_far) {
+  const std::lock_guard lock(families_->mutex);
+  families_->count_to(families_->throttled, so_far);
+}
 void Metrics::leader(bool leading) { families_->leader.Set(leading ? 1 : 0); }
 void Metrics::gpus(double allocatable, double used) {
   families_->gpus.Add({{"state", "allocatable"}}).Set(allocatable);

@@ -42,6 +42,8 @@ class Metrics {
   void quarantined(std::string_view kind);
   void pending(const PendingCounts& counts);
   void binds_outstanding(size_t count);
+  // Answers of 429 to binds that this session has had so far.
+  void binds_throttled(uint64_t so_far);
   void leader(bool leading);
   void gpus(double allocatable, double used);
   void nodes(size_t count);

@@ -15,6 +15,7 @@ TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
            "scheduler_schedule_attempts_total{profile=\"berth\",result=\"scheduled\"} 0",
            "scheduler_schedule_attempts_total{profile=\"berth\",result=\"unschedulable\"} 0",
            "scheduler_scheduling_attempt_duration_seconds_count{profile=\"berth\",result=\"scheduled\"} 0",
+           "berth_binds_throttled_total 0",
            "berth_owner_turns_over_max_total{list=\"no\"} 0",
            "berth_owner_turns_over_max_total{list=\"yes\"} 0",
            "berth_binds_total{result=\"bound\"} 0",

@@ -73,8 +73,10 @@ Status Session::open() {
   events_ = std::make_unique<kube::EventRecorder>(*note_client_, std::move(events));
   statuses_ = std::make_unique<StatusWriter>(*note_client_, *note_transport_, config_.client.note_connections,
                                              [metrics = options_.metrics](bool ok) { metrics->status_patch(ok); });
-  binder_ = std::make_unique<Binder>(*bind_client_, *bind_transport_, config_.client.bind_timeout, options_.may_bind,
-                                     [this](BindReport report) { inbox_.push(std::move(report)); });
+  binder_ = std::make_unique<Binder>(
+      *bind_client_, *bind_transport_,
+      BinderOptions{.timeout = config_.client.bind_timeout, .connections = config_.client.bind_connections},
+      options_.may_bind, [this](BindReport report) { inbox_.push(std::move(report)); });
   // Terminal pods hold nothing; failed ones are still watched, since some failed because of where we put them.
   pods_ = std::make_unique<kube::Reflector<SeenPod>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kPods, .field_selector = "status.phase!=Succeeded"},

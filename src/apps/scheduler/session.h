@@ -2,8 +2,8 @@
 //
 // Owns one engine and the thread that drives it. Reflectors decode on their own transport's thread and put facts into
 // the inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the status writer and the
-// event recorder, none of which ever makes it wait. It does so in turns, each bounded (apps/scheduler/turn_plan.h). A new term is a new Session with a new engine, so what an earlier
-// term believed cannot leak into it.
+// event recorder, none of which ever makes it wait. It does so in turns, each bounded (apps/scheduler/turn_plan.h). A
+// new term is a new Session with a new engine, so what an earlier term believed cannot leak into it.
 //
 // Invariants: 1. no cycle runs before pods, nodes, namespaces and storage have all been listed in this term; 2. nothing
 // is sent once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer.
@@ -94,7 +94,7 @@ class Session {
   void handle(NodeUpdates& updates);
   void handle(NamespaceUpdates& updates);
   void handle(StorageUpdates& batch);
-  void handle(ClaimPatched& answer) { volumes_->handle(answer); }
+  void handle(ClaimPatched& answer) { volumes_->handle(answer, clock_.monotonic()); }
   void handle(BindReport& report);
   void handle(WakeUp&) {}
   void warn_of(const SeenPod& seen);

@@ -135,6 +135,7 @@ void Session::publish(Time now) {
   }
   metrics.pending(pending);
   metrics.binds_outstanding(binder_->outstanding());
+  metrics.binds_throttled(binder_->throttled());
   double allocatable = 0, used = 0;
   for (const auto& [name, slot] : state.nodes_by_name()) {
     if (!state.node(slot).has_gpus) continue;
