@@ -42,7 +42,7 @@ def policies_page() -> str | None:
     if text is None:
         return None
     found = json.loads(text)
-    policies = found["policies"] if isinstance(found, dict) else found
+    policies = found["items"] if isinstance(found, dict) else found
     lines = [f"{GENERATED}# Policies", "", "Each is one file under `src/policy/`; `berth policies` lists them.", ""]
     columns = list(dict.fromkeys(key for policy in policies for key in policy))
     lines += ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]

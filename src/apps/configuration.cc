@@ -123,6 +123,7 @@ constexpr Field<Configuration> kConfiguration[] = {
        int32_t work = 0;
        if (read_bounded(r, work, 1, INT32_MAX); work > 0) c.cycle_max_work = work;
      }},
+    {"turnMax", [](const Reader& r, Configuration& c) { read_duration(r, c.turn_max); }},
     {"verdictInterval", [](const Reader& r, Configuration& c) { read_duration(r, c.engine.report_interval); }},
     {"volumeBindTimeout", [](const Reader& r, Configuration& c) { read_duration(r, c.volume_bind_timeout); }},
     {"backoff", [](const Reader& r, Configuration& c) { api::read_object(r, kBackoff, c.engine); }},
@@ -218,7 +219,8 @@ std::string to_yaml(const Configuration& c) {
 kind: BerthConfiguration
 schedulerNames: [{}]  # pods with one of these in spec.schedulerName are Berth's to schedule
 scores:  # weights, 0 to 10000; 0 turns a rule off
-{}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at
+{}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
+turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
 volumeBindTimeout: {}  # for the claims of a pod that has a place; then it gives the place back and tries again
 backoff:
@@ -226,9 +228,10 @@ backoff:
   max: {}
   rejectedMax: {}  # after the kubelet refused pods of the same owner
 )",
-                                names, scores_yaml(c), c.cycle_max_work, format_duration(c.engine.report_interval),
-                                format_duration(c.volume_bind_timeout), format_duration(c.engine.backoff_initial),
-                                format_duration(c.engine.backoff_max), format_duration(c.engine.rejection_backoff_max));
+                                names, scores_yaml(c), c.cycle_max_work, format_duration(c.turn_max),
+                                format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout),
+                                format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
+                                format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:
   kubeconfig: {}  # empty: KUBECONFIG, ~/.kube/config, else the pod's service account
   context: {}  # empty: the current context

@@ -48,6 +48,7 @@ struct Configuration {
   std::vector<std::string> scheduler_names{"berth"};
   std::map<std::string, int64_t> score_weights;  // by policy name; policies not named keep their default
   int64_t cycle_max_work = 200'000;              // candidates examined before the engine looks at new events
+  Duration turn_max = Duration::millis(250);     // the owner thread's longest stretch; see scheduler/turn_plan.h
   engine::EngineOptions engine;
   Duration volume_bind_timeout = Duration::seconds(600);  // for all claims of a pod that has a place
   ClientConfiguration client;

@@ -24,6 +24,7 @@ TEST(Configuration, PrintsItselfAndReadsItBack) {
   configuration.score_weights = {{"pack", 7}};
   configuration.client.bind_timeout = Duration::millis(2500);
   configuration.volume_bind_timeout = Duration::seconds(30);
+  configuration.turn_max = Duration::millis(40);
   const std::string text = to_yaml(configuration);
   api::Problems problems;
   EXPECT_EQ(to_yaml(read_configuration(text, "f", problems)), text);

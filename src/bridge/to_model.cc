@@ -52,6 +52,7 @@ std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod
   spec->peers = peers_of(pod);
   spec->images = images_of(pod.spec);
   spec->claims = claims_of(pod);
+  spec->resource_claims = pod.spec.has_resource_claims;
   return spec;
 }
 

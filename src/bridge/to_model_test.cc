@@ -184,6 +184,13 @@ TEST(ToModel, ImagesOfAllContainersGetTheTagThatTheyMean) {
       << "an image counts for each container that runs it";
 }
 
+TEST(ToModel, ResourceClaimsAreAPartOfTheSpec) {
+  api::Pod object = pod();
+  EXPECT_FALSE(to_model(object, kServed).spec->resource_claims);
+  object.spec.has_resource_claims = true;
+  EXPECT_TRUE(to_model(object, kServed).spec->resource_claims);
+}
+
 TEST(ToModel, LabelsAreThereOnlyWhereThePodHasSome) {
   api::Pod object = pod();
   EXPECT_EQ(to_model(object, kServed).labels, nullptr);

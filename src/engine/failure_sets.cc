@@ -50,6 +50,7 @@ std::string unavailable_message(uint64_t nodes, const std::map<std::string, uint
 
 std::string objection_message(const std::string& objection, size_t nodes) {
   if (nodes == 0) return "no nodes available to schedule pods";
+  if (objection.ends_with('.')) return fmt::format("0/{} nodes are available: {}", nodes, objection);
   return fmt::format("0/{} nodes are available: {}. not found", nodes, objection);
 }
 

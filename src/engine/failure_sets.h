@@ -54,7 +54,8 @@ std::string fit_message(const FailureCounts& counts, const FailureSets& sets);
 // The same from how many nodes give each reason; texts with no node are left out.
 std::string unavailable_message(uint64_t nodes, const std::map<std::string, uint64_t>& by_text);
 // The same for a pod that no node can take, whatever it is: "0/8 nodes are available: persistentvolumeclaim "data" not
-// found. not found". The last words are kube-scheduler's, which looks for nodes to preempt on and finds none named.
+// found. not found". The last words are kube-scheduler's, which looks for nodes to preempt on and finds none named;
+// they are left out after an objection that is a sentence with its full stop, which is Berth's own.
 std::string objection_message(const std::string& objection, size_t nodes);
 
 }  // namespace berth::engine

@@ -60,7 +60,8 @@ using Reasons = std::vector<Reason>;
 
 // Appends its reasons when the node is unfit; appends nothing when it is fit.
 using FilterFunction = void (*)(const PodClass&, const NodeView&, Reasons&);
-// Before any node is looked at: why none can do, whichever it is, in kube-scheduler's words; empty when one might.
+// Before any node is looked at: why none can do, whichever it is; empty when one might. In kube-scheduler's words
+// without a full stop, in Berth's own with one (see objection_message()).
 // Asked again when PodClass::generation has grown.
 using PreFilterFunction = std::string (*)(const PodClass&, const State&);
 using ScoreFunction = int32_t (*)(const PodClass&, const NodeView&);

@@ -125,6 +125,7 @@ class Stream {
     if (flags % 7 == 4) node.taints.push_back({"gone", "", model::TaintEffect::kNoExecute});
     if (flags / 8 % 3 > 0) node.labels.set("zone", flags / 8 % 3 == 1 ? "x" : "y");
     if (flags / 8 % 2 > 0) node.labels.set("level", std::to_string(variant % 4));
+    if (variant / 12 % 3 > 0) node.images = {{"app:1", int64_t{variant} << 24}, {"big:1", int64_t{9} << 30}};
     return node;
   }
 
@@ -135,6 +136,7 @@ class Stream {
     };
     model::Pod pod = make_pod("x", {{"cpu", 100 + 400 * (i % 3)}});
     pod = with_spec(pod, [&](model::SchedulingSpec& spec) {
+      if (i % 2 > 0) spec.images = {"app:1", "big:1"};
       switch (i % kSpecs) {
         case 0: spec.requests = {{"pods", 1}}; break;
         case 1: spec.requests.set("nvidia.com/gpu", 1); break;

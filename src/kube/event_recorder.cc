@@ -27,7 +27,10 @@ std::string cut(std::string_view text, size_t limit) {
   return std::string(text.substr(0, end));
 }
 
-bool never_sent(const Error& error) { return error.http_status == 0 && io::surely_not_applied(error); }
+// Not sent, or refused unread because the server has too much to do: no try of this event.
+bool not_tried(const Error& error) {
+  return error.code == ErrorCode::kThrottled || (error.http_status == 0 && io::surely_not_applied(error));
+}
 
 std::string namespace_of(const EventTarget& target) {
   return target.name_space.empty() ? "default" : target.name_space;
@@ -245,7 +248,7 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
       const bool done = answer || (!write.body.empty() && answer.error().code == ErrorCode::kConflict);
       if (done) {
         on_written(write);
-      } else if (write.attempts += !never_sent(answer.error()); may_retry(write, answer.error())) {
+      } else if (write.attempts += !not_tried(answer.error()); may_retry(write, answer.error())) {
         retry_later(std::move(write), answer.error());
       } else {
         ++stats_.dropped;
@@ -266,7 +269,8 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     if (write.count == 1 && series->count > 1) enqueue_patch(write.key, *series);
   }
 
-  // A write that the server has seen is tried max_attempts times; one that it has not is kept until the queue is full.
+  // A write that the server has looked at is tried max_attempts times; one that it has not is kept: the queue is
+  // bounded.
   bool may_retry(const Write& write, const Error& error) const {
     const bool passing = error.code == ErrorCode::kThrottled || error.code == ErrorCode::kUnavailable ||
                          error.code == ErrorCode::kTimeout;

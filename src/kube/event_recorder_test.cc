@@ -132,6 +132,20 @@ TEST_F(EventRecorderTest, EventsWaitForAServerThatIsDown) {
   EXPECT_EQ(events.stats().dropped, 0u);
 }
 
+TEST_F(EventRecorderTest, EventsWaitForAServerThatHasTooMuchToDo) {
+  reply_ = FakeReply::json(429, "{}").with_header("retry-after", "30");
+  auto& events = recorder({.max_in_flight = 4});
+  for (int i = 0; i < 100; ++i) events.record(note("p" + std::to_string(i), "x"));
+  run(Duration::millis(29'900));
+  EXPECT_EQ(requests_.size(), 4u);
+  run(Duration::seconds(600));
+  EXPECT_LE(requests_.size(), 4u * 22);
+  reply_ = FakeReply::json(201, "{}");
+  run(Duration::seconds(31));
+  EXPECT_EQ(events.stats().created, 100u);
+  EXPECT_EQ(events.stats().dropped, 0u);
+}
+
 TEST_F(EventRecorderTest, RefusedEventsAreNotTriedAgain) {
   reply_ = FakeReply::json(403, R"({"reason":"Forbidden","message":"namespace is being terminated"})");
   auto& events = recorder();

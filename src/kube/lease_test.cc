@@ -195,6 +195,27 @@ TEST(LeaderElection, ComesBackAfterTheServerWasDown) {
   EXPECT_EQ(a.stopped, 1);
 }
 
+// The deadline is nearer than what the server asks for; and there are no more tries than one in each retry period.
+TEST(LeaderElection, ABusyServerDoesNotPutOffTheNextRenewal) {
+  LeaseServer server;
+  Candidate a(server, "a");
+  a.transport.run_for(kSecond);
+  int refused = 0;
+  bool busy = true;
+  a.transport.on_request([&](const HttpRequest& request) {
+    if (busy) return ++refused, FakeReply::json(429, "{}").with_header("retry-after", "60");
+    return server(request);
+  });
+  a.transport.run_for(Duration::seconds(7));
+  EXPECT_TRUE(a.leads());
+  EXPECT_GE(refused, 2);
+  EXPECT_LE(refused, 4);
+  busy = false;
+  a.transport.run_for(Duration::seconds(30));
+  EXPECT_TRUE(a.leads());
+  EXPECT_EQ(a.stopped, 0);
+}
+
 // Two candidates under seeded faults: pauses, lost connections, slow writes. Never two leaders, and always one in the
 // end.
 TEST(LeaderElection, NeverTwoLeadersUnderRandomFaults) {

@@ -64,13 +64,14 @@ struct SchedulingSpec {
   Peers peers;
   std::vector<std::string> images;  // of all containers, sorted, with tag or digest: "docker.io/library/nginx:1.27"
   std::vector<ClaimUse> claims;     // in the order of the pod's volumes, each once
+  bool resource_claims = false;     // it has ResourceClaims (DRA), of whatever kind
   Placement placement = Placement::kDefault;  // resolved by the engine from the pod's and its namespace's wish
 
   friend bool operator==(const SchedulingSpec&, const SchedulingSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const SchedulingSpec& s) {
     return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports, s.peers,
-                      s.images, s.claims, s.placement);
+                      s.images, s.claims, s.resource_claims, s.placement);
   }
 };
 

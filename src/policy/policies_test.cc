@@ -265,6 +265,44 @@ TEST(PreferredNodeAffinity, TheMatchedShareOfThePodsOwnWeights) {
   EXPECT_EQ(Scene(labelled({})).score("preferred-node-affinity", make_pod("q")), 0);
 }
 
+TEST(ImageLocality, TheBytesThatNeedNotBePulled) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  const auto points = [](std::vector<std::pair<std::string, int64_t>> held, std::vector<std::string> images) {
+    model::Node node = make_node("a");
+    node.images = std::move(held);
+    return Scene(node).score("image-locality", with_spec(make_pod("p"), [&](auto& spec) { spec.images = images; }));
+  };
+  EXPECT_EQ(points({{"a:1", 1000 * kMiB}}, {"a:1"}), 200);
+  EXPECT_EQ(points({{"a:1", 9000 * kMiB}}, {"a:1"}), 200);
+  EXPECT_EQ(points({{"a:1", 23 * kMiB}}, {"a:1"}), 0) << "too small to matter";
+  EXPECT_EQ(points({{"a:1", 523 * kMiB}}, {"a:1"}), 200 * 500 / 977);
+  EXPECT_EQ(points({{"a:1", 1000 * kMiB}}, {"a:1", "b:1"}), 200 * 977 / 1977);
+  EXPECT_EQ(points({{"a:1", 600 * kMiB}, {"b:1", 600 * kMiB}}, {"a:1", "b:1"}), 200 * 1177 / 1977);
+  EXPECT_EQ(points({{"a:1", 600 * kMiB}}, {"a:1", "a:1"}), 200 * 1177 / 1977) << "each container counts";
+  EXPECT_EQ(points({{"a:1", 1000 * kMiB}}, {"a:2"}), 0);
+  EXPECT_EQ(points({}, {"a:1"}), 0);
+  EXPECT_EQ(points({{"a:1", 1000 * kMiB}}, {}), 0);
+}
+
+TEST(ImageLocality, HostileSizesDoNotOverflow) {
+  model::Node node = make_node("a");
+  node.images = {{"a:1", INT64_MAX}, {"b:1", INT64_MAX}, {"c:1", INT64_MIN}};
+  const auto pod = with_spec(make_pod("p"), [&](auto& spec) { spec.images = {"a:1", "b:1", "c:1"}; });
+  EXPECT_EQ(Scene(node).score("image-locality", pod), 200);
+}
+
+TEST(ImageLocality, IsNoReasonToBreakIntoAnEmptyGpuNode) {
+  model::Node held = make_node("a", {{kGpu, 8}});
+  held.images = {{"a:1", INT64_MAX}};
+  for (int used = 1; used < 8; ++used)
+    for (int asked = 1; used + asked <= 8; ++asked) {
+      const auto pod = with_spec(make_pod("p", {{kGpu, asked}}), [](auto& spec) { spec.images = {"a:1"}; });
+      Scene empty(held), in_use(make_node("b", {{kGpu, 8}}), {make_pod("r", {{kGpu, used}})});
+      EXPECT_LT(empty.score("pack", pod) + empty.score("image-locality", pod), in_use.score("pack", pod))
+          << used << " " << asked;
+    }
+}
+
 TEST(PreferNoSchedule, FallsWithEachUntoleratedTaint) {
   model::Node node = make_node("a");
   EXPECT_EQ(Scene(node).score("prefer-no-schedule", make_pod("p")), 1000);

@@ -138,9 +138,6 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     note("a CronJob starts no job here; submit its job to see it placed");
   if (const auto* job = std::get_if<api::Job>(&object); job != nullptr && job->has_backoff_limit_per_index)
     note("backoffLimitPerIndex is not taken into account yet");
-  const api::PodSpec* spec = pod_spec_of(object);
-  if (spec == nullptr) return;
-  if (spec->has_resource_claims) note("resource claims are not taken into account yet");
 }
 
 std::string full_name(const api::ObjectMeta& metadata) {

@@ -117,7 +117,7 @@ def case_why() -> None:
 def case_policies_and_version() -> None:
     expect(berth("policies"), 0, "gpu-node-aversion")
     names = [p["name"] for p in json.loads(berth("policies", "-o", "json").stdout)["items"]]
-    assert names[0] == "node-name-fields" and "pack" in names, names
+    assert names[0] == "resource-claims" and "pack" in names, names
     expect(berth("version"), 0, "berth ")
 
 

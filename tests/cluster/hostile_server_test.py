@@ -30,8 +30,8 @@ class HostileServer(unittest.TestCase):
         self.kubeconfig = write_kubeconfig(self.scratch / "kubeconfig", self.server.url, {"token": "t"})
         self.put_node("good")
 
-    def start(self, *, ready: bool = True) -> Berth:
-        berth = Berth(self.scratch, self.kubeconfig)
+    def start(self, *, ready: bool = True, config: dict | None = None) -> Berth:
+        berth = Berth(self.scratch, self.kubeconfig, config=config)
         self.addCleanup(berth.kill)
         return berth.start(ready=ready)
 
@@ -154,6 +154,51 @@ class HostileServer(unittest.TestCase):
         self.server.answers = lambda _m, _p: None
         self.wait_for("one")
         self.assertEqual(berth.metric('berth_binds_total{result="bound"}'), 1)
+
+    def test_all_binds_wait_for_a_server_that_has_too_much_to_do_and_none_is_lost(self) -> None:
+        busy = (429, {"Retry-After": "2"}, b'{"kind":"Status","code":429,"reason":"TooManyRequests","message":"later"}')
+        self.server.answers = lambda _m, path: busy if path.endswith("/binding") else None
+        berth = self.start(config={"clientConnection": {"bindConnections": 4}})
+        names = [f"p{number}" for number in range(50)]
+        for name in names:
+            self.put_pod(name)
+        attempts = lambda: sum(1 for one in self.server.requests if one[1].endswith("/binding"))  # noqa: E731
+        wait_until("it tries", attempts)
+        time.sleep(5)
+        self.assertLessEqual(attempts(), 4 + 2 + 1 + 1)  # and 46 were about to be sent
+        self.assertEqual(berth.metric("berth_binds_outstanding"), 50)
+        self.server.answers = lambda _m, _p: None
+        self.wait_for(*names)
+        self.assertEqual(len(self.server.bindings), 50)
+        wait_until("all are counted", lambda: berth.metric('berth_binds_total{result="bound"}') == 50)
+        self.assertEqual(berth.metric('berth_binds_total{result="failed"}'), 0)
+        wait_until("so are the refusals", lambda: berth.metric("berth_binds_throttled_total") >= 1)
+
+    def test_under_a_flood_the_owner_thread_works_in_bounded_turns(self) -> None:
+        berth = self.start()
+        for number in range(6000):
+            self.put_pod(f"gated-{number % 300}", schedulingGates=[{"name": "example.com/later"}])
+        self.put_pod("last")
+        self.wait_for("last")
+        wait_until("all is applied", lambda: berth.metric("berth_owner_turn_updates_sum") >= 6000)
+        seen = berth.metrics()
+        self.assertEqual(seen['berth_owner_turn_updates_bucket{le="2000"}'], seen["berth_owner_turn_updates_count"])
+        self.assertGreaterEqual(seen["berth_owner_turn_duration_seconds_count"], seen["berth_owner_turn_updates_count"])
+        self.assertEqual(seen["berth_owner_turn_max_seconds"], 0.25)
+        wait_until("nothing waits", lambda: berth.metric("berth_owner_backlog") == 0)
+
+    def test_however_short_its_turns_the_owner_thread_gets_everything_done(self) -> None:
+        for number in range(3000):
+            self.put_node(f"n{number:04}", **{"nvidia.com/gpu": "0"})
+        berth = self.start(config={"turnMax": "1us"})
+        self.put_pod("one")
+        self.wait_for("one")
+        wait_until("the bind is counted", lambda: berth.metric('berth_binds_total{result="bound"}') == 1)
+        seen = berth.metrics()
+        self.assertGreaterEqual(seen["berth_cycle_work_units_total"], 3001)
+        self.assertGreaterEqual(seen["berth_cycle_duration_seconds_count"], 4)  # of 1,000 candidates each
+        self.assertGreaterEqual(seen['berth_owner_turns_over_max_total{list="yes"}'], 1)
+        self.assertGreaterEqual(seen['berth_owner_turns_over_max_total{list="no"}'], 1)
 
     def test_a_bind_answered_with_an_error_although_it_was_stored_is_found_out(self) -> None:
         def stored_then_500(method: str, path: str):

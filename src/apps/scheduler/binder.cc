@@ -1,6 +1,7 @@
 #include "apps/scheduler/binder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/decode.h"
 
@@ -10,6 +11,9 @@ namespace {
 constexpr int kRepetitionsMax = 5;
 constexpr Duration kAskMin = Duration::millis(250);
 constexpr Duration kAskMax = Duration::seconds(5);
+constexpr Duration kRetryAfterMax = Duration::seconds(60);
+// A place is kept for so long while the server is too busy to take the bind; then the pod backs off.
+constexpr Duration kThrottledMax = Duration::seconds(60);
 
 }  // namespace
 
@@ -19,6 +23,7 @@ struct Binder::Attempt {
   Time started;
   int repetitions = 0;
   bool outcome_open = false;  // some attempt may have been stored, or may yet be
+  bool held_back = false;     // not sent, since the lane had closed
   Duration ask_wait = kAskMin;
   std::string error;
 };
@@ -34,9 +39,15 @@ std::string_view to_string(BindEnd end) {
   return "";
 }
 
-Binder::Binder(kube::Client& client, io::Transport& transport, Duration timeout, std::function<bool()> may_send,
+Binder::Binder(kube::Client& client, io::Transport& transport, BinderOptions options, std::function<bool()> may_send,
                Sink sink)
-    : shared_(new Shared{client, transport, timeout, std::move(may_send), std::move(sink), {}}) {}
+    : shared_(new Shared{client,
+                         transport,
+                         options.timeout,
+                         std::move(may_send),
+                         std::move(sink),
+                         std::make_shared<Lane>(transport, options.connections),
+                         {}}) {}
 
 void Binder::bind(const engine::Decision& decision) {
   auto attempt = std::make_shared<Attempt>();
@@ -51,12 +62,34 @@ void Binder::bind(const engine::Decision& decision) {
 }
 
 void Binder::send(const std::shared_ptr<Attempt>& attempt) {
-  Shared& shared = *attempt->shared;
-  shared.client.bind(attempt->binding, [attempt](const Result<std::string>& result) { answered(attempt, result); },
-                     {.timeout = shared.timeout, .may_start = shared.may_send});
+  attempt->shared->lane->enter([attempt] { post(attempt); });
+}
+
+void Binder::post(const std::shared_ptr<Attempt>& attempt) {
+  const auto may_start = [attempt] {
+    const Shared& shared = *attempt->shared;
+    if (!shared.may_send()) return false;
+    attempt->held_back = shared.lane->closed();
+    return !attempt->held_back;
+  };
+  attempt->shared->client.bind(attempt->binding,
+                               [attempt](const Result<std::string>& result) { answered(attempt, result); },
+                               {.timeout = attempt->shared->timeout, .may_start = may_start});
+}
+
+// A server with too much to do has not acted: the bind keeps its place and goes out again when the lane opens.
+bool Binder::waits(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
+  const Shared& shared = *attempt->shared;
+  const auto send_again = [attempt] { post(attempt); };
+  if (std::exchange(attempt->held_back, false)) return shared.lane->again(send_again), true;
+  const bool throttled = !result && result.error().code == ErrorCode::kThrottled;
+  if (!throttled || shared.transport.clock().monotonic() - attempt->started >= kThrottledMax) return false;
+  return shared.lane->throttled(result.error().retry_after_s, send_again), true;
 }
 
 void Binder::answered(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
+  if (waits(attempt, result)) return;
+  attempt->shared->lane->left(result.has_value());
   if (result) return end(attempt, BindEnd::kBound, "");
   const Error& error = result.error();
   attempt->error = error.message;
@@ -79,8 +112,9 @@ void Binder::told(const std::shared_ptr<Attempt>& attempt, const Result<std::str
   if (!result && result.error().http_status == 404) return end(attempt, BindEnd::kGone, "");
   Result<api::Pod> pod = result ? api::decode_pod(*result) : Result<api::Pod>(fail(result.error()));
   if (!pod) {
-    const Duration wait = attempt->ask_wait;
-    attempt->ask_wait = std::min(wait * 2, kAskMax);
+    const Duration asked = result ? Duration{} : Duration::seconds(result.error().retry_after_s);
+    const Duration wait = std::max(attempt->ask_wait, std::min(asked, kRetryAfterMax));
+    attempt->ask_wait = std::min(attempt->ask_wait * 2, kAskMax);
     return attempt->shared->transport.run_after(wait, [attempt] { ask(attempt); });
   }
   if (pod->metadata.uid != attempt->binding.uid) return end(attempt, BindEnd::kGone, "");

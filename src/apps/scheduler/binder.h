@@ -4,7 +4,10 @@
 // the pod is read until the server answers. A pod that is still unbound after an open end is bound again to the *same*
 // node, so that a late first attempt and its repetition cannot name two nodes; its place is kept all the while.
 //
-// bind() is called by the owner thread and never blocks; reports come on the transport's thread. No bind is sent, queue
+// A 429 is no end: the bind keeps its place for up to a minute, and all binds wait for as long as the server asks
+// (Lane).
+//
+// bind() may be called from any thread and never blocks; reports come on the transport's thread. No bind is sent, queue
 // or not, unless `may_send` holds at that moment (design I6).
 #pragma once
 
@@ -15,6 +18,7 @@
 #include <string>
 
 #include "api/pod.h"
+#include "apps/scheduler/lane.h"
 #include "base/time.h"
 #include "engine/decision.h"
 #include "kube/client.h"
@@ -38,16 +42,27 @@ struct BindReport {
   Duration took;
 };
 
+struct BinderOptions {
+  Duration timeout = Duration::seconds(5);  // of one call
+  int connections = 32;                     // that the transport has
+};
+
 class Binder {
  public:
   using Sink = std::function<void(BindReport)>;
 
   // `client` and its transport must outlive the answers, which transport.stop() brings.
-  Binder(kube::Client& client, io::Transport& transport, Duration timeout, std::function<bool()> may_send, Sink sink);
+  Binder(kube::Client& client, io::Transport& transport, BinderOptions options, std::function<bool()> may_send,
+         Sink sink);
+  ~Binder() { shared_->lane->drop(); }
+  Binder(const Binder&) = delete;
+  Binder& operator=(const Binder&) = delete;
 
   void bind(const engine::Decision& decision);
   // Binds whose end has not been reported.
   size_t outstanding() const { return shared_->outstanding; }
+  // Answers of 429 so far.
+  uint64_t throttled() const { return shared_->lane->throttled_count(); }
 
  private:
   struct Shared {
@@ -56,10 +71,13 @@ class Binder {
     Duration timeout;
     std::function<bool()> may_send;
     Sink sink;
+    std::shared_ptr<Lane> lane;
     std::atomic<size_t> outstanding{0};
   };
   struct Attempt;
   static void send(const std::shared_ptr<Attempt>& attempt);
+  static void post(const std::shared_ptr<Attempt>& attempt);
+  static bool waits(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result);
   static void answered(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result);
   static void ask(const std::shared_ptr<Attempt>& attempt);
   static void told(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result);

@@ -26,6 +26,7 @@ const Histogram::BucketBoundaries kLatency{0.0001, 0.0005, 0.001, 0.002, 0.005, 
                                            0.1,    0.2,    0.5,   1,     2,     5,    10,   30};
 const Histogram::BucketBoundaries kLongLatency{0.005, 0.01, 0.05, 0.1, 0.5, 1,   2,    5,
                                                10,    30,   60,   120, 300, 600, 1800, 3600};
+const Histogram::BucketBoundaries kUpdates{1, 10, 50, 100, 200, 500, 1000, 2000, 5000, 20'000};
 
 Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -55,11 +56,28 @@ struct Metrics::Families {
       histogram(registry, "berth_cycle_duration_seconds", "How long the owner thread was busy with one cycle.")
           .Add({}, kLatency);
   Counter& cycle_work = counter(registry, "berth_cycle_work_units_total", "Candidates examined.").Add({});
+  Histogram& turn_seconds =
+      histogram(
+          registry, "berth_owner_turn_duration_seconds",
+          "How long the owner thread was occupied at a stretch: updates applied, a cycle, its decisions handed out.")
+          .Add({}, kLatency);
+  Histogram& turn_updates =
+      histogram(registry, "berth_owner_turn_updates", "Updates applied at a stretch, lists aside.").Add({}, kUpdates);
+  Gauge& turn_max =
+      gauge(registry, "berth_owner_turn_max_seconds", "What such a stretch is meant to stay below: turnMax.").Add({});
+  Family<Counter>& turns_over =
+      counter(registry, "berth_owner_turns_over_max_total",
+              "Stretches longer than turnMax, by whether a list was applied, which cannot be divided.");
+  Gauge& backlog =
+      gauge(registry, "berth_owner_backlog", "Messages that wait for the owner thread's next turn.").Add({});
   Family<Counter>& binds = counter(registry, "berth_binds_total", "Bindings sent, by result.");
   Histogram& bind_seconds =
       histogram(registry, "berth_bind_duration_seconds", "From handing a Binding to the transport until its answer.")
           .Add({}, kLatency);
   Gauge& outstanding = gauge(registry, "berth_binds_outstanding", "Bindings decided and not yet answered.").Add({});
+  Counter& throttled = counter(registry, "berth_binds_throttled_total",
+                               "Bindings that the server refused with 429; they are sent again.")
+                           .Add({});
   Family<Counter>& patches =
       counter(registry, "berth_status_patches_total", "PodScheduled conditions written, by result.");
   Family<Counter>& quarantined = counter(registry, "berth_quarantined_objects_total",
@@ -89,6 +107,7 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
   }
   for (const BindEnd end : {BindEnd::kBound, BindEnd::kUnknown, BindEnd::kFailed, BindEnd::kGone, BindEnd::kElsewhere})
     families_->binds.Add({{"result", std::string(to_string(end))}});
+  for (const char* list : {"yes", "no"}) families_->turns_over.Add({{"list", list}});
   for (const char* result : {"ok", "failed"}) families_->patches.Add({{"result", result}});
   for (const char* kind : {"Pod", "Node", "Namespace"}) families_->quarantined.Add({{"kind", kind}});
   for (size_t i = 0; i < std::variant_size_v<model::StorageObject>; ++i)
@@ -110,6 +129,13 @@ void Metrics::cycle(Duration took, int64_t work_units) {
   families_->cycle_seconds.Observe(took.as_seconds());
   families_->cycle_work.Increment(static_cast<double>(work_units));
 }
+void Metrics::owner_turn(Duration took, Duration longest, size_t updates, bool lists) {
+  families_->turn_seconds.Observe(took.as_seconds());
+  families_->turn_max.Set(longest.as_seconds());
+  if (!lists) families_->turn_updates.Observe(static_cast<double>(updates));
+  if (took > longest) families_->turns_over.Add({{"list", lists ? "yes" : "no"}}).Increment();
+}
+void Metrics::owner_backlog(size_t messages) { families_->backlog.Set(static_cast<double>(messages)); }
 void Metrics::bind(std::string_view result, Duration took) {
   families_->binds.Add({{"result", std::string(result)}}).Increment();
   families_->bind_seconds.Observe(took.as_seconds());
@@ -125,6 +151,10 @@ void Metrics::pending(const PendingCounts& counts) {
   families_->pending.Add({{"queue", "gated"}}).Set(static_cast<double>(counts.gated));
 }
 void Metrics::binds_outstanding(size_t count) { families_->outstanding.Set(static_cast<double>(count)); }
+void Metrics::binds_throttled(uint64_t so_far) {
+  const std::lock_guard lock(families_->mutex);
+  families_->count_to(families_->throttled, so_far);
+}
 void Metrics::leader(bool leading) { families_->leader.Set(leading ? 1 : 0); }
 void Metrics::gpus(double allocatable, double used) {
   families_->gpus.Add({{"state", "allocatable"}}).Set(allocatable);

@@ -33,12 +33,17 @@ class Metrics {
   // Creation to bound, for pods that were created while this process watched.
   void pod_scheduled(Duration since_creation);
   void cycle(Duration took, int64_t work_units);
+  // A turn of the owner thread, which should not be longer than `longest`; `lists`: it applied one.
+  void owner_turn(Duration took, Duration longest, size_t updates, bool lists);
+  void owner_backlog(size_t messages);
   // to_string(BindEnd).
   void bind(std::string_view result, Duration took);
   void status_patch(bool ok);
   void quarantined(std::string_view kind);
   void pending(const PendingCounts& counts);
   void binds_outstanding(size_t count);
+  // Answers of 429 to binds that this session has had so far.
+  void binds_throttled(uint64_t so_far);
   void leader(bool leading);
   void gpus(double allocatable, double used);
   void nodes(size_t count);

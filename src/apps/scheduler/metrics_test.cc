@@ -15,6 +15,9 @@ TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
            "scheduler_schedule_attempts_total{profile=\"berth\",result=\"scheduled\"} 0",
            "scheduler_schedule_attempts_total{profile=\"berth\",result=\"unschedulable\"} 0",
            "scheduler_scheduling_attempt_duration_seconds_count{profile=\"berth\",result=\"scheduled\"} 0",
+           "berth_binds_throttled_total 0",
+           "berth_owner_turns_over_max_total{list=\"no\"} 0",
+           "berth_owner_turns_over_max_total{list=\"yes\"} 0",
            "berth_binds_total{result=\"bound\"} 0",
            "berth_binds_total{result=\"elsewhere\"} 0",
            "berth_binds_total{result=\"failed\"} 0",
@@ -33,6 +36,27 @@ TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
            "berth_watch_total{resource=\"nodes\",what=\"failures\"} 0",
            "berth_watch_total{resource=\"pods\",what=\"lists\"} 0",
            "berth_watch_total{resource=\"pods\",what=\"watches\"} 0",
+       })
+    EXPECT_THAT(text, HasSubstr(line));
+}
+
+TEST(Metrics, TurnsBeyondTheirMaximumAreCountedThoseWithAListApart) {
+  Metrics metrics;
+  const Duration longest = Duration::millis(100);
+  metrics.owner_turn(Duration::millis(100), longest, 2000, false);
+  metrics.owner_turn(Duration::millis(101), longest, 10, false);
+  metrics.owner_turn(Duration::millis(900), longest, 1, true);
+  metrics.owner_backlog(3);
+  const std::string text = metrics.text();
+  for (const char* line : {
+           "berth_owner_turn_duration_seconds_count 3",
+           "berth_owner_turn_duration_seconds_bucket{le=\"0.1\"} 1",
+           "berth_owner_turn_updates_count 2",
+           "berth_owner_turn_updates_bucket{le=\"2000\"} 2",
+           "berth_owner_turn_max_seconds 0.1",
+           "berth_owner_turns_over_max_total{list=\"no\"} 1",
+           "berth_owner_turns_over_max_total{list=\"yes\"} 1",
+           "berth_owner_backlog 3",
        })
     EXPECT_THAT(text, HasSubstr(line));
 }

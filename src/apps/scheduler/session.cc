@@ -13,11 +13,6 @@
 namespace berth::apps {
 namespace {
 
-constexpr Duration kIdleTick = Duration::seconds(1);
-constexpr int64_t kReportsPerCycle = 1000;
-constexpr size_t kQueuedNotesMax = 5000;
-constexpr size_t kEventsQueuedMax = 20'000;
-
 Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNames& served) {
   BERTH_TRY(pod, api::decode_pod(json));
   SeenPod out;
@@ -46,7 +41,8 @@ Session::Session(SessionOptions options)
       config_(*options_.configuration),
       clock_(io::SystemClock::instance()),
       served_(config_.scheduler_names.begin(), config_.scheduler_names.end()),
-      engine_(*policy::make_policy_set(config_.score_weights), config_.engine) {}
+      engine_(*policy::make_policy_set(config_.score_weights), config_.engine),
+      plan_({.longest = config_.turn_max, .work_max = config_.cycle_max_work}) {}
 
 Result<std::unique_ptr<Session>> Session::start(SessionOptions options) {
   std::unique_ptr<Session> session(new Session(std::move(options)));
@@ -77,8 +73,10 @@ Status Session::open() {
   events_ = std::make_unique<kube::EventRecorder>(*note_client_, std::move(events));
   statuses_ = std::make_unique<StatusWriter>(*note_client_, *note_transport_, config_.client.note_connections,
                                              [metrics = options_.metrics](bool ok) { metrics->status_patch(ok); });
-  binder_ = std::make_unique<Binder>(*bind_client_, *bind_transport_, config_.client.bind_timeout, options_.may_bind,
-                                     [this](BindReport report) { inbox_.push(std::move(report)); });
+  binder_ = std::make_unique<Binder>(
+      *bind_client_, *bind_transport_,
+      BinderOptions{.timeout = config_.client.bind_timeout, .connections = config_.client.bind_connections},
+      options_.may_bind, [this](BindReport report) { inbox_.push(std::move(report)); });
   // Terminal pods hold nothing; failed ones are still watched, since some failed because of where we put them.
   pods_ = std::make_unique<kube::Reflector<SeenPod>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kPods, .field_selector = "status.phase!=Succeeded"},
@@ -108,7 +106,7 @@ Session::~Session() { stop(Duration{0}); }
 
 void Session::stop(Duration drain) {
   if (!owner_.joinable()) return;
-  inbox_.push(StopDeciding{});
+  deciding_ = false;
   const Time limit = clock_.monotonic() + drain;
   while (binder_->outstanding() > 0 && clock_.monotonic() < limit)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -118,7 +116,7 @@ void Session::stop(Duration drain) {
   storage_->stop();
   bind_transport_->stop();  // ends what is left; their reports still reach the inbox
   stopping_ = true;
-  inbox_.push(StopDeciding{});
+  inbox_.push(WakeUp{});
   owner_.join();
   if (drain.nanos > 0) events_->flush(drain);
   note_transport_->stop();
@@ -130,58 +128,6 @@ std::string Session::trouble() const {
        {pods_->last_error(), nodes_->last_error(), namespaces_->last_error(), storage_->last_error()})
     if (!error.empty()) return error;
   return "";
-}
-
-// The owner thread. Each round: take what has come, apply it, and run a cycle if anything could have changed.
-void Session::run() {
-  while (!stopping_) {
-    Time now = clock_.monotonic();
-    Duration wait = kIdleTick;
-    if (cycle_due_) wait = Duration{0};
-    else if (has_wakeup_) wait = std::clamp(wakeup_ - now, Duration{0}, kIdleTick);
-    std::vector<Message> messages = inbox_.take(wait);
-    now = clock_.monotonic();
-    last_tick_ = now.nanos;
-    if (!messages.empty()) engine_.apply(engine::ClockAdvanced{now});
-    for (Message& message : messages) std::visit([this](auto& m) { handle(m); }, message);
-    if (deciding_) volumes_->tick(now);
-    const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_ && storage_listed();
-    const bool due = !messages.empty() || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
-    if (listed && deciding_ && due) cycle(now);
-    balance_lanes();
-    if (now - published_at_ >= Duration::seconds(1)) publish(now);
-  }
-  publish(clock_.monotonic());
-}
-
-void Session::cycle(Time now) {
-  const auto room = config_.client.max_outstanding_binds - static_cast<int64_t>(binder_->outstanding());
-  engine::CycleLimits limits;
-  limits.work = config_.cycle_max_work;
-  limits.max_binds = options_.may_bind() ? std::max<int64_t>(room, 0) : 0;
-  limits.max_reports = statuses_->queued() < kQueuedNotesMax ? kReportsPerCycle : 0;
-  const engine::CycleResult result = engine_.run_cycle(now, limits);
-  for (const engine::Decision& decision : result.decisions) carry_out(decision);
-  // Unfinished for want of answers: the next BindReport wakes us. For want of work units: go on at once.
-  const bool saturated = static_cast<int64_t>(binder_->outstanding()) >= config_.client.max_outstanding_binds;
-  cycle_due_ = result.unfinished && !saturated && limits.max_reports > 0 && limits.max_binds > 0;
-  has_wakeup_ = result.has_wakeup;
-  wakeup_ = result.wakeup;
-  if (result.unfinished && !cycle_due_ && !saturated) {
-    const Time retry = now + Duration::millis(200);
-    wakeup_ = has_wakeup_ ? std::min(wakeup_, retry) : retry;
-    has_wakeup_ = true;
-  }
-  const Duration took = clock_.monotonic() - now;
-  options_.metrics->cycle(took, result.work_used);
-  if (!result.decisions.empty())
-    log_debug("cycle", {{"decisions", std::to_string(result.decisions.size())},
-                        {"work", std::to_string(result.work_used)},
-                        {"max_work", std::to_string(limits.work)},
-                        {"took", format_duration(took)}});
-  if (!ready_.exchange(true))
-    log_info("scheduling", {{"nodes", std::to_string(engine_.state().node_count())},
-                            {"pods", std::to_string(engine_.state().pod_count())}});
 }
 
 void Session::carry_out(const engine::Decision& decision) {
@@ -352,48 +298,6 @@ void Session::handle(NamespaceUpdates& updates) {
       else quarantine("Namespace", *malformed);
     }
   }
-}
-
-// Events give way while binds fill their lane, since both share the server: one event at a time instead of many. Not
-// for long: when their queue is half full they flow again, and none is lost.
-void Session::balance_lanes() {
-  const bool busy = binder_->outstanding() >= static_cast<size_t>(config_.client.bind_connections);
-  const bool hold = busy && events_->stats().queued < kEventsQueuedMax / 2;
-  if (hold == notes_held_) return;
-  notes_held_ = hold;
-  events_->set_max_in_flight(hold ? 1 : config_.client.note_connections);
-}
-
-// Gauges: once a second, since some of them look at everything.
-void Session::publish(Time now) {
-  published_at_ = now;
-  Metrics& metrics = *options_.metrics;
-  const engine::State& state = engine_.state();
-  PendingCounts pending;
-  pending.unschedulable = engine_.unschedulable_pods();
-  pending.active = engine_.pending_pods() - pending.unschedulable;
-  pending.backoff = engine_.backoff_pods();
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
-    const engine::PodState& pod = state.pod(slot);
-    pending.gated += pod.phase == engine::PodPhase::kNotQueued && pod.pod.gated && pod.pod.ours;
-  }
-  metrics.pending(pending);
-  metrics.binds_outstanding(binder_->outstanding());
-  double allocatable = 0, used = 0;
-  for (const auto& [name, slot] : state.nodes_by_name()) {
-    if (!state.node(slot).has_gpus) continue;
-    for (uint32_t id = 0; id < state.resources().size(); ++id) {
-      if (!state.resources().is_gpu(engine::ResourceId{id})) continue;
-      allocatable += static_cast<double>(state.view(slot).allocatable(engine::ResourceId{id}));
-      used += static_cast<double>(state.view(slot).used(engine::ResourceId{id}));
-    }
-  }
-  metrics.gpus(allocatable, used);
-  metrics.nodes(state.node_count());
-  metrics.events(events_->stats());
-  metrics.watch("pods", pods_->stats());
-  metrics.watch("nodes", nodes_->stats());
-  metrics.watch("namespaces", namespaces_->stats());
 }
 
 }  // namespace berth::apps

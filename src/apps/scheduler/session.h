@@ -2,8 +2,8 @@
 //
 // Owns one engine and the thread that drives it. Reflectors decode on their own transport's thread and put facts into
 // the inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the status writer and the
-// event recorder, none of which ever makes it wait. A new term is a new Session with a new engine, so what an earlier
-// term believed cannot leak into it.
+// event recorder, none of which ever makes it wait. It does so in turns, each bounded (apps/scheduler/turn_plan.h). A
+// new term is a new Session with a new engine, so what an earlier term believed cannot leak into it.
 //
 // Invariants: 1. no cycle runs before pods, nodes, namespaces and storage have all been listed in this term; 2. nothing
 // is sent once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer.
@@ -13,6 +13,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +29,7 @@
 #include "apps/scheduler/set_aside.h"
 #include "apps/scheduler/status_writer.h"
 #include "apps/scheduler/storage_watch.h"
+#include "apps/scheduler/turn_plan.h"
 #include "apps/scheduler/volume_binder.h"
 #include "bridge/to_model.h"
 #include "engine/engine.h"
@@ -73,24 +75,28 @@ class Session {
   void stop(Duration drain);
 
  private:
-  struct StopDeciding {};
+  static constexpr size_t kEventsQueuedMax = 20'000;
+  struct WakeUp {};
   using PodUpdates = std::vector<kube::WatchUpdate<SeenPod>>;
   using NodeUpdates = std::vector<kube::WatchUpdate<model::Node>>;
   using NamespaceUpdates = std::vector<kube::WatchUpdate<engine::NamespaceUpserted>>;
   using Message =
-      std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, StorageUpdates, ClaimPatched, BindReport, StopDeciding>;
+      std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, StorageUpdates, ClaimPatched, BindReport, WakeUp>;
 
   explicit Session(SessionOptions options);
   Status open();
   void run();
+  void fetch(Duration wait);
+  void turn();
+  bool apply_messages();
   void cycle(Time now);
   void handle(PodUpdates& updates);
   void handle(NodeUpdates& updates);
   void handle(NamespaceUpdates& updates);
   void handle(StorageUpdates& batch);
-  void handle(ClaimPatched& answer) { volumes_->handle(answer); }
+  void handle(ClaimPatched& answer) { volumes_->handle(answer, clock_.monotonic()); }
   void handle(BindReport& report);
-  void handle(StopDeciding&) { deciding_ = false; }
+  void handle(WakeUp&) {}
   void warn_of(const SeenPod& seen);
   void quarantine(const char* kind, const kube::Malformed& object);
   void carry_out(const engine::Decision& decision);
@@ -122,20 +128,21 @@ class Session {
 
   // Owner thread only.
   engine::Engine engine_;
+  TurnPlan plan_;
+  std::deque<Message> backlog_;                         // taken from the inbox, not yet applied
   absl::flat_hash_map<std::string, std::string> told_;  // by UID: the verdict in the pod's condition
   absl::flat_hash_set<std::string> namespace_names_;
   std::unique_ptr<VolumeBinder> volumes_;
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;
-  bool deciding_ = true;
   bool cycle_due_ = false;
   bool notes_held_ = false;  // events give way to binds
   bool has_wakeup_ = false;
   Time wakeup_;
   Time published_at_;
 
-  std::atomic<bool> ready_{false}, doubtful_{false}, stopping_{false};
+  std::atomic<bool> ready_{false}, doubtful_{false}, deciding_{true}, stopping_{false};
   std::atomic<int64_t> last_tick_{0};
   std::thread owner_;
 };

@@ -14,6 +14,8 @@ namespace {
 constexpr Duration kRepeatMin = Duration::millis(400);
 constexpr Duration kRepeatMax = Duration::seconds(15);
 constexpr Duration kTimeout = Duration::seconds(10);
+constexpr Duration kPauseMin = Duration::seconds(1);
+constexpr int64_t kRetryAfterMaxS = 60;
 
 // All but what says that the pod is gone (404), is another by now (422), or that the server will never take this body.
 // 401 and 403 pass: a token is being renewed, or a server that has just started does not know the roles yet.
@@ -41,11 +43,21 @@ struct StatusWriter::Shared {
   absl::flat_hash_map<std::string, Entry> entries;  // by UID
   std::deque<std::string> order;                    // the queue: UIDs, each in `entries`
   int in_flight = 0;
+  Time paused_until;  // the server has too much to do
+
+  // The wait before the same write is tried again. A 429 holds up all writes for as long.
+  Duration pause(const Error& error, Duration repeat_after) {
+    const Duration asked = Duration::seconds(std::clamp<int64_t>(error.retry_after_s, 0, kRetryAfterMaxS));
+    if (error.code != ErrorCode::kThrottled) return std::max(repeat_after, asked);
+    const Time now = transport.clock().monotonic();
+    paused_until = std::max(paused_until, now + std::max({repeat_after, asked, kPauseMin}));
+    return paused_until - now;
+  }
 };
 
 StatusWriter::StatusWriter(kube::Client& client, io::Transport& transport, int in_flight_max,
                            std::function<void(bool)> done)
-    : shared_(new Shared{client, transport, in_flight_max, std::move(done), {}, {}, {}}) {}
+    : shared_(new Shared{client, transport, in_flight_max, std::move(done), {}, {}, {}, {}, {}}) {}
 
 void StatusWriter::write(UnschedulableStatus status) {
   {
@@ -82,6 +94,7 @@ void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
   std::vector<UnschedulableStatus> ready;
   {
     const std::lock_guard lock(shared->mutex);
+    if (shared->transport.clock().monotonic() < shared->paused_until) return;
     while (shared->in_flight < shared->in_flight_max && !shared->order.empty()) {
       const auto at = shared->entries.find(shared->order.front());
       shared->order.pop_front();
@@ -121,8 +134,7 @@ void StatusWriter::answered(const std::shared_ptr<Shared>& shared, const Unsched
     entry.under_way = false;
     then = std::move(entry.then);
     if (repeat && entry.wanted) {
-      const Duration wait =
-          std::max(entry.repeat_after, Duration::seconds(std::min<int64_t>(result.error().retry_after_s, 60)));
+      const Duration wait = shared->pause(result.error(), entry.repeat_after);
       entry.repeat_after = std::min(entry.repeat_after * 2, kRepeatMax);
       shared->transport.run_after(wait, [shared, uid = sent.uid] {
         {

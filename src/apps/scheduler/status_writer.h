@@ -2,7 +2,8 @@
 //
 // A pod whose text changes again before its write went out gets one write, not two; a pod that is bound meanwhile gets
 // none. Writes that fail for a passing reason are repeated, with back-off and for as long as they are wanted: the
-// engine tells a verdict once. A pod that is gone or is another by now is left alone. Thread-safe; never blocks.
+// engine tells a verdict once. A 429 holds up all writes for as long as the server asks. A pod that is gone or is
+// another by now is left alone. Thread-safe; never blocks.
 //
 // Invariant: of one pod at most one write is queued, under way or backing off, so that texts cannot overtake each
 // other.

@@ -61,6 +61,25 @@ TEST_F(StatusWriterTest, WritesAgainAfterAServerThatDoesNotKnowItsRolesYet) {
   EXPECT_EQ(stored_, 1);
 }
 
+TEST_F(StatusWriterTest, AServerThatHasTooMuchToDoHoldsUpAllWrites) {
+  bool busy = true;
+  size_t sent = 0;
+  transport_.on_request([&](const io::HttpRequest&) {
+    ++sent;
+    return busy ? FakeReply::json(429, "{}").with_header("retry-after", "20") : FakeReply::json(200, "{}");
+  });
+  for (int i = 0; i < 100; ++i)
+    writer_.write({"ns", "pod", "uid-" + std::to_string(i), std::make_shared<const std::string>("0/1"), 1, true});
+  transport_.run_for(Duration::millis(19'900));
+  EXPECT_EQ(sent, 2u) << "two may be under way at once";
+  run_for(200);
+  EXPECT_LE(sent, 2u * 12);
+  busy = false;
+  run_for(21);
+  EXPECT_EQ(stored_, 100);
+  EXPECT_EQ(writer_.queued(), 0u);
+}
+
 TEST_F(StatusWriterTest, ALaterTextReplacesOneThatCouldNotBeWritten) {
   up_ = false;
   write("old");

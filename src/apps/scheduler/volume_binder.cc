@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "api/patch.h"
@@ -10,6 +11,7 @@ namespace berth::apps {
 namespace {
 
 constexpr Duration kAgain = Duration::seconds(1);
+constexpr int64_t kRetryAfterMaxS = 60;
 
 // All that does not say that the object is gone or has changed (404, 409, 422) or that we may not touch it (403).
 bool may_pass(const Error& error) {
@@ -34,13 +36,14 @@ void VolumeBinder::begin(const engine::Decision& decision, const std::map<std::s
   tick(now);
 }
 
-void VolumeBinder::handle(const ClaimPatched& answer) {
+void VolumeBinder::handle(const ClaimPatched& answer, Time now) {
   const auto at = pods_.find(answer.pod_uid);
   if (at == pods_.end() || at->second.attempt != answer.attempt) return;
   for (Claim& claim : at->second.claims) {
     if (claim.binding.claim != answer.claim) continue;
     claim.sent = false;
     claim.asked = answer.applied;
+    claim.again = std::max(claim.again, now + answer.wait);
     if (!answer.applied && !answer.passing) at->second.error = answer.error;
   }
 }
@@ -117,7 +120,9 @@ void VolumeBinder::send(const Pod& pod, Claim& claim) {
   const auto done = [post = hooks_.post, uid = pod.decision.pod_uid, name = claim.binding.claim,
                      attempt = pod.attempt](const Result<std::string>& answer) {
     if (answer) return post({uid, name, attempt, true, false, ""});
-    post({uid, name, attempt, false, may_pass(answer.error()), answer.error().message});
+    const Error& error = answer.error();
+    const int64_t wait_s = std::clamp<int64_t>(error.retry_after_s, 0, kRetryAfterMaxS);
+    post({uid, name, attempt, false, may_pass(error), error.message, Duration::seconds(wait_s)});
   };
   const kube::CallOptions options{.timeout = call_timeout_, .may_start = hooks_.may_send};
   const std::string& name_space = pod.decision.namespace_name;

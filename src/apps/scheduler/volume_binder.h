@@ -27,6 +27,7 @@ struct ClaimPatched {
   bool applied = false;
   bool passing = false;  // the failure may pass: patch again
   std::string error;
+  Duration wait = {};  // that the server asks for before the next try
 };
 
 class VolumeBinder {
@@ -45,7 +46,7 @@ class VolumeBinder {
 
   // `versions`: resourceVersions of volumes, so that no claim of others is overwritten.
   void begin(const engine::Decision& decision, const std::map<std::string, std::string>& versions, Time now);
-  void handle(const ClaimPatched& answer);
+  void handle(const ClaimPatched& answer, Time now);
   // Looks at all that wait; after anything has changed, and now and then.
   void tick(Time now);
   size_t waiting() const { return pods_.size(); }
