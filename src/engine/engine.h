@@ -39,7 +39,7 @@ struct EngineOptions {
   Duration rejection_backoff_max = Duration::seconds(300);  // after the kubelet refused pods of the same owner
   Duration report_interval = Duration::seconds(30);  // a waiting pod hears of a changed verdict at most this often
   Duration eviction_retry = Duration::seconds(60);   // a pod that could not be evicted is left alone for so long
-  // How often a waiting pod that inter-pod terms concern looks anew at whom it could preempt.
+  // A pod that could preempt nobody looks again after so long at the soonest; doubles three times.
   Duration preemption_retry = Duration::seconds(1);
   bool list_feasible = false;  // Bind decisions name all nodes that fit; O(nodes) each
   size_t idle_classes = 256;   // classes without waiting pods whose ranking is kept

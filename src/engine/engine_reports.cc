@@ -11,8 +11,8 @@ std::string Engine::verdict_text(const PodClass& cls, const Candidates& candidat
                                  const FailureSets& sets) const {
   const std::string& objection = candidates.objection();
   if (!objection.empty() || state_.node_count() == 0) return objection_message(objection, state_.node_count());
-  const FailureCounts counts = candidates.counts();
-  return fit_message(counts, sets) + " no new claims to deallocate, " + preemption.why_not(cls, counts, sets);
+  return fit_message(candidates.counts(), sets) + " no new claims to deallocate, " +
+         preemption.why_not(cls, candidates, sets);
 }
 
 // Brings a blocked class's message up to its candidates.

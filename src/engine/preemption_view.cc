@@ -56,18 +56,40 @@ bool PreemptionView::try_node(const Context& context, const PodClass& cls, const
 
 bool PreemptionView::refresh(const Context& context, const PodClass& cls, const Candidates& candidates,
                              WorkBudget& work) {
-  State& state = context.state;
-  if (epoch_ != candidates.epoch() || !cls.preempts || cls.priority <= state.lowest_priority()) {
-    epoch_ = candidates.epoch();
-    start_over(state);
-    scanned_at_ = Time{INT64_MIN / 2};
+  const State& state = context.state;
+  const bool in_vain = !cls.preempts || cls.priority <= state.lowest_priority();
+  if (epoch_ != candidates.epoch() || in_vain || cursor_ < state.change_base()) start_over(state);
+  epoch_ = candidates.epoch();
+  stale_until_ = Time{INT64_MAX};
+  if (in_vain) return true;
+  while (scanning_ || cursor_ != state.change_end()) {
+    if (!scanning_ && context.now < next_look_) {
+      stale_until_ = next_look_;
+      return confirm_best(context, cls, candidates, work);
+    }
+    if (!try_changed(context, cls, candidates, work)) return false;
+    fruitless_ = best().valid() ? 0 : fruitless_ + 1;
+    // What changed while a scan of several cycles went on is left to the next one: there must be an end.
+    const bool enough = context.retry > Duration{};
+    next_look_ = fruitless_ == 0 ? Time{INT64_MIN} : context.now + context.retry * (1 << std::min(fruitless_ - 1, 3U));
+    if (enough) return confirm_best(context, cls, candidates, work);
   }
-  if (!cls.preempts || cls.priority <= state.lowest_priority()) return true;
-  if (candidates.groups() != nullptr) return refresh_all(context, cls, candidates, work);
-  if (cursor_ < state.change_base()) start_over(state);
+  return true;
+}
+
+// Tries all nodes, or those that changed. False: out of work units.
+bool PreemptionView::try_changed(const Context& context, const PodClass& cls, const Candidates& candidates,
+                                 WorkBudget& work) {
+  const State& state = context.state;
+  if (!scanning_ && candidates.groups() != nullptr) {
+    cursor_ = state.change_end();
+    scanning_ = true;
+  }
   for (; scanning_ && scan_ < state.node_slots(); ++scan_)
     if (!try_node(context, cls, candidates, NodeSlot{scan_}, work)) return false;
   scanning_ = false;
+  scan_ = 0;
+  if (candidates.groups() != nullptr) return true;
   for (; cursor_ < state.change_end(); ++cursor_) {
     const NodeSlot node = state.change(cursor_);
     if (const auto at = entries_.find(node);
@@ -78,46 +100,30 @@ bool PreemptionView::refresh(const Context& context, const PodClass& cls, const 
   return true;
 }
 
-// Of a class that inter-pod terms concern: all nodes, or while that would be too soon, the cheapest until one holds.
-bool PreemptionView::refresh_all(const Context& context, const PodClass& cls, const Candidates& candidates,
-                                 WorkBudget& work) {
-  const State& state = context.state;
-  stale_until_ = Time{INT64_MAX};
-  while (scanning_ || cursor_ != state.change_end()) {
-    if (!scanning_ && context.now < scanned_at_ + context.retry) {
-      stale_until_ = scanned_at_ + context.retry;
-      return confirm_best(context, cls, candidates, work);
-    }
-    if (scan_ == 0) cursor_ = state.change_end();
-    scanning_ = true;
-    for (; scan_ < state.node_slots(); ++scan_)
-      if (!try_node(context, cls, candidates, NodeSlot{scan_}, work)) return false;
-    scanning_ = false;
-    scan_ = 0;
-    scanned_at_ = context.now;
-  }
-  return true;
-}
-
+// Tries the cheapest nodes again until one holds.
 bool PreemptionView::confirm_best(const Context& context, const PodClass& cls, const Candidates& candidates,
                                   WorkBudget& work) {
   for (NodeSlot node = best(); node.valid(); node = best()) {
+    const bool same = entries_.at(node).generation == context.state.node(node).generation;
+    if (same && candidates.groups() == nullptr) return true;
     if (!try_node(context, cls, candidates, node, work)) return false;
     if (best() == node) return true;
   }
   return true;
 }
 
-std::string PreemptionView::why_not(const PodClass& cls, const FailureCounts& counts, const FailureSets& sets) const {
+std::string PreemptionView::why_not(const PodClass& cls, const Candidates& candidates, const FailureSets& sets) const {
   if (!cls.preempts) return "preemption: not eligible due to preemptionPolicy=Never.";
+  const FailureCounts counts = candidates.counts();
   std::map<std::string, uint64_t> by_text;
   uint64_t &no_victims = by_text["No preemption victims found for incoming pod"],
            &not_helpful = by_text["Preemption is not helpful for scheduling"];
   for (uint32_t id = 1; id < counts.by_set.size(); ++id)
     (sets.preemption_helps(FailureSetId{id}) ? no_victims : not_helpful) += counts.by_set[id];
   for (const auto& [node, entry] : entries_) {
-    if (entry.failure == kFits) continue;
-    check(no_victims > 0, "a node that was tried is one that could be cleared");
+    const FailureSetId failure = candidates.failure(node);
+    if (entry.failure == kFits || !failure.valid() || failure == kFits || !sets.preemption_helps(failure)) continue;
+    check(no_victims > 0, "a node that could be cleared is counted");
     --no_victims;
     for (const std::string& text : sets.texts(entry.failure)) ++by_text[text];
   }

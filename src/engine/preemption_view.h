@@ -2,9 +2,10 @@
 // cleared, who would have to leave, or why even that would not help; and the cheapest plan of all.
 //
 // It stands beside the class's Candidates and is kept up to date in the same way: only nodes that changed are tried
-// again (engine/victims.h). For a class that inter-pod terms concern, any change anywhere may matter, so all nodes are
-// tried again, and not more often than `retry` allows. While nothing with a place is less important than the class, the
-// view is empty and costs nothing.
+// again (engine/victims.h), or all of them for a class that inter-pod terms concern, since to it any change anywhere
+// may matter. A view that found no plan is not looked at again before `retry` has passed, then twice as long, up to
+// eight times; until then the plan that is carried out is merely sure to hold. While nothing with a place is less
+// important than the class, the view is empty and costs nothing.
 //
 // refresh() may run out of work units and go on where it stopped, as that of Candidates.
 //
@@ -33,7 +34,7 @@ class PreemptionView {
     const DisruptionRules& rules;
     FailureSets& sets;
     Time now;
-    Duration retry;  // of a class that inter-pod terms concern
+    Duration retry;
   };
   // Brings the view up to the state; the class's candidates are up to date. False when the budget ran out first; it
   // then goes on from there.
@@ -44,8 +45,8 @@ class PreemptionView {
   const VictimPlan& plan(NodeSlot node) const { return entries_.at(node).plan; }
   // The plan has been carried out, or cannot be: it is made anew at the next refresh().
   void forget(NodeSlot node);
-  // "preemption: 0/3 nodes are available: …": why no node can be cleared. `counts` are those of the candidates.
-  std::string why_not(const PodClass& cls, const FailureCounts& counts, const FailureSets& sets) const;
+  // "preemption: 0/3 nodes are available: …": why no node can be cleared.
+  std::string why_not(const PodClass& cls, const Candidates& candidates, const FailureSets& sets) const;
   // Grows whenever what why_not() says may have changed.
   uint64_t version() const { return version_; }
   // When a view that waits for `retry` is to be looked at again; INT64_MAX: it does not wait.
@@ -64,7 +65,7 @@ class PreemptionView {
   };
 
   void start_over(const State& state);
-  bool refresh_all(const Context& context, const PodClass& cls, const Candidates& candidates, WorkBudget& work);
+  bool try_changed(const Context& context, const PodClass& cls, const Candidates& candidates, WorkBudget& work);
   bool confirm_best(const Context& context, const PodClass& cls, const Candidates& candidates, WorkBudget& work);
   bool try_node(const Context& context, const PodClass& cls, const Candidates& candidates, NodeSlot node,
                 WorkBudget& work);
@@ -78,7 +79,8 @@ class PreemptionView {
   uint32_t scan_ = 0;            // next slot of a scan of all nodes
   bool scanning_ = true;
   Time stale_until_{INT64_MAX};
-  Time scanned_at_{INT64_MIN / 2};
+  Time next_look_{INT64_MIN};
+  uint32_t fruitless_ = 0;  // looks in a row that found no plan
 };
 
 }  // namespace berth::engine
