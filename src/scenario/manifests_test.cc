@@ -88,7 +88,7 @@ TEST(PriorityClasses, ThePriorityOfADumpedPodStandsWithoutItsClass) {
   api::PodSpec spec;
   spec.priority_class_name = "gone";
   spec.priority = 12;
-  EXPECT_EQ(*PriorityClasses().resolve(spec), 12);
+  EXPECT_EQ(PriorityClasses().resolve(spec)->value, 12);
 }
 
 TEST(PriorityClasses, APriorityThatContradictsTheClassIsRefused) {
