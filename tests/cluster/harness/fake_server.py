@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 RESOURCES = ("pods", "nodes", "namespaces", "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes",
-             "csidrivers", "csistoragecapacities")  # fmt: skip
+             "csidrivers", "csistoragecapacities", "poddisruptionbudgets")  # fmt: skip
 Answer = tuple[int, dict[str, str], bytes]
 
 
