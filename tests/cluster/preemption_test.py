@@ -43,6 +43,7 @@ class Preemption(WithBerth):
         for name, value in PRIORITIES.items():
             cls.priority_class(name, value)
         cls.priority_class("patient", PRIORITIES["high"], preemptionPolicy="Never")
+        cls.priority_class("meek", PRIORITIES["mid"], preemptionPolicy="Never")
 
     @classmethod
     def priority_class(cls, name: str, value: int, **more) -> None:
@@ -104,7 +105,7 @@ class Preemption(WithBerth):
 
         self.assertEqual(self.nominated("boss"), "node-1")
         self.assertIn("Insufficient nvidia.com/gpu", unschedulable(self.get("boss")))
-        self.create(tier("sneak", "mid", 4))  # would fit as soon as the victim is gone
+        self.create(tier("sneak", "meek", 4))  # would fit as soon as the victim is gone
         self.waiting("sneak")
         self.assertNotIn("nodeName", self.get("boss")["spec"])
         self.delete("large")
@@ -130,6 +131,24 @@ class Preemption(WithBerth):
         for name in leaving:
             self.delete(name)
         self.bound("boss")
+
+    def test_many_preemptors_at_once_evict_one_pod_each(self) -> None:
+        self.node(5, gpus=8)
+        self.fill(*(tier(f"low-{i}", "low", 1) for i in range(40)))
+        before = self.berth.metric("berth_evictions_total")
+        self.create(*(tier(f"boss-{i}", "high", 1) for i in range(20)))
+        wait_until(lambda: f"20 leave: {len(self.leaving())} do", lambda: len(self.leaving()) >= 20)
+        for i in range(20):
+            self.nominated(f"boss-{i}")
+        self.settle()
+        leaving = self.leaving()
+        self.assertEqual(len(leaving), 20)
+        for name in leaving:
+            self.delete(name)
+        for i in range(20):
+            self.bound(f"boss-{i}")
+        self.assertEqual(self.leaving(), set())
+        self.assertEqual(self.berth.metric("berth_evictions_total") - before, 20)
 
     def test_the_message_names_the_scheduler_of_the_preemptor(self) -> None:
         self.node(1, gpus=4)
@@ -214,7 +233,8 @@ class Preemption(WithBerth):
         self.waiting("boss")
         self.settle()
         self.assertEqual(self.leaving(), set())
-        self.patch("/api/v1/namespaces/default", {"metadata": {"annotations": {"berth.dev/allow-protected-pods": None}}})
+        self.patch("/api/v1/namespaces/default",
+                   {"metadata": {"annotations": {"berth.dev/allow-protected-pods": None}}})  # fmt: skip
         self.evicted("serving")
 
     def budget(self, name: str, labels: dict[str, str], allowed: int) -> None:
@@ -270,7 +290,8 @@ class Preemption(WithBerth):
         about = {"metadata": {"name": name}}
         for path, body in (("/api/v1/namespaces/default/serviceaccounts", about),
                            (f"{RBAC}/clusterroles", {**about, "rules": rules}),
-                           (f"{RBAC}/clusterrolebindings", {**about, "roleRef": reference, "subjects": [subject]})):  # fmt: skip
+                           (f"{RBAC}/clusterrolebindings",
+                            {**about, "roleRef": reference, "subjects": [subject]})):  # fmt: skip
             self.api.call("POST", path, body)
             self.addCleanup(self.api.call, "DELETE", f"{path}/{name}")
         token = self.api.call("POST", f"/api/v1/namespaces/default/serviceaccounts/{name}/token", {"spec": {}})
