@@ -25,7 +25,7 @@ std::string binding_json(std::string_view namespace_name, std::string_view name,
 }
 
 std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, std::optional<Time> transition,
-                                     int64_t observed_generation, std::string_view nominated_node) {
+                                     int64_t observed_generation, std::optional<std::string_view> nominated_node) {
   Json entry{{"type", condition.type}};
   if (observed_generation != 0) entry["observedGeneration"] = observed_generation;
   entry["status"] = condition.status;
@@ -36,11 +36,15 @@ std::string pod_condition_patch_json(std::string_view uid, const Condition& cond
   Json status;
   status["$setElementOrder/conditions"] = Json::array({Json{{"type", condition.type}}});
   status["conditions"] = Json::array({std::move(entry)});
-  if (!nominated_node.empty()) status["nominatedNodeName"] = nominated_node;
+  if (nominated_node) status["nominatedNodeName"] = nominated_node->empty() ? Json() : Json(*nominated_node);
   Json patch;
   if (!uid.empty()) patch["metadata"]["uid"] = uid;
   patch["status"] = std::move(status);
   return dump(patch);
+}
+
+std::string delete_options_json(std::string_view uid) {
+  return dump(Json{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"preconditions", Json{{"uid", uid}}}});
 }
 
 std::string selected_node_patch_json(std::string_view claim_uid, std::string_view node) {

@@ -16,11 +16,17 @@ namespace berth::api {
 std::string binding_json(std::string_view namespace_name, std::string_view name, std::string_view uid,
                          std::string_view node, const model::Labels& annotations = {});
 
-// A strategic merge patch of pod status that sets `condition` (merged by type) and nominates `nominated_node` unless it
-// is empty. kube-scheduler writes PodScheduled=False/Unschedulable this way. Without `transition` the server keeps its
-// lastTransitionTime, as it should while the status stays the same; `observed_generation` 0 is left out.
+// A strategic merge patch of pod status that sets `condition` (merged by type) and, where `nominated_node` is given,
+// nominates that node, or none if it is empty. kube-scheduler writes PodScheduled=False/Unschedulable this way. Without
+// `transition` the server keeps its lastTransitionTime, as it should while the status stays the same;
+// `observed_generation` 0 is left out.
 std::string pod_condition_patch_json(std::string_view uid, const Condition& condition, std::optional<Time> transition,
-                                     int64_t observed_generation = 0, std::string_view nominated_node = {});
+                                     int64_t observed_generation = 0,
+                                     std::optional<std::string_view> nominated_node = std::nullopt);
+
+// DeleteOptions that delete only the object with this UID, with the grace period that it names itself. The server
+// refuses another object of the same name with 409.
+std::string delete_options_json(std::string_view uid);
 
 // A merge patch of a PersistentVolumeClaim that asks its provisioner for a volume that `node` can use.
 std::string selected_node_patch_json(std::string_view claim_uid, std::string_view node);

@@ -30,6 +30,16 @@ TEST(ConditionPatch, LeavesTheTransitionTimeToTheServerAndNamesTheGeneration) {
       R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"type":"PodScheduled","observedGeneration":3,"status":"False","lastProbeTime":null,"reason":"Unschedulable","message":"m"}]}})");
 }
 
+TEST(ConditionPatch, AnEmptyNodeTakesTheNominationBack) {
+  EXPECT_NE(pod_condition_patch_json("u", {"T", "True", "", ""}, Time{0}, 0, "").find(R"("nominatedNodeName":null)"),
+            std::string::npos);
+  EXPECT_EQ(pod_condition_patch_json("u", {"T", "True", "", ""}, Time{0}).find("nominatedNodeName"), std::string::npos);
+}
+
+TEST(Deletion, IsOfOneUidAlone) {
+  EXPECT_EQ(delete_options_json("u-1"), R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u-1"}})");
+}
+
 TEST(ConditionPatch, SurvivesTextThatIsNotUtf8) {
   EXPECT_NE(pod_condition_patch_json("", {"T", "True", "", "\xff"}, Time{0}).find("\xEF\xBF\xBD"), std::string::npos);
 }

@@ -128,8 +128,8 @@ void Client::bind(const PodBinding& binding, Done done, CallOptions options) {
 
 void Client::patch_pod_condition(std::string_view name_space, std::string_view pod, std::string_view uid,
                                  const PodConditionPatch& condition, Done done, CallOptions options) {
-  const std::string body =
-      api::pod_condition_patch_json(uid, condition.condition, condition.last_transition, condition.observed_generation);
+  const std::string body = api::pod_condition_patch_json(uid, condition.condition, condition.last_transition,
+                                                         condition.observed_generation, condition.nominated_node);
   // The server says "422, metadata.uid is immutable" where the UID is another's.
   Done translated = [done = std::move(done)](Result<std::string> answer) {
     if (!answer && answer.error().http_status == 422 &&

@@ -40,6 +40,7 @@ inline constexpr Resource kPersistentVolumes{"", "v1", "persistentvolumes"};
 inline constexpr Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses"};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
+inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets"};
 inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 
 enum class PatchType { kMerge, kStrategic, kJson, kApply };
@@ -62,8 +63,9 @@ struct PodBinding {
 // A condition for patch_pod_condition().
 struct PodConditionPatch {
   api::Condition condition{};
-  std::optional<Time> last_transition{};  // absent: the server keeps its own
-  int64_t observed_generation = 0;        // metadata.generation that it speaks of; 0: left out
+  std::optional<Time> last_transition{};        // absent: the server keeps its own
+  int64_t observed_generation = 0;              // metadata.generation that it speaks of; 0: left out
+  std::optional<std::string> nominated_node{};  // written if given; empty: the pod is nominated for no node
 };
 
 class Client {

@@ -41,7 +41,8 @@ std::string object_key(const EventTarget& target) {
 }
 
 std::string event_key(const EventNote& note) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}", object_key(note.regarding), note.type, note.reason, note.action, note.note);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", object_key(note.regarding),
+                     note.related ? object_key(*note.related) : "", note.type, note.reason, note.action, note.note);
 }
 
 // "<object>.<hex>", within the length of a name.
@@ -52,23 +53,28 @@ std::string event_name(const std::string& object, uint64_t serial) {
   return head + tail;
 }
 
+json reference_json(const EventTarget& about) {
+  json out = {{"apiVersion", about.api_version}, {"kind", about.kind}, {"name", about.name}};
+  if (!about.name_space.empty()) out["namespace"] = about.name_space;
+  if (!about.uid.empty()) out["uid"] = about.uid;
+  if (!about.resource_version.empty()) out["resourceVersion"] = about.resource_version;
+  return out;
+}
+
 std::string event_json(const EventNote& note, const EventRecorderOptions& options, const std::string& name, Time wall) {
   const EventTarget& about = note.regarding;
-  json regarding = {{"apiVersion", about.api_version}, {"kind", about.kind}, {"name", about.name}};
-  if (!about.name_space.empty()) regarding["namespace"] = about.name_space;
-  if (!about.uid.empty()) regarding["uid"] = about.uid;
-  if (!about.resource_version.empty()) regarding["resourceVersion"] = about.resource_version;
-  const json event = {{"apiVersion", "events.k8s.io/v1"},
-                      {"kind", "Event"},
-                      {"metadata", {{"name", name}, {"namespace", namespace_of(about)}}},
-                      {"eventTime", format_rfc3339_micro(wall)},
-                      {"reportingController", options.controller},
-                      {"reportingInstance", cut(options.instance, kMaxField)},
-                      {"action", cut(note.action, kMaxField)},
-                      {"reason", cut(note.reason, kMaxField)},
-                      {"regarding", std::move(regarding)},
-                      {"note", cut(note.note, kMaxNote)},
-                      {"type", note.type}};
+  json event = {{"apiVersion", "events.k8s.io/v1"},
+                {"kind", "Event"},
+                {"metadata", {{"name", name}, {"namespace", namespace_of(about)}}},
+                {"eventTime", format_rfc3339_micro(wall)},
+                {"reportingController", options.controller},
+                {"reportingInstance", cut(options.instance, kMaxField)},
+                {"action", cut(note.action, kMaxField)},
+                {"reason", cut(note.reason, kMaxField)},
+                {"regarding", reference_json(about)},
+                {"note", cut(note.note, kMaxNote)},
+                {"type", note.type}};
+  if (note.related) event["related"] = reference_json(*note.related);
   return event.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

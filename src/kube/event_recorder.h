@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/time.h"
@@ -32,10 +33,11 @@ struct EventTarget {
 
 struct EventNote {
   EventTarget regarding{};
-  std::string type = "Normal";  // or "Warning"
-  std::string reason{};         // "Scheduled"; at most 128 bytes
-  std::string action{};         // "Binding"; at most 128 bytes, must not be empty
-  std::string note{};           // cut to 1,024 bytes at a character's border
+  std::optional<EventTarget> related{};  // what else it is about: for whom, because of what
+  std::string type = "Normal";           // or "Warning"
+  std::string reason{};                  // "Scheduled"; at most 128 bytes
+  std::string action{};                  // "Binding"; at most 128 bytes, must not be empty
+  std::string note{};                    // cut to 1,024 bytes at a character's border
 };
 
 struct EventRecorderOptions {

@@ -57,6 +57,22 @@ TEST_F(EventRecorderTest, WritesAnEventsV1Object) {
   EXPECT_FALSE(event.contains("series"));
 }
 
+TEST_F(EventRecorderTest, SaysWhatElseAnEventIsAbout) {
+  EventNote evicted = note("p", "Preempted");
+  EXPECT_FALSE(evicted.related);
+  auto& events = recorder();
+  events.record(evicted);
+  evicted.related = EventTarget{.name_space = "other", .name = "q", .uid = "uid-q"};
+  events.record(evicted);  // another event, not a repetition
+  run();
+  ASSERT_EQ(requests_.size(), 2u);
+  EXPECT_FALSE(json::parse(requests_[0].body).contains("related"));
+  const json related = json::parse(requests_[1].body)["related"];
+  EXPECT_EQ(related["kind"], "Pod");
+  EXPECT_EQ(related["namespace"], "other");
+  EXPECT_EQ(related["uid"], "uid-q");
+}
+
 TEST_F(EventRecorderTest, RepetitionsBecomeOneSeries) {
   auto& events = recorder();
   for (int i = 0; i < 5; ++i) {

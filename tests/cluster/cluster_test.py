@@ -124,8 +124,10 @@ class WholeControlPlane(unittest.TestCase):
 
         allowed = [("list", "", "nodes"), ("watch", "", "pods"), ("create", "", "pods/binding"),
                    ("patch", "", "pods/status"), ("patch", "events.k8s.io", "events"),
-                   ("list", "scheduling.k8s.io", "priorityclasses")]  # fmt: skip
-        denied = [("list", "", "secrets"), ("create", "", "pods"), ("patch", "", "pods"), ("delete", "", "pods"),
+                   ("list", "scheduling.k8s.io", "priorityclasses"), ("watch", "policy", "poddisruptionbudgets"),
+                   ("delete", "", "pods")]  # fmt: skip
+        denied = [("list", "", "secrets"), ("create", "", "pods"), ("patch", "", "pods"),
+                  ("deletecollection", "", "pods"), ("create", "", "pods/eviction"),
                   ("update", "", "nodes"), ("create", "", "serviceaccounts/token"), ("create", "", "pods/exec"),
                   ("get", "coordination.k8s.io", "leases")]  # fmt: skip
         for what in allowed:

@@ -214,6 +214,56 @@ class HostileServer(unittest.TestCase):
         wait_until("it is resolved", lambda: berth.metric('berth_binds_total{result="bound"}') == 1)
         self.assertEqual(len(self.server.bindings), 1)
 
+    def put_victim(self, name: str, node: str, priority: int, namespace: str = "default") -> None:
+        one = pod(name, gpus=1, labels={"app": name})
+        one["metadata"] |= {"namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        one["spec"] |= {"nodeName": node, "priority": priority}
+        one["status"] = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+        self.server.put("pods", one)
+
+    def deletions(self) -> list[str]:
+        return [path.rpartition("/")[2] for method, path in self.server.requests if method == "DELETE"]
+
+    def test_a_budget_that_cannot_be_understood_protects_its_namespace(self) -> None:
+        self.put_node("good", **{"nvidia.com/gpu": "0"})
+        self.put_node("n1", **{"nvidia.com/gpu": "1"})
+        self.put_node("n2", **{"nvidia.com/gpu": "1"})
+        self.put_victim("guarded", "n1", -10)
+        self.put_victim("other", "n2", 0, namespace="team")
+        self.server.put("poddisruptionbudgets", {"metadata": {"name": "odd", "namespace": "default", "uid": "b"},
+                                                 "spec": {"selector": 7}})  # fmt: skip
+        berth = self.start()
+        self.assert_quarantined(berth, "PodDisruptionBudget", "odd")
+        self.put_pod("boss", priority=10)
+        wait_until("somebody is evicted", self.deletions)
+        self.assertEqual(self.deletions(), ["other"])
+
+    def test_an_eviction_that_gets_no_good_answer_is_repeated_and_no_other_pod_goes(self) -> None:
+        self.put_node("good", **{"nvidia.com/gpu": "2"})
+        self.put_victim("first", "good", 0)
+        self.put_victim("second", "good", 0)
+        answers = [(500, {}, b"<html>"), (503, {"Retry-After": "1"}, b"{}"), (429, {"Retry-After": "1"}, b""),
+                   (409, {}, b"{}"), (401, {}, b"")]  # fmt: skip
+        left = list(answers)
+        self.server.answers = lambda method, _path: left.pop(0) if method == "DELETE" and left else None
+        berth = self.start()
+        self.put_pod("boss", priority=10)
+        wait_until("it is evicted in the end", lambda: berth.metric('berth_evictions_total{result="evicted"}') == 1)
+        self.assertEqual(len(self.deletions()), len(answers) + 1)
+        self.assertEqual(len(set(self.deletions())), 1)
+
+    def test_a_nomination_that_leads_nowhere_is_taken_back(self) -> None:
+        self.put_node("good", **{"nvidia.com/gpu": "0"})
+        one = pod("boss", gpus=1)
+        one["metadata"] |= {"namespace": "default", "uid": "uid-boss", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        one["status"] = {"phase": "Pending", "nominatedNodeName": "ghost"}
+        self.server.put("pods", one)
+        self.start()
+        told = lambda: [body["status"] for path, body in self.server.patches  # noqa: E731
+                        if path.endswith("/pods/boss/status")]  # fmt: skip
+        wait_until("it is told", told)
+        self.assertIsNone(told()[-1].get("nominatedNodeName", "left alone"))
+
     def test_a_body_without_end_does_not_fill_the_memory(self) -> None:
         self.put_pod("one")
         self.server.answers = lambda _m, path: (200, {}, b" " * 600_000_000) if "/nodes?limit" in path else None

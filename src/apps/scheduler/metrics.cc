@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "apps/scheduler/binder.h"
+#include "apps/scheduler/evictor.h"
 #include "apps/scheduler/storage_watch.h"
 
 namespace berth::apps {
@@ -27,6 +28,7 @@ const Histogram::BucketBoundaries kLatency{0.0001, 0.0005, 0.001, 0.002, 0.005, 
 const Histogram::BucketBoundaries kLongLatency{0.005, 0.01, 0.05, 0.1, 0.5, 1,   2,    5,
                                                10,    30,   60,   120, 300, 600, 1800, 3600};
 const Histogram::BucketBoundaries kUpdates{1, 10, 50, 100, 200, 500, 1000, 2000, 5000, 20'000};
+const Histogram::BucketBoundaries kVictims{1, 2, 4, 8, 16, 32, 64};  // kube-scheduler's
 
 Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -78,6 +80,12 @@ struct Metrics::Families {
   Counter& throttled = counter(registry, "berth_binds_throttled_total",
                                "Bindings that the server refused with 429; they are sent again.")
                            .Add({});
+  Counter& preemptions =
+      counter(registry, "scheduler_preemption_attempts_total", "Pods for which others were chosen to be evicted.")
+          .Add({});
+  Histogram& victims =
+      histogram(registry, "scheduler_preemption_victims", "Pods chosen to be evicted for one pod.").Add({}, kVictims);
+  Family<Counter>& evictions = counter(registry, "berth_evictions_total", "Evictions, by result.");
   Family<Counter>& patches =
       counter(registry, "berth_status_patches_total", "PodScheduled conditions written, by result.");
   Family<Counter>& quarantined = counter(registry, "berth_quarantined_objects_total",
@@ -108,12 +116,16 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
   for (const BindEnd end : {BindEnd::kBound, BindEnd::kUnknown, BindEnd::kFailed, BindEnd::kGone, BindEnd::kElsewhere})
     families_->binds.Add({{"result", std::string(to_string(end))}});
   for (const char* list : {"yes", "no"}) families_->turns_over.Add({{"list", list}});
+  for (const EvictionEnd end :
+       {EvictionEnd::kEvicted, EvictionEnd::kGone, EvictionEnd::kRefused, EvictionEnd::kWithdrawn})
+    families_->evictions.Add({{"result", std::string(to_string(end))}});
   for (const char* result : {"ok", "failed"}) families_->patches.Add({{"result", result}});
-  for (const char* kind : {"Pod", "Node", "Namespace"}) families_->quarantined.Add({{"kind", kind}});
+  for (const char* kind : {"Pod", "Node", "Namespace", "PodDisruptionBudget"})
+    families_->quarantined.Add({{"kind", kind}});
   for (size_t i = 0; i < std::variant_size_v<model::StorageObject>; ++i)
     families_->quarantined.Add({{"kind", std::string(plural_of(static_cast<model::StorageKind>(i)))}});
   events({});
-  for (const char* resource : {"pods", "nodes", "namespaces"}) watch(resource, {});
+  for (const char* resource : {"pods", "nodes", "namespaces", "poddisruptionbudgets"}) watch(resource, {});
 }
 Metrics::~Metrics() = default;
 
@@ -139,6 +151,13 @@ void Metrics::owner_backlog(size_t messages) { families_->backlog.Set(static_cas
 void Metrics::bind(std::string_view result, Duration took) {
   families_->binds.Add({{"result", std::string(result)}}).Increment();
   families_->bind_seconds.Observe(took.as_seconds());
+}
+void Metrics::preemption(size_t victims) {
+  families_->preemptions.Increment();
+  families_->victims.Observe(static_cast<double>(victims));
+}
+void Metrics::eviction(std::string_view result) {
+  families_->evictions.Add({{"result", std::string(result)}}).Increment();
 }
 void Metrics::status_patch(bool ok) { families_->patches.Add({{"result", ok ? "ok" : "failed"}}).Increment(); }
 void Metrics::quarantined(std::string_view kind) {

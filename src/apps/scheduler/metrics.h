@@ -38,6 +38,10 @@ class Metrics {
   void owner_backlog(size_t messages);
   // to_string(BindEnd).
   void bind(std::string_view result, Duration took);
+  // A pod for which room is made, by evicting so many others.
+  void preemption(size_t victims);
+  // to_string(EvictionEnd).
+  void eviction(std::string_view result);
   void status_patch(bool ok);
   void quarantined(std::string_view kind);
   void pending(const PendingCounts& counts);

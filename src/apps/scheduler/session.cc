@@ -13,6 +13,8 @@
 namespace berth::apps {
 namespace {
 
+constexpr int kEvictConnections = 8;
+
 Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNames& served) {
   BERTH_TRY(pod, api::decode_pod(json));
   SeenPod out;
@@ -21,12 +23,18 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
   if (scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable")
     out.told = scheduled->message;
+  out.scheduler_name = std::move(pod.spec.scheduler_name);
   return out;
 }
 
 Result<model::Node> decode_model_node(std::string_view json) {
   BERTH_TRY(node, api::decode_node(json));
   return bridge::to_model(node);
+}
+
+Result<model::DisruptionBudget> decode_model_budget(std::string_view json) {
+  BERTH_TRY(object, api::decode_json<api::PodDisruptionBudget>(json));
+  return bridge::to_model(object);
 }
 
 Result<engine::NamespaceUpserted> decode_model_namespace(std::string_view json) {
@@ -50,7 +58,8 @@ Result<std::unique_ptr<Session>> Session::start(SessionOptions options) {
   return session;
 }
 
-Status Session::open() {
+// A transport of its own for each kind of traffic, so that none has to wait for another.
+Status Session::open_lanes() {
   const auto lane = [&](int in_flight) {
     io::CurlTransportOptions transport = options_.transport;
     transport.max_in_flight = in_flight;
@@ -58,13 +67,21 @@ Status Session::open() {
   };
   BERTH_TRY(watch, lane(16));  // each watch holds one
   BERTH_TRY(bind, lane(config_.client.bind_connections));
+  BERTH_TRY(evict, lane(kEvictConnections));
   BERTH_TRY(note, lane(config_.client.note_connections));
   watch_transport_ = std::move(watch);
   bind_transport_ = std::move(bind);
+  evict_transport_ = std::move(evict);
   note_transport_ = std::move(note);
   watch_client_ = std::make_unique<kube::Client>(*watch_transport_);
   bind_client_ = std::make_unique<kube::Client>(*bind_transport_);
+  evict_client_ = std::make_unique<kube::Client>(*evict_transport_);
   note_client_ = std::make_unique<kube::Client>(*note_transport_);
+  return {};
+}
+
+Status Session::open() {
+  BERTH_TRY_VOID(open_lanes());
   kube::EventRecorderOptions events;
   events.controller = config_.scheduler_names.front();
   events.instance = options_.instance;
@@ -77,6 +94,9 @@ Status Session::open() {
       *bind_client_, *bind_transport_,
       BinderOptions{.timeout = config_.client.bind_timeout, .connections = config_.client.bind_connections},
       options_.may_bind, [this](BindReport report) { inbox_.push(std::move(report)); });
+  evictor_ =
+      std::make_unique<Evictor>(*evict_client_, *evict_transport_, kEvictConnections, config_.client.bind_timeout,
+                                options_.may_bind, [this](EvictionReport report) { inbox_.push(std::move(report)); });
   // Terminal pods hold nothing; failed ones are still watched, since some failed because of where we put them.
   pods_ = std::make_unique<kube::Reflector<SeenPod>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kPods, .field_selector = "status.phase!=Succeeded"},
@@ -88,6 +108,9 @@ Status Session::open() {
   namespaces_ = std::make_unique<kube::Reflector<engine::NamespaceUpserted>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kNamespaces}, &decode_model_namespace,
       [this](NamespaceUpdates updates) { inbox_.push(std::move(updates)); });
+  budgets_ = std::make_unique<kube::Reflector<model::DisruptionBudget>>(
+      *watch_client_, kube::ReflectorOptions{.resource = kube::kPodDisruptionBudgets}, &decode_model_budget,
+      [this](BudgetUpdates updates) { inbox_.push(std::move(updates)); });
   storage_ =
       std::make_unique<StorageWatch>(*watch_client_, [this](StorageUpdates batch) { inbox_.push(std::move(batch)); });
   volumes_ = std::make_unique<VolumeBinder>(engine_, *bind_client_, config_.volume_bind_timeout,
@@ -97,6 +120,7 @@ Status Session::open() {
   nodes_->start();
   storage_->start();
   namespaces_->start();
+  budgets_->start();
   pods_->start();
   owner_ = std::thread([this] { run(); });
   return {};
@@ -108,13 +132,15 @@ void Session::stop(Duration drain) {
   if (!owner_.joinable()) return;
   deciding_ = false;
   const Time limit = clock_.monotonic() + drain;
-  while (binder_->outstanding() > 0 && clock_.monotonic() < limit)
+  while (binder_->outstanding() + evictor_->under_way() > 0 && clock_.monotonic() < limit)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   pods_->stop();
   nodes_->stop();
   namespaces_->stop();
+  budgets_->stop();
   storage_->stop();
   bind_transport_->stop();  // ends what is left; their reports still reach the inbox
+  evict_transport_->stop();
   stopping_ = true;
   inbox_.push(WakeUp{});
   owner_.join();
@@ -127,12 +153,15 @@ std::string Session::trouble() const {
   for (const std::string& error :
        {pods_->last_error(), nodes_->last_error(), namespaces_->last_error(), storage_->last_error()})
     if (!error.empty()) return error;
-  return "";
+  const std::string error = budgets_->last_error();
+  return budgets_listed_ || !is_refusal(error) ? error : "";
 }
 
 void Session::carry_out(const engine::Decision& decision) {
-  if (decision.kind == engine::DecisionKind::kUnschedulable) return tell_unschedulable(decision);
-  told_.erase(decision.pod_uid);
+  if (decision.kind == engine::DecisionKind::kEvict) return evict(decision);
+  if (decision.kind != engine::DecisionKind::kBind) return tell_waiting(decision);
+  if (const auto told = told_.find(decision.pod_uid); told != told_.end()) told->second.message.clear();
+  evictor_->withdraw(decision.pod_uid);
   if (decision.volumes.empty()) return send_bind(decision);
   log_debug("binding volumes", {{"pod", decision.namespace_name + "/" + decision.pod_name},
                                 {"node", decision.node_name},
@@ -147,22 +176,6 @@ void Session::send_bind(const engine::Decision& decision) {
   statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); });
 }
 
-void Session::tell_unschedulable(const engine::Decision& decision) {
-  options_.metrics->attempt("unschedulable", Duration{0});
-  const auto [at, first] = told_.try_emplace(decision.pod_uid);
-  if (at->second == *decision.message) return;
-  at->second = *decision.message;
-  const engine::PodSlot slot = engine_.state().find_pod(decision.pod_uid);
-  const int64_t generation = slot.valid() ? engine_.state().pod(slot).pod.generation : 0;
-  statuses_->write({decision.namespace_name, decision.pod_name, decision.pod_uid, decision.message, generation, first});
-  events_->record(
-      {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = decision.pod_uid},
-       .type = "Warning",
-       .reason = "FailedScheduling",
-       .action = "Scheduling",
-       .note = *decision.message});
-}
-
 void Session::handle(BindReport& report) {
   const engine::PodSlot slot = engine_.state().find_pod(report.uid);
   options_.metrics->bind(to_string(report.end), report.took);
@@ -170,7 +183,7 @@ void Session::handle(BindReport& report) {
     log_warn("a bind got no answer; asking the server", {{"uid", report.uid}, {"error", report.error}});
     return engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kUnknown});
   }
-  if (report.end == BindEnd::kGone) return engine_.apply(engine::PodDeleted{report.uid});
+  if (report.end == BindEnd::kGone) return forget_pod(report.uid);
   if (report.end == BindEnd::kElsewhere)
     return engine_.apply(engine::PodUpserted{bridge::to_model(*report.seen, served_)});
   if (report.end == BindEnd::kFailed) {
@@ -205,51 +218,6 @@ void Session::quarantine(const char* kind, const kube::Malformed& object) {
                    .reason = "Quarantined",
                    .action = "Scheduling",
                    .note = "Berth leaves this object alone: " + object.error.message});
-}
-
-// An annotation that cannot be meant: said once (repetitions join the event's series), and scheduling goes on without
-// it.
-void Session::warn_of(const SeenPod& seen) {
-  if (seen.problem.empty()) return;
-  events_->record({.regarding = {.name_space = seen.pod.namespace_name, .name = seen.pod.name, .uid = seen.pod.uid},
-                   .type = "Warning",
-                   .reason = "InvalidAnnotation",
-                   .action = "Scheduling",
-                   .note = seen.problem});
-}
-
-void Session::handle(PodUpdates& updates) {
-  for (auto& update : updates) {
-    if (auto* list = std::get_if<kube::ListReplaced<SeenPod>>(&update)) {
-      doubtful_ = doubtful_ || list->went_back;
-      engine::PodsReplaced pods;
-      set_aside_.clear("Pod");
-      told_.clear();
-      for (SeenPod& seen : list->objects) {
-        warn_of(seen);
-        if (!seen.told.empty() && seen.pod.node_name.empty()) told_[seen.pod.uid] = std::move(seen.told);
-        pods.pods.push_back(std::move(seen.pod));
-      }
-      engine_.apply(pods);
-      pods_listed_ = true;
-    } else if (auto* upserted = std::get_if<kube::Upserted<SeenPod>>(&update)) {
-      warn_of(upserted->object);
-      set_aside_.remove("Pod", upserted->object.pod.namespace_name, upserted->object.pod.name);
-      if (!upserted->object.pod.node_name.empty()) told_.erase(upserted->object.pod.uid);
-      engine_.apply(engine::PodUpserted{std::move(upserted->object.pod)});
-    } else if (auto* deleted = std::get_if<kube::Deleted<SeenPod>>(&update)) {
-      told_.erase(deleted->object.pod.uid);
-      set_aside_.remove("Pod", deleted->object.pod.namespace_name, deleted->object.pod.name);
-      engine_.apply(engine::PodDeleted{deleted->object.pod.uid});
-    } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
-      if (!malformed->deleted) {
-        quarantine("Pod", *malformed);
-        continue;
-      }
-      set_aside_.remove("Pod", malformed->name_space, malformed->name);
-      engine_.apply(engine::PodDeleted{malformed->uid});
-    }
-  }
 }
 
 void Session::handle(NodeUpdates& updates) {

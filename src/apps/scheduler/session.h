@@ -1,12 +1,14 @@
 // Session: one term as leader: from a fresh list of the cluster to the last bind.
 //
 // Owns one engine and the thread that drives it. Reflectors decode on their own transport's thread and put facts into
-// the inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the status writer and the
-// event recorder, none of which ever makes it wait. It does so in turns, each bounded (apps/scheduler/turn_plan.h). A
-// new term is a new Session with a new engine, so what an earlier term believed cannot leak into it.
+// the inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the evictor, the status
+// writer and the event recorder, none of which ever makes it wait. It does so in turns, each bounded
+// (apps/scheduler/turn_plan.h). A new term is a new Session with a new engine, so what an earlier term believed cannot
+// leak into it.
 //
-// Invariants: 1. no cycle runs before pods, nodes, namespaces and storage have all been listed in this term; 2. nothing
-// is sent once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer.
+// Invariants: 1. no cycle runs before pods, nodes, namespaces, storage and disruption budgets have all been listed in
+// this term; 2. no bind and no eviction is sent once `may_bind` is false; 3. at most max_outstanding_binds decisions
+// wait for their answer; 4. nothing is evicted while disruption budgets cannot be read.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -24,6 +26,7 @@
 
 #include "apps/configuration.h"
 #include "apps/scheduler/binder.h"
+#include "apps/scheduler/evictor.h"
 #include "apps/scheduler/inbox.h"
 #include "apps/scheduler/metrics.h"
 #include "apps/scheduler/set_aside.h"
@@ -45,6 +48,7 @@ struct SeenPod {
   model::Pod pod;
   std::string problem;  // with its annotations; empty without one
   std::string told;     // message of its PodScheduled=False condition, reason Unschedulable; empty without one
+  std::string scheduler_name;
 };
 
 struct SessionOptions {
@@ -80,10 +84,19 @@ class Session {
   using PodUpdates = std::vector<kube::WatchUpdate<SeenPod>>;
   using NodeUpdates = std::vector<kube::WatchUpdate<model::Node>>;
   using NamespaceUpdates = std::vector<kube::WatchUpdate<engine::NamespaceUpserted>>;
-  using Message =
-      std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, StorageUpdates, ClaimPatched, BindReport, WakeUp>;
+  using BudgetUpdates = std::vector<kube::WatchUpdate<model::DisruptionBudget>>;
+  using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BudgetUpdates, StorageUpdates, ClaimPatched,
+                               BindReport, EvictionReport, WakeUp>;
+
+  // What the status of a waiting pod says, as far as we know.
+  struct Told {
+    std::string message;           // of PodScheduled=False; empty: nothing yet
+    std::string nominated_node;    // empty: none
+    bool nominated_by_us = false;  // in this term: what the watch shows of it may be older
+  };
 
   explicit Session(SessionOptions options);
+  Status open_lanes();
   Status open();
   void run();
   void fetch(Duration wait);
@@ -96,8 +109,12 @@ class Session {
   void handle(StorageUpdates& batch);
   void handle(ClaimPatched& answer) { volumes_->handle(answer, clock_.monotonic()); }
   void handle(BindReport& report);
+  void handle(BudgetUpdates& updates);
+  void handle(EvictionReport& report);
   void handle(WakeUp&) {}
-  void warn_of(const SeenPod& seen);
+  void list_pods(kube::ListReplaced<SeenPod>& list);
+  void take_in(SeenPod& seen);
+  void forget_pod(const std::string& uid);
   void quarantine(const char* kind, const kube::Malformed& object);
   void carry_out(const engine::Decision& decision);
   void send_bind(const engine::Decision& decision);
@@ -106,7 +123,11 @@ class Session {
   void remember_version(const SeenStorage& seen);
   void forget_storage(model::StorageKind kind, const std::string& key);
   VolumeBinder::Hooks volume_hooks();
-  void tell_unschedulable(const engine::Decision& decision);
+  bool budgets_listed();
+  void set_preemption(bool allowed);
+  void evict(const engine::Decision& decision);
+  void count_victims(const std::vector<engine::Decision>& decisions);
+  void tell_waiting(const engine::Decision& decision);
   void balance_lanes();
   void publish(Time now);
 
@@ -114,14 +135,16 @@ class Session {
   const Configuration& config_;
   const Clock& clock_;
   bridge::SchedulerNames served_;
-  std::unique_ptr<io::CurlTransport> watch_transport_, bind_transport_, note_transport_;
-  std::unique_ptr<kube::Client> watch_client_, bind_client_, note_client_;
+  std::unique_ptr<io::CurlTransport> watch_transport_, bind_transport_, evict_transport_, note_transport_;
+  std::unique_ptr<kube::Client> watch_client_, bind_client_, evict_client_, note_client_;
   std::unique_ptr<kube::EventRecorder> events_;
   std::unique_ptr<StatusWriter> statuses_;
   std::unique_ptr<Binder> binder_;
+  std::unique_ptr<Evictor> evictor_;
   std::unique_ptr<kube::Reflector<SeenPod>> pods_;
   std::unique_ptr<kube::Reflector<model::Node>> nodes_;
   std::unique_ptr<kube::Reflector<engine::NamespaceUpserted>> namespaces_;
+  std::unique_ptr<kube::Reflector<model::DisruptionBudget>> budgets_;
   std::unique_ptr<StorageWatch> storage_;
   Inbox<Message> inbox_;
   SetAside set_aside_;
@@ -129,20 +152,23 @@ class Session {
   // Owner thread only.
   engine::Engine engine_;
   TurnPlan plan_;
-  std::deque<Message> backlog_;                         // taken from the inbox, not yet applied
-  absl::flat_hash_map<std::string, std::string> told_;  // by UID: the verdict in the pod's condition
+  std::deque<Message> backlog_;                                     // taken from the inbox, not yet applied
+  absl::flat_hash_map<std::string, Told> told_;                     // by UID
+  absl::flat_hash_map<std::string, std::string> other_schedulers_;  // by UID: schedulerName, where it is not our first
+  absl::flat_hash_set<std::string> held_back_;  // UIDs of pods that would preempt, if budgets could be read
   absl::flat_hash_set<std::string> namespace_names_;
   std::unique_ptr<VolumeBinder> volumes_;
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;
+  bool budgets_refused_ = false;
   bool cycle_due_ = false;
   bool notes_held_ = false;  // events give way to binds
   bool has_wakeup_ = false;
   Time wakeup_;
   Time published_at_;
 
-  std::atomic<bool> ready_{false}, doubtful_{false}, deciding_{true}, stopping_{false};
+  std::atomic<bool> ready_{false}, doubtful_{false}, deciding_{true}, stopping_{false}, budgets_listed_{false};
   std::atomic<int64_t> last_tick_{0};
   std::thread owner_;
 };

@@ -30,8 +30,10 @@ void Session::run() {
     turn();
   }
   fetch(Duration{0});
-  for (Message& message : backlog_)  // binds that ended last, for their events
-    if (auto* report = std::get_if<BindReport>(&message)) handle(*report);
+  for (Message& message : backlog_) {  // binds and evictions that ended last, for their events
+    if (auto* bind = std::get_if<BindReport>(&message)) handle(*bind);
+    else if (auto* eviction = std::get_if<EvictionReport>(&message)) handle(*eviction);
+  }
   backlog_.clear();
   publish(clock_.monotonic());
 }
@@ -48,7 +50,7 @@ void Session::turn() {
   const bool lists = apply_messages();
   const Time now = clock_.monotonic();
   if (deciding_) volumes_->tick(now);
-  const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_ && storage_listed();
+  const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_ && budgets_listed() && storage_listed();
   const bool due = plan_.messages() > 0 || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
   balance_lanes();
@@ -88,6 +90,7 @@ void Session::cycle(Time now) {
   const engine::CycleResult result = engine_.run_cycle(now, limits);
   plan_.cycle_took(clock_.monotonic() - now, result.work_used);
   for (const engine::Decision& decision : result.decisions) carry_out(decision);
+  count_victims(result.decisions);
   // Unfinished for want of answers: the next BindReport wakes us. For want of work units: go on at once.
   const bool saturated = static_cast<int64_t>(binder_->outstanding()) >= config_.client.max_outstanding_binds;
   cycle_due_ = result.unfinished && !saturated && limits.max_reports > 0 && limits.max_binds > 0;
@@ -152,6 +155,7 @@ void Session::publish(Time now) {
   metrics.watch("pods", pods_->stats());
   metrics.watch("nodes", nodes_->stats());
   metrics.watch("namespaces", namespaces_->stats());
+  metrics.watch("poddisruptionbudgets", budgets_->stats());
 }
 
 }  // namespace berth::apps

@@ -24,6 +24,11 @@ bool worth_repeating(const Error& error) {
   return status != 400 && status != 404 && status != 413 && status != 422;
 }
 
+// True if `wanted` says what `sent` did not.
+bool is_news(const UnschedulableStatus& wanted, const UnschedulableStatus& sent) {
+  return *wanted.message != *sent.message || (wanted.nominated_node && wanted.nominated_node != sent.nominated_node);
+}
+
 // One pod's write, which is in the queue, under way or backing off.
 struct Entry {
   std::optional<UnschedulableStatus> wanted;  // the latest; empty once forgotten
@@ -64,7 +69,10 @@ void StatusWriter::write(UnschedulableStatus status) {
     const std::lock_guard lock(shared_->mutex);
     const auto [at, added] = shared_->entries.try_emplace(status.uid);
     if (added) shared_->order.push_back(status.uid);
-    if (at->second.wanted) status.first |= at->second.wanted->first;
+    if (const auto& earlier = at->second.wanted) {
+      status.first |= earlier->first;
+      if (!status.nominated_node) status.nominated_node = earlier->nominated_node;
+    }
     at->second.wanted = std::move(status);
   }
   pump(shared_);
@@ -113,7 +121,8 @@ void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
 void StatusWriter::send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status) {
   kube::PodConditionPatch patch{.condition = {"PodScheduled", "False", "Unschedulable", *status.message},
                                 .last_transition = {},
-                                .observed_generation = status.generation};
+                                .observed_generation = status.generation,
+                                .nominated_node = status.nominated_node};
   if (status.first) patch.last_transition = shared->transport.clock().wall();
   const auto sent = std::make_shared<const UnschedulableStatus>(std::move(status));
   shared->client.patch_pod_condition(
@@ -143,7 +152,7 @@ void StatusWriter::answered(const std::shared_ptr<Shared>& shared, const Unsched
         }
         pump(shared);
       });
-    } else if (entry.wanted && *entry.wanted->message != *sent.message) {
+    } else if (entry.wanted && is_news(*entry.wanted, sent)) {
       entry.wanted->first = sent.first && !result;
       shared->order.push_back(sent.uid);
     } else {

@@ -1,4 +1,4 @@
-// StatusWriter: keeps PodScheduled conditions up to date, the latest text per pod, a few writes at a time.
+// StatusWriter: keeps PodScheduled conditions and nominations up to date, the latest per pod, a few writes at a time.
 //
 // A pod whose text changes again before its write went out gets one write, not two; a pod that is bound meanwhile gets
 // none. Writes that fail for a passing reason are repeated, with back-off and for as long as they are wanted: the
@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kube/client.h"
@@ -22,8 +23,9 @@ struct UnschedulableStatus {
   std::string pod_name;
   std::string uid;
   std::shared_ptr<const std::string> message;
-  int64_t generation = 0;  // of the pod, as scheduled
-  bool first = false;      // the pod has no PodScheduled=False yet: lastTransitionTime is now
+  int64_t generation = 0;                          // of the pod, as scheduled
+  bool first = false;                              // the pod has no PodScheduled=False yet: lastTransitionTime is now
+  std::optional<std::string> nominated_node = {};  // written if given; empty: the pod is nominated for no node
 };
 
 class StatusWriter {

@@ -21,19 +21,21 @@ class StatusWriterTest : public testing::Test {
       const json condition = json::parse(request.body)["status"]["conditions"][0];
       texts_.push_back(condition["message"].get<std::string>());
       dated_.push_back(condition.contains("lastTransitionTime"));
+      nominated_.push_back(json::parse(request.body)["status"].value("nominatedNodeName", json("unsaid")).dump());
       return up_ ? FakeReply::json(200, "{}", Duration::millis(10))
                  : FakeReply::error(ErrorCode::kUnavailable, "connection refused");
     });
   }
 
-  void write(const std::string& text, bool first = true) {
-    writer_.write({"ns", "pod", "uid", std::make_shared<const std::string>(text), 1, first});
+  void write(const std::string& text, bool first = true, std::optional<std::string> nominated_node = std::nullopt) {
+    writer_.write({"ns", "pod", "uid", std::make_shared<const std::string>(text), 1, first, std::move(nominated_node)});
   }
   void run_for(int64_t seconds) { transport_.run_for(Duration::seconds(seconds)); }
 
   bool up_ = true;
   std::vector<std::string> texts_;
   std::vector<bool> dated_;
+  std::vector<std::string> nominated_;  // as JSON; "unsaid" where the patch leaves it alone
   int stored_ = 0;
   io::FakeTransport transport_;
   kube::Client client_{transport_};
@@ -104,6 +106,37 @@ TEST_F(StatusWriterTest, TextsOfOnePodGoOutOneAfterTheOther) {
   run_for(1);
   EXPECT_THAT(texts_, ElementsAre("a", "c"));
   EXPECT_THAT(dated_, ElementsAre(true, false));
+}
+
+TEST_F(StatusWriterTest, NominationsAreWrittenAndTakenBack) {
+  write("0/1");
+  run_for(1);
+  write("0/1", false, "node-1");
+  run_for(1);
+  write("0/2", false, "");
+  run_for(1);
+  EXPECT_THAT(nominated_, ElementsAre(R"("unsaid")", R"("node-1")", "null"));
+}
+
+TEST_F(StatusWriterTest, ANominationTakenBackStaysSoUntilThatIsStored) {
+  write("0/1", true, "node-1");
+  run_for(1);
+  up_ = false;
+  write("0/2", false, "");
+  run_for(1);
+  write("0/3", false);  // says nothing of nominations
+  up_ = true;
+  nominated_.clear();
+  run_for(20);
+  EXPECT_THAT(nominated_, ElementsAre("null"));
+}
+
+TEST_F(StatusWriterTest, AnotherNodeUnderTheSameTextIsAnotherWrite) {
+  write("0/1", true, "node-1");
+  transport_.run_for(Duration::millis(5));
+  write("0/1", false, "node-2");
+  run_for(1);
+  EXPECT_THAT(nominated_, ElementsAre(R"("node-1")", R"("node-2")"));
 }
 
 TEST_F(StatusWriterTest, AForgottenWriteIsNotRepeated) {

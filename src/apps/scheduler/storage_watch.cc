@@ -29,11 +29,11 @@ constexpr Kind kKinds[] = {
     {StorageKind::kCapacity, {"storage.k8s.io", "v1", "csistoragecapacities"}, &decode<api::CsiStorageCapacity>},
 };
 
+}  // namespace
+
 bool is_refusal(const std::string& error) {
   return error.find(": Forbidden: ") != std::string::npos || error.find(": NotFound: ") != std::string::npos;
 }
-
-}  // namespace
 
 std::string_view plural_of(StorageKind kind) {
   for (const Kind& each : kKinds)

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 RESOURCES = ("pods", "nodes", "namespaces", "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes",
-             "csidrivers", "csistoragecapacities")  # fmt: skip
+             "csidrivers", "csistoragecapacities", "poddisruptionbudgets")  # fmt: skip
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -29,6 +29,7 @@ class FakeServer:
         self.bindings: list[dict] = []  # bodies, of those that were taken
         self.requests: list[tuple[str, str]] = []  # (method, path)
         self.events: list[dict] = []
+        self.patches: list[tuple[str, dict]] = []  # (path, body)
         self._lock = threading.RLock()
         self._version = 100
         self._objects: dict[str, dict[tuple, dict]] = {name: {} for name in RESOURCES}
@@ -115,7 +116,7 @@ class FakeServer:
                         return self._reply(status, text, headers)
                     self._known(path, parse_qs(urlsplit(self.path).query), body)
 
-            do_GET = do_POST = do_PATCH = do_PUT = _serve  # noqa: N815
+            do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _serve  # noqa: N815
 
             def _known(self, path: str, query: dict, body: bytes) -> None:
                 resource = path.rpartition("/")[2]
@@ -126,6 +127,9 @@ class FakeServer:
                     return self._reply(201, b'{"kind":"Status","status":"Success"}')
                 if self.command == "GET" and (match := re.search(r"/pods/([^/]+)$", path)):
                     return self._reply(200, json.dumps(fake.pod(match[1])).encode())
+                if self.command == "PATCH":
+                    fake.patches.append((path, json.loads(body)))
+                    return self._reply(200, b"{}")
                 if self.command == "POST" and resource == "events":
                     fake.events.append(json.loads(body))
                     return self._reply(201, body)
