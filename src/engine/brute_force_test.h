@@ -170,8 +170,9 @@ class BruteForce {
     for (const model::Pod& other : lower) {
       if (leaving_.contains(other.uid)) continue;
       for (const model::DisruptionBudget& budget : budgets_)
-        if (budget.namespace_name == other.namespace_name && other.labels && !other.labels->empty() &&
-            budget.pods.matches(*other.labels) && ++used[budget.key()] > budget.allowed)
+        if (budget.namespace_name == other.namespace_name &&
+            budget.pods.matches(other.labels ? *other.labels : model::Labels{}) &&
+            ++used[budget.key()] > budget.allowed)
           spoken_for.insert(other.uid);
     }
     Plan plan;

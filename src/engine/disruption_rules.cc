@@ -71,7 +71,7 @@ std::vector<bool> DisruptionRules::violations(const std::vector<PodSlot>& pods, 
     const auto in_namespace = budgets_.find(pod.namespace_name);
     if (in_namespace == budgets_.end()) continue;
     for (const auto& [name, budget] : in_namespace->second) {
-      if (pod.labels == nullptr || pod.labels->empty() || !covers(budget, pod.labels.get())) continue;
+      if (!covers(budget, pod.labels.get())) continue;
       if (std::binary_search(budget.disrupted.begin(), budget.disrupted.end(), pod.name)) continue;
       int64_t& allowed = left.try_emplace(&budget, budget.allowed).first->second;
       if (--allowed < 0) out[i] = true;

@@ -7,8 +7,7 @@
 #include <sstream>
 
 #include "base/rng.h"
-#include "engine/brute_force_test.h"
-#include "engine/testing_stream.h"
+#include "engine/testing_compare.h"
 #include "policy/registry.h"
 
 namespace berth::engine::testing {
@@ -57,25 +56,10 @@ void for_all(int cases, Property property) {
   ADD_FAILURE() << text.str();
 }
 
-// Everything but what pods are told.
-std::vector<BruteForce::Action> actions_of(const std::vector<Decision>& decisions) {
-  std::vector<BruteForce::Action> out;
-  for (const Decision& d : decisions) {
-    if (d.kind == DecisionKind::kBind) out.push_back(d.pod_uid + "->" + d.node_name);
-    if (d.kind == DecisionKind::kEvict) out.push_back(d.pod_uid + " leaves " + d.node_name);
-    if (d.kind == DecisionKind::kNominate) out.push_back(d.pod_uid + " nominated for " + d.node_name);
-  }
-  return out;
-}
-
 std::string text_of(const std::vector<BruteForce::Action>& actions) {
   std::string out;
   for (const auto& action : actions) out += action + "; ";
   return out;
-}
-
-BruteForce brute_force(Stream& stream, Time now, const PolicySet& policies) {
-  return {stream.driver().state(), now, policies, stream.budgets(), stream.protecting_namespaces()};
 }
 
 std::string text_of(const std::vector<Decision>& decisions) {
@@ -112,23 +96,6 @@ TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecides) {
     for (const Step& step : steps) stream.play(step);
     stream.full_cycle(Duration::seconds(1));
   });
-}
-
-// Another engine that is told the final facts in one list each.
-void tell_facts(const Stream& stream, Driver& fresh) {
-  for (const auto& [name, facts] : stream.namespaces()) fresh.apply(facts);
-  NodesReplaced nodes;
-  for (const auto& [name, node] : stream.nodes()) nodes.nodes.push_back(node);
-  PodsReplaced pods;
-  for (const auto& [uid, pod] : stream.pods()) {
-    pods.pods.push_back(pod);
-    const State& state = stream.state();
-    if (const PodSlot slot = state.find_pod(uid); slot.valid() && state.pod(slot).phase == PodPhase::kNominated)
-      pods.pods.back().nominated_node = state.node(state.pod(slot).node).node.name;
-  }
-  fresh.apply(BudgetsReplaced{stream.budgets()});
-  fresh.apply(pods);
-  fresh.apply(nodes);
 }
 
 TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {

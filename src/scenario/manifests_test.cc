@@ -97,5 +97,19 @@ TEST(PriorityClasses, APriorityThatContradictsTheClassIsRefused) {
   EXPECT_THAT(PriorityClasses().resolve(spec).error().message, HasSubstr("must not be provided in pod spec"));
 }
 
+TEST(PriorityClasses, GivePodsTheirPreemptionPolicy) {
+  PriorityClasses classes;
+  api::PriorityClass polite;
+  polite.metadata.name = "polite";
+  polite.value = 7;
+  polite.preemption_policy = "Never";
+  classes.add(polite);
+  api::PodSpec spec;
+  EXPECT_EQ(classes.resolve(spec)->preemption_policy, "PreemptLowerPriority");
+  spec.priority_class_name = "polite";
+  EXPECT_EQ(classes.resolve(spec)->preemption_policy, "Never");
+  EXPECT_EQ(classes.resolve(spec)->value, 7);
+}
+
 }  // namespace
 }  // namespace berth::scenario

@@ -85,7 +85,8 @@ def case_json_shape() -> None:
     assert report["apiVersion"] == "berth.dev/v1alpha1" and report["kind"] == "SimulationReport", report
     assert report["pods"] == [{"namespace": "default", "name": "a", "node": "n1", "reason": "Scheduled",
                                "message": "Successfully assigned default/a to n1", "submitted_s": 0, "started_s": 0,
-                               "finished_s": None}], report["pods"]
+                               "finished_s": None, "feasible": ["n1"], "nominated_node": None,
+                               "evicted": []}], report["pods"]
     [node] = report["nodes"]
     assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
     assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"}, node

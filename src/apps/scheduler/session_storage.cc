@@ -15,6 +15,7 @@ bool Session::storage_listed() {
   if (storage_listed_.size() >= std::variant_size_v<model::StorageObject>) return true;
   for (const StorageKind kind : storage_->refused()) {
     if (!storage_listed_.insert(kind).second) continue;
+    cycle_due_ = true;  // nothing else may come that would begin one
     log_error("storage cannot be read: pods with volumes will wait; deploy/rbac.yaml lists what is needed",
               {{"resource", std::string(plural_of(kind))}});
   }
