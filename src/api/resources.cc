@@ -101,9 +101,13 @@ void default_requests(ResourceRequirements& requirements) {
     if (!requirements.requests.contains(name)) requirements.requests.set(name, amount);
 }
 
-// An amount in its canonical unit. What is wrong is told of the text in the file: 1e19 reaches the server as 1e+19.
-Result<int64_t> read_amount(const Reader& amount, std::string_view name, const std::string& text) {
-  Result<int64_t> value = model::parse_resource(name, text);
+// An amount in its canonical unit. A server takes amounts beyond any int64 from users; they count as the largest. What
+// a node says that it has is not rounded so. What is wrong is told of the text in the file: 1e19 reaches the server as
+// 1e+19.
+Result<int64_t> read_amount(const Reader& amount, std::string_view name, const std::string& text, ResourceScope scope) {
+  const bool refused = amount.strict() || scope == ResourceScope::kNode;
+  Result<int64_t> value =
+      model::parse_resource(name, text, refused ? model::Overflow::kRefused : model::Overflow::kSaturates);
   if (value || amount.type() == JsonType::kString) return value;
   const std::string source = amount.source();
   const Result<int64_t> same = model::parse_resource(name, source);
@@ -119,7 +123,7 @@ void read_resource_list(const Reader& reader, ResourceScope scope, model::Resour
     const std::string name(members.key());
     if (members.value().is_null()) continue;
     if (!members.value().read_string_or_number(text)) continue;
-    const Result<int64_t> amount = read_amount(members.value(), name, text);
+    const Result<int64_t> amount = read_amount(members.value(), name, text, scope);
     if (!amount) {
       members.value().problem(amount.error().message);
       continue;

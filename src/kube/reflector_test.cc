@@ -73,7 +73,8 @@ class ReflectorTest : public testing::Test {
         log_.push_back("del " + gone->object);
       } else {
         const auto& bad = std::get<Malformed>(update);
-        log_.push_back("bad " + bad.name_space + "/" + bad.name + "/" + bad.uid + (bad.deleted ? " deleted" : ""));
+        log_.push_back("bad " + bad.name_space + "/" + bad.name + "/" + bad.uid + (bad.deleted ? " deleted" : "") +
+                       (bad.node_name.empty() ? "" : " on " + bad.node_name) + (bad.terminal ? " over" : ""));
       }
     }
   }
@@ -208,8 +209,10 @@ TEST_F(ReflectorTest, MalformedObjectsAreNamedAndTheRestGoesOn) {
   EXPECT_EQ(drain(), (Log{"list a,c,@10", "bad ns/b/uid-b"}));
   json x = pod("x", 11), y = pod("y", 13);
   x["bad"] = y["bad"] = true;
+  x["status"] = {{"phase", "Failed"}};
+  x["spec"] = {{"nodeName", "n"}};
   transport_.push("watch", frame("ADDED", x) + frame("ADDED", pod("d", 12)) + frame("DELETED", y));
-  EXPECT_EQ(drain(), (Log{"bad ns/x/uid-x", "up d", "bad ns/y/uid-y deleted"}));
+  EXPECT_EQ(drain(), (Log{"bad ns/x/uid-x on n over", "up d", "bad ns/y/uid-y deleted"}));
 }
 
 TEST_F(ReflectorTest, BacksOffAndHonoursRetryAfter) {

@@ -193,20 +193,6 @@ void Session::handle(BindReport& report) {
   engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kSucceeded});
 }
 
-void Session::quarantine(const char* kind, const kube::Malformed& object) {
-  options_.metrics->quarantined(kind);
-  const std::string name = object.name_space.empty() ? object.name : object.name_space + "/" + object.name;
-  log_error("an object was set aside: it cannot be understood",
-            {{"kind", kind}, {"name", name}, {"error", object.error.message}});
-  set_aside_.add(kind, name, object.error.message);
-  if (object.name.empty()) return;
-  events_->record({.regarding = {.kind = kind, .name_space = object.name_space, .name = object.name, .uid = object.uid},
-                   .type = "Warning",
-                   .reason = "Quarantined",
-                   .action = "Scheduling",
-                   .note = "Berth leaves this object alone: " + object.error.message});
-}
-
 // An annotation that cannot be meant: said once (repetitions join the event's series), and scheduling goes on without
 // it.
 void Session::warn_of(const SeenPod& seen) {
@@ -219,6 +205,7 @@ void Session::warn_of(const SeenPod& seen) {
 }
 
 void Session::handle(PodUpdates& updates) {
+  std::vector<ClosedNodes::PodName> opening;  // pods that a list no longer has, or has in order
   for (auto& update : updates) {
     if (auto* list = std::get_if<kube::ListReplaced<SeenPod>>(&update)) {
       doubtful_ = doubtful_ || list->went_back;
@@ -230,26 +217,29 @@ void Session::handle(PodUpdates& updates) {
         if (!seen.told.empty() && seen.pod.node_name.empty()) told_[seen.pod.uid] = std::move(seen.told);
         pods.pods.push_back(std::move(seen.pod));
       }
+      for (const auto& each : updates)
+        if (const auto* malformed = std::get_if<kube::Malformed>(&each))
+          if (std::optional<model::Pod> known = known_of(*malformed)) pods.pods.push_back(std::move(*known));
+      opening = closed_.pods();
       engine_.apply(pods);
       pods_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenPod>>(&update)) {
       warn_of(upserted->object);
       set_aside_.remove("Pod", upserted->object.pod.namespace_name, upserted->object.pod.name);
+      open_node_of(upserted->object.pod.namespace_name, upserted->object.pod.name);
       if (!upserted->object.pod.node_name.empty()) told_.erase(upserted->object.pod.uid);
       engine_.apply(engine::PodUpserted{std::move(upserted->object.pod)});
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenPod>>(&update)) {
       told_.erase(deleted->object.pod.uid);
       set_aside_.remove("Pod", deleted->object.pod.namespace_name, deleted->object.pod.name);
+      open_node_of(deleted->object.pod.namespace_name, deleted->object.pod.name);
       engine_.apply(engine::PodDeleted{deleted->object.pod.uid});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
-      if (!malformed->deleted) {
-        quarantine("Pod", *malformed);
-        continue;
-      }
-      set_aside_.remove("Pod", malformed->name_space, malformed->name);
-      engine_.apply(engine::PodDeleted{malformed->uid});
+      std::erase(opening, ClosedNodes::PodName{malformed->name_space, malformed->name});
+      handle_malformed_pod(*malformed);
     }
   }
+  for (const auto& [name_space, name] : opening) open_node_of(name_space, name);
 }
 
 void Session::handle(NodeUpdates& updates) {
@@ -257,15 +247,19 @@ void Session::handle(NodeUpdates& updates) {
     if (auto* list = std::get_if<kube::ListReplaced<model::Node>>(&update)) {
       doubtful_ = doubtful_ || list->went_back;
       set_aside_.clear("Node");
+      closed_.forget_all_nodes();
+      std::erase_if(list->objects, [this](const model::Node& node) { return closed_.withhold(node); });
       engine_.apply(engine::NodesReplaced{std::move(list->objects)});
       nodes_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<model::Node>>(&update)) {
       set_aside_.remove("Node", "", upserted->object.name);
-      engine_.apply(engine::NodeUpserted{std::move(upserted->object)});
+      if (!closed_.withhold(upserted->object)) engine_.apply(engine::NodeUpserted{std::move(upserted->object)});
     } else if (auto* deleted = std::get_if<kube::Deleted<model::Node>>(&update)) {
       set_aside_.remove("Node", "", deleted->object.name);
+      closed_.forget(deleted->object.name);
       engine_.apply(engine::NodeDeleted{deleted->object.name});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
+      closed_.forget(malformed->name);
       engine_.apply(engine::NodeDeleted{malformed->name});  // takes no new work while it cannot be understood
       if (malformed->deleted) set_aside_.remove("Node", "", malformed->name);
       else quarantine("Node", *malformed);

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
@@ -24,6 +25,7 @@
 
 #include "apps/configuration.h"
 #include "apps/scheduler/binder.h"
+#include "apps/scheduler/closed_nodes.h"
 #include "apps/scheduler/inbox.h"
 #include "apps/scheduler/metrics.h"
 #include "apps/scheduler/set_aside.h"
@@ -98,7 +100,11 @@ class Session {
   void handle(BindReport& report);
   void handle(WakeUp&) {}
   void warn_of(const SeenPod& seen);
-  void quarantine(const char* kind, const kube::Malformed& object);
+  void quarantine(const char* kind, const kube::Malformed& object, const std::string& then = "");
+  std::optional<model::Pod> known_of(const kube::Malformed& object) const;
+  void handle_malformed_pod(const kube::Malformed& object);
+  void close_node(const ClosedNodes::PodName& pod, const std::string& node);
+  void open_node_of(const std::string& name_space, const std::string& name);
   void carry_out(const engine::Decision& decision);
   void send_bind(const engine::Decision& decision);
   void give_up(const engine::Decision& decision, const std::string& why);
@@ -132,6 +138,7 @@ class Session {
   std::deque<Message> backlog_;                         // taken from the inbox, not yet applied
   absl::flat_hash_map<std::string, std::string> told_;  // by UID: the verdict in the pod's condition
   absl::flat_hash_set<std::string> namespace_names_;
+  ClosedNodes closed_;
   std::unique_ptr<VolumeBinder> volumes_;
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us

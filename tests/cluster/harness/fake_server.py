@@ -58,6 +58,14 @@ class FakeServer:
             self._objects[resource][key] = one
         self.send(resource, json.dumps({"type": kind, "object": one}).encode())
 
+    def remove(self, resource: str, name: str, namespace: str | None = "default") -> None:
+        """Forgets the object and shows its end to the watches."""
+        with self._lock:
+            self._version += 1
+            one = self._objects[resource].pop((namespace, name))
+            one["metadata"]["resourceVersion"] = str(self._version)
+        self.send(resource, json.dumps({"type": "DELETED", "object": one}).encode())
+
     def send(self, resource: str, line: bytes) -> None:
         """One line, as it is, to every watch of the resource."""
         with self._lock:
