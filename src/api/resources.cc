@@ -66,6 +66,25 @@ constexpr Field<Requirements> kRequirements[] = {
     {"claims"},
 };
 
+// A request against its limit. `limit_known`: the limit could be read, or there is none.
+void check_request(const Reader& requests, const std::string& name, int64_t amount, const model::ResourceList& limits,
+                   bool limit_known) {
+  if (!limit_known || !requests.sound(name)) return;
+  const std::string text = model::format_resource(name, amount);
+  const std::string limit = model::format_resource(name, limits.get(name));
+  if (!limits.contains(name)) {
+    if (!may_overcommit(name))
+      requests.problem_at(
+          name, required_value(fmt::format("Limit must be set for non overcommitable resources; add limits: {{{}: {}}}",
+                                           name, text)));
+  } else if (!may_overcommit(name) && amount != limits.get(name)) {
+    requests.problem_at(name, invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
+  } else if (amount > limits.get(name)) {
+    requests.problem_at(name,
+                        invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
+  }
+}
+
 void check_requirements(const Reader& reader, const ResourceRequirements& requirements) {
   bool computes = false, huge = false;
   for (const auto* list : {&requirements.requests, &requirements.limits}) {
@@ -74,26 +93,13 @@ void check_requirements(const Reader& reader, const ResourceRequirements& requir
       huge |= is_huge_page(name);
     }
   }
+  if (huge && !computes && reader.sound("requests") && reader.sound("limits"))
+    reader.problem("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
   for (Members members(reader); members.next();) {
     if (members.key() != "requests") continue;
-    for (const auto& [name, amount] : requirements.requests) {
-      const std::string text = model::format_resource(name, amount);
-      const std::string limit = model::format_resource(name, requirements.limits.get(name));
-      if (!requirements.limits.contains(name)) {
-        if (!may_overcommit(name))
-          members.value().problem_at(
-              name, required_value(fmt::format(
-                        "Limit must be set for non overcommitable resources; add limits: {{{}: {}}}", name, text)));
-      } else if (!may_overcommit(name) && amount != requirements.limits.get(name)) {
-        members.value().problem_at(name,
-                                   invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
-      } else if (amount > requirements.limits.get(name)) {
-        members.value().problem_at(
-            name, invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
-      }
-    }
+    for (const auto& [name, amount] : requirements.requests)
+      check_request(members.value(), name, amount, requirements.limits, reader.sound({"limits", name}));
   }
-  if (huge && !computes) reader.problem("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
 }
 
 void default_requests(ResourceRequirements& requirements) {
@@ -134,18 +140,16 @@ void read_resource_list(const Reader& reader, ResourceScope scope, model::Resour
 }
 
 void read_container_resources(const Reader& reader, ResourceRequirements& out) {
-  const size_t before = reader.problem_count();
   Requirements target{&out, ResourceScope::kContainer};
   read_object(reader, kRequirements, target);
-  if (reader.strict() && reader.problem_count() == before) check_requirements(reader, out);
+  if (reader.strict()) check_requirements(reader, out);
   default_requests(out);
 }
 
 void read_pod_resources(const Reader& reader, ResourceRequirements& out) {
-  const size_t before = reader.problem_count();
   Requirements target{&out, ResourceScope::kPod};
   read_object(reader, kRequirements, target);
-  if (reader.strict() && reader.problem_count() == before) check_requirements(reader, out);
+  if (reader.strict()) check_requirements(reader, out);
 }
 
 }  // namespace berth::api
