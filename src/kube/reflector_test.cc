@@ -173,6 +173,9 @@ TEST_F(ReflectorTest, GoneAsAnEventListsAgain) {
   store_.pop_back(), version_ = 20;
   transport_.push("watch",
                   frame("ERROR", {{"kind", "Status"}, {"code", 410}, {"reason", "Expired"}, {"message", "too old"}}));
+  transport_.run_for(Duration::millis(1));
+  EXPECT_EQ(reflector_->last_error(), "");  // a matter of course
+  EXPECT_FALSE(reflector_->synced());
   transport_.run_for(Duration::seconds(2));
   EXPECT_EQ(drain(), (Log{"list a,b,@20"}));
   EXPECT_EQ(reflector_->stats().gone, 1u);
@@ -182,6 +185,7 @@ TEST_F(ReflectorTest, GoneAsAStatusListsAgain) {
   start();
   drain();
   transport_.finish("watch", io::HttpResponse{410, {}, R"({"kind":"Status","code":410,"reason":"Expired"})"});
+  EXPECT_EQ(reflector_->last_error(), "");
   transport_.run_for(Duration::seconds(2));
   EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
 }
