@@ -211,6 +211,29 @@ class HostileServer(unittest.TestCase):
                 self.wait_for(name)
                 berth.kill()
 
+    def test_a_pod_whose_bind_is_refused_is_told_so(self) -> None:
+        words = 'pods "one" is forbidden: denied request: not today: ever'
+        status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": words}
+        refused = (403, {}, json.dumps(status).encode())
+        self.server.answers = lambda _m, path: refused if path.endswith("/binding") else None
+        berth = self.start()
+        self.put_pod("one")
+        text = f'running Bind plugin "DefaultBinder": {words}'
+        told = lambda: [one for one in self.server.events if one["reason"] == "FailedScheduling"]  # noqa: E731
+        event = wait_until("it has an event", told)[0]
+        self.assertEqual((event["note"], event["type"], event["action"]), (text, "Warning", "Scheduling"))
+        wait_until("it is tried again", lambda: berth.metric('berth_binds_total{result="failed"}') >= 3)
+        self.assertEqual(len(told()), 1)
+        conditions = [body["status"]["conditions"][0] for path, body in self.server.patches if path.endswith("/status")]
+        self.assertEqual(len(conditions), 1)
+        wanted = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError", "message": text}
+        self.assertLessEqual(wanted.items(), conditions[0].items())
+        self.assertEqual(berth.said("a bind failed")[0]["pod"], "default/one")
+        self.assertEqual(berth.metric('berth_scheduling_outcomes_total{result="error"}'),
+                         berth.metric('berth_binds_total{result="failed"}'))  # fmt: skip
+        self.server.answers = lambda _m, _p: None
+        self.wait_for("one")
+
     def test_a_server_that_has_too_much_to_do_is_not_pressed(self) -> None:
         busy = (429, {"Retry-After": "1"}, b'{"kind":"Status","code":429,"reason":"TooManyRequests","message":"later"}')
         self.server.answers = lambda _m, path: busy if path.endswith("/binding") else None

@@ -331,6 +331,47 @@ class Texts(BesideKubeScheduler):
                 seen[scheduler] = (fields, about)
             self.assertEqual(seen[BERTH], seen["default-scheduler"])
 
+    def test_a_refused_bind_is_told_as_kube_scheduler_tells_it(self) -> None:
+        api = "/apis/admissionregistration.k8s.io/v1"
+        self.api.call("POST", f"{api}/validatingadmissionpolicies", {
+            "metadata": {"name": "no-binds"}, "spec": {
+                "failurePolicy": "Fail", "validations": [{"expression": "false", "message": "not today"}],
+                "matchConstraints": {"resourceRules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                    "resources": ["pods/binding"]}]}}})  # fmt: skip
+        self.api.call("POST", f"{api}/validatingadmissionpolicybindings", {
+            "metadata": {"name": "no-binds"}, "spec": {"policyName": "no-binds", "validationActions": ["Deny"]}})  # fmt: skip
+        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+            self.addCleanup(self.api.call, "DELETE", f"{api}/{kind}/no-binds")
+        probe = {"metadata": {"name": "no-such-pod"}, "target": {"kind": "Node", "name": "n"}}
+
+        def denied() -> bool:
+            try:
+                self.api.call("POST", f"{PODS}/no-such-pod/binding", probe)
+            except ApiError as error:
+                return "not today" in str(error)
+            return False
+
+        wait_until("the policy holds", denied)
+        self.node(1)
+        self.create(pod("ours"), pod("theirs", scheduler="default-scheduler"))
+
+        def told(name: str) -> dict | None:
+            conditions = self.get(name)["status"].get("conditions", [])
+            found = [one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"]
+            return {key: found[0].get(key) for key in ("reason", "message")} if found else None
+
+        theirs = wait_until("kube-scheduler's pod is told", lambda: told("theirs"))
+        ours = wait_until("Berth's pod is told", lambda: told("ours"))
+        same = json.loads(json.dumps(theirs).replace("theirs", "ours"))
+        self.assertEqual(ours["reason"], same["reason"])
+        self.assertEqual(ours["message"].replace("berth-system:berth", "?"), same["message"].replace(
+            "system:kube-scheduler", "?"))  # fmt: skip
+        event = wait_until("it has an event", lambda: self.events_of("ours", "FailedScheduling"))[0]
+        self.assertEqual(event["note"], ours["message"])
+        for name in ("ours", "theirs"):
+            self.delete(name)
+
     def test_fifty_equal_pods_get_one_event_each_while_their_node_keeps_changing(self) -> None:
         self.node(1, gpus=1)
         names = [f"equal-{i}" for i in range(50)]

@@ -19,7 +19,8 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
   out.pod = bridge::to_model(pod, served);
   if (out.pod.ours && out.pod.node_name.empty()) out.problem = bridge::placement_problem(pod.metadata);
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
-  if (scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable")
+  if (scheduled != nullptr && scheduled->status == "False" &&
+      (scheduled->reason == "Unschedulable" || scheduled->reason == "SchedulerError"))
     out.told = scheduled->message;
   return out;
 }
@@ -132,7 +133,6 @@ std::string Session::trouble() const {
 
 void Session::carry_out(const engine::Decision& decision) {
   if (decision.kind == engine::DecisionKind::kUnschedulable) return tell_unschedulable(decision);
-  told_.erase(decision.pod_uid);
   if (decision.volumes.empty()) return send_bind(decision);
   log_debug("binding volumes", {{"pod", decision.namespace_name + "/" + decision.pod_name},
                                 {"node", decision.node_name},
@@ -144,44 +144,35 @@ void Session::carry_out(const engine::Decision& decision) {
 void Session::send_bind(const engine::Decision& decision) {
   engine_.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSent});
   log_debug("binding", {{"pod", decision.namespace_name + "/" + decision.pod_name}, {"node", decision.node_name}});
-  statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); });
-}
-
-void Session::tell_unschedulable(const engine::Decision& decision) {
-  options_.metrics->attempt("unschedulable", Duration{0});
-  const auto [at, first] = told_.try_emplace(decision.pod_uid);
-  if (at->second == *decision.message) return;
-  at->second = *decision.message;
-  const engine::PodSlot slot = engine_.state().find_pod(decision.pod_uid);
-  const int64_t generation = slot.valid() ? engine_.state().pod(slot).pod.generation : 0;
-  statuses_->write({decision.namespace_name, decision.pod_name, decision.pod_uid, decision.message, generation, first});
-  events_->record(
-      {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = decision.pod_uid},
-       .type = "Warning",
-       .reason = "FailedScheduling",
-       .action = "Scheduling",
-       .note = *decision.message});
+  if (statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); }))
+    told_.forget(decision.pod_uid);
 }
 
 void Session::handle(BindReport& report) {
   const engine::PodSlot slot = engine_.state().find_pod(report.uid);
   options_.metrics->bind(to_string(report.end), report.took);
   if (report.end == BindEnd::kUnknown) {
-    log_warn("a bind got no answer; asking the server", {{"uid", report.uid}, {"error", report.error}});
+    log_warn("a bind got no answer; asking the server",
+             {{"pod", report.decision.namespace_name + "/" + report.decision.pod_name}, {"error", report.error}});
     return engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kUnknown});
   }
   if (report.end == BindEnd::kGone) return engine_.apply(engine::PodDeleted{report.uid});
   if (report.end == BindEnd::kElsewhere)
     return engine_.apply(engine::PodUpserted{bridge::to_model(*report.seen, served_)});
   if (report.end == BindEnd::kFailed) {
-    options_.metrics->attempt("error", report.took);
-    log_warn("a bind failed; the pod backs off", {{"uid", report.uid}, {"error", report.error}});
+    options_.metrics->outcome("error");
+    log_warn("a bind failed; the pod backs off",
+             {{"pod", report.decision.namespace_name + "/" + report.decision.pod_name},
+              {"node", report.decision.node_name},
+              {"error", report.error}});
+    if (!report.refusal.empty())
+      tell_error(report.decision, "running Bind plugin \"DefaultBinder\": " + report.refusal);
     return engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kFailed});
   }
-  options_.metrics->attempt("scheduled", report.took);
+  options_.metrics->outcome("scheduled");
   if (slot.valid()) {
     const engine::PodState& pod = engine_.state().pod(slot);
-    options_.metrics->pod_scheduled(std::max(clock_.wall() - pod.pod.created, Duration{0}));
+    options_.metrics->pod_scheduled(waited(pod.pod));
     if (engine::holds_room(pod.phase)) {
       const std::string& node = engine_.state().node(pod.node).node.name;
       events_->record({.regarding = {.name_space = pod.pod.namespace_name, .name = pod.pod.name, .uid = report.uid},
@@ -211,26 +202,30 @@ void Session::handle(PodUpdates& updates) {
       doubtful_ = doubtful_ || list->went_back;
       engine::PodsReplaced pods;
       set_aside_.clear("Pod");
-      told_.clear();
+      std::vector<std::pair<std::string, std::string>> told;
       for (SeenPod& seen : list->objects) {
         warn_of(seen);
-        if (!seen.told.empty() && seen.pod.node_name.empty()) told_[seen.pod.uid] = std::move(seen.told);
+        if (!seen.told.empty() && seen.pod.node_name.empty()) told.emplace_back(seen.pod.uid, std::move(seen.told));
+        look_at_gate(seen.pod);
         pods.pods.push_back(std::move(seen.pod));
       }
       for (const auto& each : updates)
         if (const auto* malformed = std::get_if<kube::Malformed>(&each))
           if (std::optional<model::Pod> known = known_of(*malformed)) pods.pods.push_back(std::move(*known));
       opening = closed_.pods();
+      told_.replace_all(std::move(told), clock_.monotonic());
       engine_.apply(pods);
       pods_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenPod>>(&update)) {
       warn_of(upserted->object);
       set_aside_.remove("Pod", upserted->object.pod.namespace_name, upserted->object.pod.name);
       open_node_of(upserted->object.pod.namespace_name, upserted->object.pod.name);
-      if (!upserted->object.pod.node_name.empty()) told_.erase(upserted->object.pod.uid);
+      if (!upserted->object.pod.node_name.empty()) told_.forget(upserted->object.pod.uid);
+      look_at_gate(upserted->object.pod);
       engine_.apply(engine::PodUpserted{std::move(upserted->object.pod)});
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenPod>>(&update)) {
-      told_.erase(deleted->object.pod.uid);
+      told_.forget(deleted->object.pod.uid);
+      gate_fell_.erase(deleted->object.pod.uid);
       set_aside_.remove("Pod", deleted->object.pod.namespace_name, deleted->object.pod.name);
       open_node_of(deleted->object.pod.namespace_name, deleted->object.pod.name);
       engine_.apply(engine::PodDeleted{deleted->object.pod.uid});

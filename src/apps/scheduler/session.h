@@ -31,6 +31,7 @@
 #include "apps/scheduler/set_aside.h"
 #include "apps/scheduler/status_writer.h"
 #include "apps/scheduler/storage_watch.h"
+#include "apps/scheduler/told.h"
 #include "apps/scheduler/turn_plan.h"
 #include "apps/scheduler/volume_binder.h"
 #include "bridge/to_model.h"
@@ -46,7 +47,7 @@ namespace berth::apps {
 struct SeenPod {
   model::Pod pod;
   std::string problem;  // with its annotations; empty without one
-  std::string told;     // message of its PodScheduled=False condition, reason Unschedulable; empty without one
+  std::string told;     // message of its PodScheduled=False condition, if we may have written it
 };
 
 struct SessionOptions {
@@ -113,6 +114,11 @@ class Session {
   void forget_storage(model::StorageKind kind, const std::string& key);
   VolumeBinder::Hooks volume_hooks();
   void tell_unschedulable(const engine::Decision& decision);
+  void tell_error(const engine::Decision& decision, const std::string& text);
+  void write_condition(const engine::Decision& decision, const char* reason, const Told::Text& message, bool first);
+  void remind(Time now);
+  void look_at_gate(const model::Pod& pod);
+  Duration waited(const model::Pod& pod);
   void balance_lanes();
   void publish(Time now);
 
@@ -135,8 +141,9 @@ class Session {
   // Owner thread only.
   engine::Engine engine_;
   TurnPlan plan_;
-  std::deque<Message> backlog_;                         // taken from the inbox, not yet applied
-  absl::flat_hash_map<std::string, std::string> told_;  // by UID: the verdict in the pod's condition
+  std::deque<Message> backlog_;  // taken from the inbox, not yet applied
+  Told told_;
+  absl::flat_hash_map<std::string, Time> gate_fell_;  // by UID, of waiting pods: wall time
   absl::flat_hash_set<std::string> namespace_names_;
   ClosedNodes closed_;
   std::unique_ptr<VolumeBinder> volumes_;

@@ -52,7 +52,10 @@ void Session::turn() {
   const bool due = plan_.messages() > 0 || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
   balance_lanes();
-  if (now - published_at_ >= Duration::seconds(1)) publish(now);
+  if (now - published_at_ >= Duration::seconds(1)) {
+    remind(now);
+    publish(now);
+  }
   if (due) options_.metrics->owner_turn(clock_.monotonic() - began, config_.turn_max, plan_.updates(), lists);
 }
 
@@ -152,6 +155,7 @@ void Session::publish(Time now) {
   metrics.watch("pods", pods_->stats());
   metrics.watch("nodes", nodes_->stats());
   metrics.watch("namespaces", namespaces_->stats());
+  for (const auto& [resource, stats] : storage_->stats()) metrics.watch(resource, stats);
 }
 
 }  // namespace berth::apps

@@ -27,6 +27,8 @@ struct StorageUpdates {
 
 // "persistentvolumeclaims", … as in RBAC rules.
 std::string_view plural_of(model::StorageKind kind);
+// "PersistentVolumeClaim", …
+std::string_view kind_of(model::StorageKind kind);
 
 class StorageWatch {
  public:
@@ -38,6 +40,8 @@ class StorageWatch {
   std::vector<model::StorageKind> refused() const;
   // Of a list or watch that fails for another reason; empty when all is well.
   std::string last_error() const;
+  // By plural.
+  std::vector<std::pair<std::string_view, kube::ReflectorStats>> stats() const;
 
  private:
   std::vector<std::pair<model::StorageKind, std::unique_ptr<kube::Reflector<SeenStorage>>>> reflectors_;
