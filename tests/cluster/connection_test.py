@@ -38,10 +38,11 @@ class Operation(WithBerth):
         self.bound("binds")
         self.waiting("waits")
         wait_until("gauges are up to date", lambda: self.berth.metric('berth_gpus{state="used"}') == 1)
+        unschedulable = 'scheduler_pending_pods{queue="unschedulable"}'
+        wait_until("all gauges are", lambda: self.berth.metric(unschedulable) == 1)
         samples = self.berth.metrics()
         for family in self.REQUIRED:
             self.assertTrue([name for name in samples if name.startswith(family)], family)
-        self.assertEqual(samples['scheduler_pending_pods{queue="unschedulable"}'], 1)
         self.assertEqual((samples["berth_nodes"], samples["berth_leader"]), (1, 1))
         self.assertGreaterEqual(samples['berth_binds_total{result="bound"}'], 1)
 

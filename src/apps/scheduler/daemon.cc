@@ -104,14 +104,12 @@ class Daemon {
 
   Status run() {
     SignalWatch signals(inbox_);  // before any thread is made, so that all of them leave signals to it
-    auto loading = std::async(std::launch::async, [this] {
-      return kube::load_access(
-          {.kubeconfig = config_.client.kubeconfig, .context = config_.client.context, .getenv = {}});
-    });
-    while (loading.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready)
+    BERTH_TRY(access, kube::load_access(
+                          {.kubeconfig = config_.client.kubeconfig, .context = config_.client.context, .getenv = {}}));
+    auto making = std::async(std::launch::async, [&] { return kube::transport_options(access); });
+    while (making.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready)
       if (!inbox_.take(Duration::millis(20)).empty()) leave_at_once();
-    BERTH_TRY(access, loading.get());
-    BERTH_TRY(transport, kube::transport_options(access));
+    BERTH_TRY(transport, making.get());
     transport_ = std::move(transport);
     BERTH_TRY_VOID(serve());
     log_info("starting", {{"version", std::string(version())},
