@@ -172,6 +172,17 @@ class Room(BesideKubeScheduler):
         self.patch(f"{PODS}/first", {"metadata": {"finalizers": None}})
         self.bound("second")
 
+    def test_a_pod_whose_limits_no_machine_has_still_holds_its_gpus(self) -> None:
+        self.node(1, gpus=8)
+        huge = pod("huge", scheduler="nobody", nodeName="node-0")
+        huge["spec"]["containers"][0]["resources"] = {
+            "requests": {"memory": "1Gi"}, "limits": {"memory": "100E", "nvidia.com/gpu": "8"}}  # fmt: skip
+        self.create(huge, pod("one", gpus=8))
+        self.assertEqual(self.waiting("one"), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+        self.assertEqual(self.berth.metric("berth_quarantined_objects_total"), 0)
+        self.delete("huge")
+        self.bound("one")
+
     def test_a_completed_pod_frees_its_room(self) -> None:
         self.fill(restartPolicy="Never", annotations={"pod-complete.stage.kwok.x-k8s.io/delay": "2s"})
         self.bound("second")
