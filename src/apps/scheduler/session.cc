@@ -213,7 +213,7 @@ void Session::handle(PodUpdates& updates) {
         if (const auto* malformed = std::get_if<kube::Malformed>(&each))
           if (std::optional<model::Pod> known = known_of(*malformed)) pods.pods.push_back(std::move(*known));
       opening = closed_.pods();
-      told_.replace_all(std::move(told), clock_.monotonic());
+      told_.replace_all(told, clock_.monotonic());
       engine_.apply(pods);
       pods_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenPod>>(&update)) {

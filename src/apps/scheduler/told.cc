@@ -23,13 +23,13 @@ void Told::forget(const std::string& uid) {
   entries_.erase(at);
 }
 
-void Told::replace_all(std::vector<std::pair<std::string, std::string>> texts, Time now) {
+void Told::replace_all(const std::vector<std::pair<std::string, std::string>>& texts, Time now) {
   by_time_.clear();
   const absl::flat_hash_map<std::string, Entry> before = std::exchange(entries_, {});
-  for (auto& [uid, text] : texts) {
+  for (const auto& [uid, text] : texts) {
     const auto known = before.find(uid);
     const bool same = known != before.end() && *known->second.text == text;
-    put(uid, std::make_shared<const std::string>(std::move(text)),
+    put(uid, std::make_shared<const std::string>(text),
         same ? known->second.at : now + Duration{-kRemindAfter.nanos / 2});
   }
 }

@@ -30,7 +30,7 @@ class Told {
   void forget(const std::string& uid);
   // A list: all that pods have in their conditions. When they were told is kept where it is known; else a reminder
   // comes sooner.
-  void replace_all(std::vector<std::pair<std::string, std::string>> texts, Time now);
+  void replace_all(const std::vector<std::pair<std::string, std::string>>& texts, Time now);
   // At most `max` pods that were told their text kRemindAfter ago; they count as told now.
   std::vector<std::pair<std::string, Text>> due(Time now, size_t max);
 
