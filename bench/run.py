@@ -151,12 +151,12 @@ def print_engine(result):
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=1000)
-    parser.add_argument("--pods", type=int, default=4000)
+    parser.add_argument("--nodes", type=int, default=1000, help="nodes of the API bench (1,000)")
+    parser.add_argument("--pods", type=int, default=4000, help="pods of the API bench (4,000)")
     parser.add_argument("--limit", type=int, default=120, help="seconds after which a measurement ends by itself")
-    parser.add_argument("--engine-only", action="store_true")
-    parser.add_argument("--api-only", action="store_true")
-    parser.add_argument("--no-kube-scheduler", action="store_true")
+    parser.add_argument("--engine-only", action="store_true", help="only the engine, without servers")
+    parser.add_argument("--api-only", action="store_true", help="only binds through a real API server")
+    parser.add_argument("--no-kube-scheduler", action="store_true", help="do not measure kube-scheduler beside Berth")
     parser.add_argument("--json", metavar="FILE", help="also write all figures here")
     options = parser.parse_args()
     figures = {}

@@ -41,9 +41,8 @@ constexpr Field<std::vector<NodeSelectorTerm>> kNodeSelector[] = {
 };
 
 void read_required(const Reader& reader, NodeAffinity& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kNodeSelector, out.required.emplace());
-  if (reader.strict() && reader.problem_count() == before && out.required->empty())
+  if (reader.strict() && out.required->empty() && reader.sound("nodeSelectorTerms"))
     reader.problem_at("nodeSelectorTerms", required_value("must have at least one node selector term"));
 }
 
@@ -53,10 +52,9 @@ constexpr Field<PreferredSchedulingTerm> kPreferred[] = {
 };
 
 void read_preferred(const Reader& reader, PreferredSchedulingTerm& out) {
-  const size_t before = reader.problem_count();
   out.weight = 0;
   read_object(reader, kPreferred, out);
-  if (reader.strict() && reader.problem_count() == before && (out.weight < 1 || out.weight > 100))
+  if (reader.strict() && (out.weight < 1 || out.weight > 100) && reader.sound("weight"))
     reader.problem_at("weight", invalid_value(std::to_string(out.weight), "must be in the range 1-100"));
 }
 
@@ -113,16 +111,18 @@ constexpr Field<Toleration> kToleration[] = {
 };
 
 void check_toleration(const Reader& reader, const Toleration& toleration) {
+  const bool key = reader.sound("key"), op = reader.sound("operator");
   if (!toleration.key.empty()) {
     const std::string why = check_qualified_name(toleration.key);
     if (!why.empty()) reader.problem_at("key", invalid_value(toleration.key, why));
-  } else if (toleration.op != TolerationOperator::kExists) {
+  } else if (key && op && toleration.op != TolerationOperator::kExists) {
     return reader.problem_at(
         "operator", "operator must be Exists when `key` is empty, which means \"match all values and all keys\"");
   }
-  if (has_member(reader, "tolerationSeconds") &&
+  if (has_member(reader, "tolerationSeconds") && reader.sound("effect") &&
       (toleration.any_effect || toleration.effect != TaintEffect::kNoExecute))
     reader.problem_at("effect", "effect must be 'NoExecute' when `tolerationSeconds` is set");
+  if (!op || !reader.sound("value")) return;
   switch (toleration.op) {
     case TolerationOperator::kExists:
       if (!toleration.value.empty())
@@ -154,20 +154,18 @@ void read_node_selector(const Reader& reader, std::vector<model::NodeSelectorTer
 void read_node_affinity(const Reader& reader, model::NodeAffinity& out) { read_object(reader, kNodeAffinity, out); }
 
 void read_toleration(const Reader& reader, model::Toleration& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kToleration, out);
-  if (reader.strict() && reader.problem_count() == before) check_toleration(reader, out);
+  if (reader.strict()) check_toleration(reader, out);
 }
 
 void read_taint(const Reader& reader, model::Taint& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kTaint, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  std::string why = check_qualified_name(out.key);
+  if (!reader.strict()) return;
+  std::string why = reader.sound("key") ? check_qualified_name(out.key) : "";
   if (!why.empty()) reader.problem_at("key", invalid_value(out.key, why));
   why = check_label_value(out.value);
   if (!why.empty()) reader.problem_at("value", invalid_value(out.value, why));
-  if (!has_member(reader, "effect"))
+  if (!has_member(reader, "effect") && reader.sound("effect"))
     reader.problem_at("effect", required_value("use NoSchedule, PreferNoSchedule or NoExecute"));
 }
 

@@ -319,7 +319,7 @@ const std::vector<BadCase> kCases = {
     {"namespace_name",
      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: a.b}\nspec: {containers: [{name: c, image: x}]}\n",
      "metadata.namespace: Invalid value: \"a.b\": a lowercase RFC 1123 label"},
-    {"container_name", pod("  containers: [{name: C}]\n"), "spec.containers[0].name: Invalid value: \"C\""},
+    {"container_name", pod("  containers: [{name: C, image: x}]\n"), "spec.containers[0].name: Invalid value: \"C\""},
     {"init_container_twice", pod_with("  initContainers: [{name: c, image: x}]\n"),
      "f.yaml:6: spec.initContainers[0]: Duplicate value: \"c\""},
     {"container_twice", pod("  containers:\n  - {name: c, image: x}\n  - {name: c, image: x}\n"),
@@ -427,6 +427,67 @@ TEST(BadManifests, AllProblemsOfAFileAreReportedInOneRun) {
     good += decode(document, problems).has_value();
   EXPECT_EQ(good, 1);
   EXPECT_EQ(problems.size(), 4);
+}
+
+// Parts of the messages, in order, of a document with several mistakes; none may hide another, and none is told twice.
+struct ManyCase {
+  std::string yaml;
+  std::vector<std::string> wanted;
+};
+
+TEST(BadManifests, OneMistakeHidesNoOther) {
+  const std::string preferred = pod_with(
+      "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 101, "
+      "preference: {matchexpressions: []}}]}}\n");
+  const ManyCase cases[] = {
+      {preferred, {"preference.matchexpressions: unknown field", "weight: Invalid value"}},
+      {pod("  containers: [{name: c, image: i}, {name: c}]\n  tolerations: [{operator: Exists, value: v, key: 5}]\n"),
+       {"containers[1].image: Required", "tolerations[0].key: expected a string", "value must be empty",
+        "containers[1]: Duplicate value"}},
+      {resources("limits: {nvidia.com/gpu: 1, nvidia.com/gpus: 0.5}, requests: {nvidia.com/gpu: 2, example.com/a: 1}"),
+       {"nvidia.com/gpus]: Invalid value", "example.com/a]: Required value: Limit must be set",
+        "nvidia.com/gpu]: Invalid value: \"2\": must be equal to nvidia.com/gpu limit of 1"}},
+      {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template: {spec: {nodeselector: {}, "
+       "restartPolicy: Never, containers: [{name: c, image: x}]}}\n",
+       {"nodeselector: unknown field", "spec.selector: Required value"}},
+      {expression("{key: a b, operator: In}"), {"values: Required", "key: Invalid value"}},
+      {expression("{key: a b, operator: Im, values: [x]}"), {"operator: Invalid value", "key: Invalid value"}},
+      {peer("namespaces: [5], matchLabelKeys: [a], topologyKey: a b"),
+       {"namespaces[0]: expected a string", "matchLabelKeys: Forbidden", "topologyKey: Invalid value"}},
+      {spread("maxSkew: many, whenUnsatisfiable: Never, minDomains: 0"),
+       {"maxSkew: expected an integer", "whenUnsatisfiable: Unsupported", "minDomains: Invalid value"}},
+      {container("    ports: [{containerPort: x, hostPort: 70000}]\n"),
+       {"containerPort: expected an integer", "hostPort: Invalid value"}},
+      {job("  completionMode: Indexed\n  parallelism: x\n", ""),
+       {"parallelism: expected an integer", "restartPolicy: Required value", "completions: Required value"}},
+      {node("spec: {taints: [{key: a b, effect: Sometimes, value: c d}]}\n"),
+       {"effect: Unsupported value", "key: Invalid value", "value: Invalid value"}},
+  };
+  for (const ManyCase& each : cases) {
+    Problems problems;
+    for (const Document& document : read_documents(each.yaml, "f.yaml", problems)) decode(document, problems);
+    std::string all;
+    for (const Problem& problem : problems) all += to_string(problem) + "\n";
+    EXPECT_EQ(problems.size(), each.wanted.size()) << all;
+    for (const std::string& wanted : each.wanted) EXPECT_THAT(all, HasSubstr(wanted));
+  }
+}
+
+// What depends on a field that could not be read is not judged by its default.
+TEST(BadManifests, AMistakeIsToldOnce) {
+  for (const std::string& yaml :
+       {pod_with("  tolerations: [{operator: Exist, value: v}]\n"), resources("limits: {cpu: x}, requests: {cpu: 4}"),
+        pod_with("  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{wieght: 5, "
+                 "preference: {}}]}}\n"),
+        spread("maxSkews: 1, whenUnsatisfiable: DoNotSchedule"), deployment("  selectr: {matchLabels: {app: x}}\n"),
+        deployment("  selector: {matchLabels: {app: 5}}\n"), job("  completionMode: Indexed\n  completions: x\n"),
+        container("    ports: [{containerport: 80}]\n"), pod("  containers: 7\n")}) {
+    Problems problems;
+    for (const Document& document : read_documents(yaml, "f.yaml", problems)) decode(document, problems);
+    std::string all;
+    for (const Problem& problem : problems) all += to_string(problem) + "\n";
+    EXPECT_EQ(problems.size(), 1) << yaml << all;
+  }
 }
 
 }  // namespace

@@ -26,12 +26,12 @@ constexpr Field<ContainerPort> kPort[] = {
 };
 
 void read_port(const Reader& reader, ContainerPort& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kPort, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
+  if (!reader.strict()) return;
   const auto in_range = [](int32_t port) { return port >= 1 && port <= kPortMax; };
-  if (out.container_port == 0) reader.problem_at("containerPort", required_value("a port between 1 and 65535"));
-  else if (!in_range(out.container_port))
+  if (out.container_port == 0 && reader.sound("containerPort"))
+    reader.problem_at("containerPort", required_value("a port between 1 and 65535"));
+  else if (out.container_port != 0 && !in_range(out.container_port))
     reader.problem_at("containerPort",
                       invalid_value(std::to_string(out.container_port), "must be between 1 and 65535, inclusive"));
   if (out.host_port != 0 && !in_range(out.host_port))
@@ -90,17 +90,14 @@ constexpr Field<Container> kContainer[] = {
 }  // namespace
 
 void read_container(const Reader& reader, Container& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kContainer, out);
   if (!reader.strict()) return;
   if (out.name.empty()) {
-    if (reader.problem_count() == before) reader.problem_at("name", required_value("give the container a name"));
-    return;
+    if (reader.sound("name")) reader.problem_at("name", required_value("give the container a name"));
+  } else if (const std::string why = check_dns1123_label(out.name); !why.empty()) {
+    reader.problem_at("name", invalid_value(out.name, why));
   }
-  const std::string why = check_dns1123_label(out.name);
-  if (!why.empty()) reader.problem_at("name", invalid_value(out.name, why));
-  if (out.image.empty() && reader.problem_count() == before)
-    reader.problem_at("image", required_value("name the image to run"));
+  if (out.image.empty() && reader.sound("image")) reader.problem_at("image", required_value("name the image to run"));
 }
 
 }  // namespace berth::api

@@ -140,7 +140,7 @@ constexpr Field<Job> kJobStatus[] = {
 void check_job(const Reader& spec, const Job& job) {
   if (!spec.strict()) return;
   const std::string& policy = job.pod_template.spec.restart_policy;
-  if (policy == "Always")
+  if (policy == "Always" && spec.sound({"template", "spec", "restartPolicy"}))
     for (Members members(spec); members.next();)
       if (members.key() == "template")
         for (Members inner(members.value()); inner.next();)
@@ -148,20 +148,19 @@ void check_job(const Reader& spec, const Job& job) {
             inner.value().problem_at(
                 "restartPolicy",
                 required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
-  if (job.indexed && !job.completions)
+  if (job.indexed && !job.completions && spec.sound("completions"))
     spec.problem_at("completions", required_value("when completion mode is Indexed"));
-  if (job.has_backoff_limit_per_index && !job.indexed)
+  if (job.has_backoff_limit_per_index && !job.indexed && spec.sound("completionMode"))
     spec.problem_at("backoffLimitPerIndex", "Invalid value: requires indexed completion mode");
 }
 
 void read_job_spec(const Reader& reader, Job& out) {
-  const size_t before = reader.problem_count();
   bool has_template = false;
   read_object(reader, kJobSpec, out);
   for (Members members(reader); members.next();) has_template |= members.key() == "template";
-  if (reader.problem_count() != before || !reader.strict()) return;
-  if (!has_template) return reader.problem_at("template", required_value("the pods to run"));
-  check_job(reader, out);
+  if (!reader.strict()) return;
+  if (has_template) check_job(reader, out);
+  else if (reader.sound("template")) reader.problem_at("template", required_value("the pods to run"));
 }
 
 constexpr Field<Job> kJob[] = {
@@ -195,11 +194,16 @@ constexpr Field<CronJob> kCronJob[] = {
 };
 
 void check_selector(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
-  if (!has_member(spec, "template")) return spec.problem_at("template", required_value("the pods to run"));
-  if (selector.requirements.empty())
+  const bool sound = spec.sound("selector");
+  if (!has_member(spec, "template")) {
+    if (spec.sound("template")) spec.problem_at("template", required_value("the pods to run"));
+    return;
+  }
+  if (sound && selector.requirements.empty())
     return spec.problem_at("selector", required_value("give matchLabels that the template's labels have"));
+  const bool comparable = sound && spec.sound({"template", "metadata"});
   for (const model::NodeSelectorRequirement& wanted : selector.requirements) {
-    if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
+    if (!comparable || wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
     const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
     return spec.problem_at(
         "template", equal ? fmt::format("`selector` does not match template `labels`: {}={} is missing; "
@@ -207,7 +211,7 @@ void check_selector(const Reader& spec, const model::LabelSelector& selector, co
                                         wanted.key, wanted.values[0])
                           : fmt::format("`selector` does not match template `labels`: it wants {}", to_string(wanted)));
   }
-  if (pod_template.spec.restart_policy != "Always")
+  if (pod_template.spec.restart_policy != "Always" && spec.sound({"template", "spec", "restartPolicy"}))
     spec.problem_at("template",
                     unsupported_value(pod_template.spec.restart_policy, {"Always"}) + " (spec.restartPolicy)");
 }
@@ -215,10 +219,9 @@ void check_selector(const Reader& spec, const model::LabelSelector& selector, co
 // The spec of a kind with a selector, by its table.
 template <typename T, size_t N>
 void read_controller_spec(const Reader& reader, const Field<Spec<T>> (&fields)[N], T& out) {
-  const size_t before = reader.problem_count();
   Spec<T> spec{&out, {}};
   read_object(reader, fields, spec);
-  if (reader.strict() && reader.problem_count() == before) check_selector(reader, spec.selector, out.pod_template);
+  if (reader.strict()) check_selector(reader, spec.selector, out.pod_template);
 }
 
 constexpr Field<Deployment> kDeployment[] = {

@@ -217,13 +217,20 @@ TEST(DecodeLenient, IgnoresUnknownFieldsAndDoesNotValidateNames) {
   EXPECT_EQ(pod->status.phase, "Running");
 }
 
+TEST(DecodeLenient, TakesAmountsThatTheServerTookForTheLargest) {
+  const auto pod = decode_pod(R"({"spec":{"containers":[{"resources":{"limits":{"memory":"100E","nvidia.com/gpu":"8"},)"
+                              R"("requests":{"memory":"1Gi"}}},{"resources":{"limits":{"cpu":"1e400"}}}]}})");
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(pod->spec.containers[0].resources.requests,
+            (model::ResourceList{{"memory", int64_t{1} << 30}, {"nvidia.com/gpu", 8}}));
+  EXPECT_EQ(pod->spec.containers[1].resources.requests, (model::ResourceList{{"cpu", INT64_MAX}}));
+}
+
 TEST(DecodeLenient, RefusesWhatItCannotUnderstand) {
-  EXPECT_THAT(
-      decode_pod(
-          R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"100E"}}}]}})")
-          .error()
-          .message,
-      HasSubstr("spec.containers[0].resources.requests.cpu: '100E' is larger"));
+  EXPECT_THAT(decode_pod(R"({"spec":{"containers":[{"resources":{"requests":{"cpu":"many"}}}]}})").error().message,
+              HasSubstr("spec.containers[0].resources.requests.cpu: 'many' is not a quantity"));
+  EXPECT_THAT(decode_node(R"({"status":{"allocatable":{"cpu":"100E"}}})").error().message,
+              HasSubstr("status.allocatable.cpu: '100E' is larger"));
   EXPECT_THAT(decode_pod(R"({"spec":{"tolerations":[{"operator":"Near"}]}})").error().message,
               HasSubstr("spec.tolerations[0].operator"));
   const auto term = [](const std::string& rest) {

@@ -25,7 +25,7 @@ void require_spec(const Reader& object) {
   if (!object.strict()) return;
   for (Members members(object); members.next();)
     if (members.key() == "spec" && !members.value().is_null()) return;
-  if (!misspelt(object, "spec")) object.problem_at("spec", required_value("say what it should run"));
+  if (object.sound("spec")) object.problem_at("spec", required_value("say what it should run"));
 }
 
 void read_value(const Reader& reader, Pod& out) {
@@ -35,9 +35,8 @@ void read_value(const Reader& reader, Pod& out) {
 }
 
 void read_pod_template(const Reader& reader, PodTemplate& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kPodTemplate, out);
-  if (reader.problem_count() == before) require_spec(reader);
+  require_spec(reader);
 }
 
 }  // namespace berth::api

@@ -66,18 +66,22 @@ constexpr Field<PodAffinityTerm> kTerm[] = {
 };
 
 void check_term(const Reader& reader, const PodAffinityTerm& term) {
-  for (size_t i = 0; i < term.namespaces.size(); ++i) {
+  const bool selector = reader.sound("labelSelector");
+  const bool keys = reader.sound("matchLabelKeys"), others_read = reader.sound("mismatchLabelKeys");
+  for (size_t i = 0; i < term.namespaces.size() && reader.sound("namespaces"); ++i) {
     const std::string why = check_dns1123_label(term.namespaces[i]);
     if (!why.empty()) reader.problem_at("namespaces", i, invalid_value(term.namespaces[i], why));
   }
-  check_match_label_keys(reader, term.match_label_keys, term.label_selector);
-  check_label_keys(reader, "mismatchLabelKeys", term.mismatch_label_keys, term.label_selector);
-  for (size_t i = 0; i < term.match_label_keys.size(); ++i) {
+  if (selector && keys) check_match_label_keys(reader, term.match_label_keys, term.label_selector);
+  if (selector && others_read)
+    check_label_keys(reader, "mismatchLabelKeys", term.mismatch_label_keys, term.label_selector);
+  for (size_t i = 0; keys && others_read && i < term.match_label_keys.size(); ++i) {
     const auto& others = term.mismatch_label_keys;
     if (std::find(others.begin(), others.end(), term.match_label_keys[i]) != others.end())
       reader.problem_at("matchLabelKeys", i,
                         invalid_value(term.match_label_keys[i], "exists in both matchLabelKeys and mismatchLabelKeys"));
   }
+  if (!reader.sound("topologyKey")) return;
   if (term.topology_key.empty())
     return reader.problem_at("topologyKey", required_value("name the node label whose value makes a domain"));
   const std::string why = check_qualified_name(term.topology_key);
@@ -85,9 +89,8 @@ void check_term(const Reader& reader, const PodAffinityTerm& term) {
 }
 
 void read_term(const Reader& reader, PodAffinityTerm& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kTerm, out);
-  if (reader.strict() && reader.problem_count() == before) check_term(reader, out);
+  if (reader.strict()) check_term(reader, out);
 }
 
 constexpr Field<WeightedPodAffinityTerm> kWeightedTerm[] = {
@@ -96,12 +99,11 @@ constexpr Field<WeightedPodAffinityTerm> kWeightedTerm[] = {
 };
 
 void read_weighted_term(const Reader& reader, WeightedPodAffinityTerm& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kWeightedTerm, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  if (out.weight < 1 || out.weight > kWeightMax)
+  if (!reader.strict()) return;
+  if ((out.weight < 1 || out.weight > kWeightMax) && reader.sound("weight"))
     reader.problem_at("weight", invalid_value(std::to_string(out.weight), "must be in the range 1-100"));
-  if (!has_member(reader, "podAffinityTerm"))
+  if (!has_member(reader, "podAffinityTerm") && reader.sound("podAffinityTerm"))
     reader.problem_at("podAffinityTerm", required_value("which pods, and the topologyKey"));
 }
 
@@ -138,26 +140,27 @@ constexpr Field<TopologySpreadConstraint> kSpreadConstraint[] = {
 };
 
 void check_spread_constraint(const Reader& reader, const TopologySpreadConstraint& constraint) {
-  if (constraint.max_skew <= 0)
+  const bool when = reader.sound("whenUnsatisfiable"), domains = reader.sound("minDomains");
+  if (constraint.max_skew <= 0 && reader.sound("maxSkew"))
     reader.problem_at("maxSkew", invalid_value(std::to_string(constraint.max_skew), "must be greater than zero"));
-  if (constraint.topology_key.empty())
+  if (constraint.topology_key.empty() && reader.sound("topologyKey"))
     reader.problem_at("topologyKey", required_value("name the node label whose value makes a domain"));
-  if (!has_member(reader, "whenUnsatisfiable"))
+  if (!has_member(reader, "whenUnsatisfiable") && when)
     reader.problem_at("whenUnsatisfiable", unsupported_value("", {"DoNotSchedule", "ScheduleAnyway"}));
-  if (constraint.min_domains && *constraint.min_domains <= 0)
+  if (domains && constraint.min_domains && *constraint.min_domains <= 0)
     reader.problem_at("minDomains",
                       invalid_value(std::to_string(*constraint.min_domains), "must be greater than zero"));
-  else if (constraint.min_domains && constraint.schedule_anyway)
+  else if (domains && when && constraint.min_domains && constraint.schedule_anyway)
     reader.problem_at("minDomains",
                       invalid_value(std::to_string(*constraint.min_domains),
                                     "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"));
-  check_match_label_keys(reader, constraint.match_label_keys, constraint.label_selector);
+  if (reader.sound("matchLabelKeys") && reader.sound("labelSelector"))
+    check_match_label_keys(reader, constraint.match_label_keys, constraint.label_selector);
 }
 
 void read_spread_constraint(const Reader& reader, TopologySpreadConstraint& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kSpreadConstraint, out);
-  if (reader.strict() && reader.problem_count() == before) check_spread_constraint(reader, out);
+  if (reader.strict()) check_spread_constraint(reader, out);
 }
 
 }  // namespace
@@ -165,13 +168,16 @@ void read_spread_constraint(const Reader& reader, TopologySpreadConstraint& out)
 void read_pod_affinity(const Reader& reader, PodAffinity& out) { read_object(reader, kPodAffinity, out); }
 
 void read_topology_spread(const Reader& reader, std::vector<TopologySpreadConstraint>& out) {
-  const size_t before = reader.problem_count();
   read_list(reader, out, &read_spread_constraint);
-  if (!reader.strict() || reader.problem_count() != before) return;
+  if (!reader.strict()) return;
+  std::vector<bool> comparable;
   Items items(reader);
   for (size_t i = 0; items.next(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (out[i].topology_key != out[j].topology_key || out[i].schedule_anyway != out[j].schedule_anyway) continue;
+    comparable.push_back(items.value().sound("topologyKey") && items.value().sound("whenUnsatisfiable"));
+    for (size_t j = 0; comparable[i] && j < i; ++j) {
+      if (!comparable[j] || out[i].topology_key != out[j].topology_key ||
+          out[i].schedule_anyway != out[j].schedule_anyway)
+        continue;
       items.value().problem(duplicate_value(
           fmt::format("{{{}, {}}}", out[i].topology_key, out[i].schedule_anyway ? "ScheduleAnyway" : "DoNotSchedule")));
       break;

@@ -51,8 +51,8 @@ void check_names(const Reader& reader, const PodSpec& spec) {
   check("initContainers", spec.init_containers);
   const auto& gates = spec.scheduling_gates;
   for (size_t i = 0; i < gates.size(); ++i)
-    if (std::find(gates.begin(), gates.begin() + static_cast<ptrdiff_t>(i), gates[i]) !=
-        gates.begin() + static_cast<ptrdiff_t>(i))
+    if (!gates[i].empty() && std::find(gates.begin(), gates.begin() + static_cast<ptrdiff_t>(i), gates[i]) !=
+                                 gates.begin() + static_cast<ptrdiff_t>(i))
       reader.problem_at("schedulingGates", i, duplicate_value(gates[i]));
 }
 
@@ -64,7 +64,7 @@ void check_host_ports(const Reader& reader, const PodSpec& spec) {
       const ContainerPort& port = container.ports[i];
       if (port.host_port == 0) continue;
       std::string wrong;
-      if (spec.host_network && port.host_port != port.container_port)
+      if (spec.host_network && port.container_port != 0 && port.host_port != port.container_port)
         wrong = fmt::format("hostPort {} of container '{}' must match containerPort {} when `hostNetwork` is true",
                             port.host_port, container.name, port.container_port);
       else if (!taken.emplace(port.protocol, port.host_ip, port.host_port).second)
@@ -117,13 +117,24 @@ void check_pod_resources(const Reader& resources, const PodSpec& spec) {
   }
 }
 
+// Sums over containers say nothing where one of their amounts could not be read.
+bool amounts_are_sound(const Reader& spec) {
+  bool sound = spec.sound("resources");
+  for (const std::string_view list : {"containers", "initContainers"})
+    with_member(spec, list, [&](const Reader& containers) {
+      for (Items items(containers); items.next();) sound = sound && items.value().sound("resources");
+    });
+  return sound;
+}
+
 }  // namespace
 
 void check_pod_spec(const Reader& reader, const PodSpec& spec) {
-  if (spec.containers.empty()) reader.problem_at("containers", required_value("a pod needs at least one container"));
+  if (spec.containers.empty() && reader.sound("containers"))
+    reader.problem_at("containers", required_value("a pod needs at least one container"));
   check_names(reader, spec);
   check_host_ports(reader, spec);
-  if (spec.resources)
+  if (spec.resources && amounts_are_sound(reader))
     with_member(reader, "resources", [&](const Reader& resources) { check_pod_resources(resources, spec); });
 }
 

@@ -87,9 +87,8 @@ constexpr Field<PodSpec> kAffinity[] = {
 constexpr Field<std::string> kGate[] = {{"name", [](const Reader& r, std::string& name) { r.read(name); }}};
 
 void read_gate(const Reader& reader, std::string& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kGate, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
+  if (!reader.strict() || !reader.sound("name")) return;
   const std::string why = check_qualified_name(out);
   if (!why.empty()) reader.problem_at("name", invalid_value(out, why));
 }
@@ -174,11 +173,10 @@ void default_host_ports(PodSpec& spec) {
 }  // namespace
 
 void read_pod_spec(const Reader& reader, PodSpec& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kPodSpec, out);
   default_host_ports(out);
   default_pod_resources(out);
-  if (reader.strict() && reader.problem_count() == before) check_pod_spec(reader, out);
+  if (reader.strict()) check_pod_spec(reader, out);
 }
 
 }  // namespace berth::api

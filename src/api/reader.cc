@@ -273,6 +273,30 @@ void Reader::unknown_field(const std::vector<std::string_view>& known) const {
                        : fmt::format("unknown field; did you mean '{}'?", near));
 }
 
+bool Reader::sound(const std::string_view* key, const std::string_view* end) const {
+  if (sink_->problems.empty()) return true;
+  const std::string here = printable(path()), below = printable(append_key(path(), *key));
+  for (const Problem& problem : sink_->problems) {
+    const std::string_view place = problem.path;
+    if (place == here) return false;
+    if (!place.starts_with(below)) continue;
+    const std::string_view rest = place.substr(below.size());
+    if (rest.empty() || (key + 1 == end && (rest[0] == '.' || rest[0] == '['))) return false;
+  }
+  for (Members members(*this); members.next();) {
+    if (members.key() == *key) {
+      if (key + 1 != end && !members.value().sound(key + 1, end)) return false;
+    } else if (!closest(members.key(), {*key}).empty()) {
+      const std::string slip = printable(members.value().path());
+      const auto unknown = [&](const Problem& problem) {
+        return problem.path == slip && problem.message.starts_with("unknown field");
+      };
+      if (std::any_of(sink_->problems.begin(), sink_->problems.end(), unknown)) return false;
+    }
+  }
+  return true;
+}
+
 bool has_member(const Reader& object, std::string_view key) {
   for (Members members(object); members.next();)
     if (members.key() == key && !members.value().is_null()) return true;

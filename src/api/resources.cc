@@ -66,6 +66,25 @@ constexpr Field<Requirements> kRequirements[] = {
     {"claims"},
 };
 
+// A request against its limit. `limit_known`: the limit could be read, or there is none.
+void check_request(const Reader& requests, const std::string& name, int64_t amount, const model::ResourceList& limits,
+                   bool limit_known) {
+  if (!limit_known || !requests.sound(name)) return;
+  const std::string text = model::format_resource(name, amount);
+  const std::string limit = model::format_resource(name, limits.get(name));
+  if (!limits.contains(name)) {
+    if (!may_overcommit(name))
+      requests.problem_at(
+          name, required_value(fmt::format("Limit must be set for non overcommitable resources; add limits: {{{}: {}}}",
+                                           name, text)));
+  } else if (!may_overcommit(name) && amount != limits.get(name)) {
+    requests.problem_at(name, invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
+  } else if (amount > limits.get(name)) {
+    requests.problem_at(name,
+                        invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
+  }
+}
+
 void check_requirements(const Reader& reader, const ResourceRequirements& requirements) {
   bool computes = false, huge = false;
   for (const auto* list : {&requirements.requests, &requirements.limits}) {
@@ -74,26 +93,13 @@ void check_requirements(const Reader& reader, const ResourceRequirements& requir
       huge |= is_huge_page(name);
     }
   }
+  if (huge && !computes && reader.sound("requests") && reader.sound("limits"))
+    reader.problem("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
   for (Members members(reader); members.next();) {
     if (members.key() != "requests") continue;
-    for (const auto& [name, amount] : requirements.requests) {
-      const std::string text = model::format_resource(name, amount);
-      const std::string limit = model::format_resource(name, requirements.limits.get(name));
-      if (!requirements.limits.contains(name)) {
-        if (!may_overcommit(name))
-          members.value().problem_at(
-              name, required_value(fmt::format(
-                        "Limit must be set for non overcommitable resources; add limits: {{{}: {}}}", name, text)));
-      } else if (!may_overcommit(name) && amount != requirements.limits.get(name)) {
-        members.value().problem_at(name,
-                                   invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
-      } else if (amount > requirements.limits.get(name)) {
-        members.value().problem_at(
-            name, invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
-      }
-    }
+    for (const auto& [name, amount] : requirements.requests)
+      check_request(members.value(), name, amount, requirements.limits, reader.sound({"limits", name}));
   }
-  if (huge && !computes) reader.problem("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
 }
 
 void default_requests(ResourceRequirements& requirements) {
@@ -101,9 +107,13 @@ void default_requests(ResourceRequirements& requirements) {
     if (!requirements.requests.contains(name)) requirements.requests.set(name, amount);
 }
 
-// An amount in its canonical unit. What is wrong is told of the text in the file: 1e19 reaches the server as 1e+19.
-Result<int64_t> read_amount(const Reader& amount, std::string_view name, const std::string& text) {
-  Result<int64_t> value = model::parse_resource(name, text);
+// An amount in its canonical unit. A server takes amounts beyond any int64 from users; they count as the largest. What
+// a node says that it has is not rounded so. What is wrong is told of the text in the file: 1e19 reaches the server as
+// 1e+19.
+Result<int64_t> read_amount(const Reader& amount, std::string_view name, const std::string& text, ResourceScope scope) {
+  const bool refused = amount.strict() || scope == ResourceScope::kNode;
+  Result<int64_t> value =
+      model::parse_resource(name, text, refused ? model::Overflow::kRefused : model::Overflow::kSaturates);
   if (value || amount.type() == JsonType::kString) return value;
   const std::string source = amount.source();
   const Result<int64_t> same = model::parse_resource(name, source);
@@ -119,7 +129,7 @@ void read_resource_list(const Reader& reader, ResourceScope scope, model::Resour
     const std::string name(members.key());
     if (members.value().is_null()) continue;
     if (!members.value().read_string_or_number(text)) continue;
-    const Result<int64_t> amount = read_amount(members.value(), name, text);
+    const Result<int64_t> amount = read_amount(members.value(), name, text, scope);
     if (!amount) {
       members.value().problem(amount.error().message);
       continue;
@@ -130,18 +140,16 @@ void read_resource_list(const Reader& reader, ResourceScope scope, model::Resour
 }
 
 void read_container_resources(const Reader& reader, ResourceRequirements& out) {
-  const size_t before = reader.problem_count();
   Requirements target{&out, ResourceScope::kContainer};
   read_object(reader, kRequirements, target);
-  if (reader.strict() && reader.problem_count() == before) check_requirements(reader, out);
+  if (reader.strict()) check_requirements(reader, out);
   default_requests(out);
 }
 
 void read_pod_resources(const Reader& reader, ResourceRequirements& out) {
-  const size_t before = reader.problem_count();
   Requirements target{&out, ResourceScope::kPod};
   read_object(reader, kRequirements, target);
-  if (reader.strict() && reader.problem_count() == before) check_requirements(reader, out);
+  if (reader.strict()) check_requirements(reader, out);
 }
 
 }  // namespace berth::api

@@ -82,18 +82,21 @@ void check_values(const Reader& reader, const NodeSelectorRequirement& requireme
 template <size_t N>
 void read_requirement(const Reader& reader, const Field<NodeSelectorRequirement> (&fields)[N],
                       std::string_view operators, NodeSelectorRequirement& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, fields, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  if (!has_member(reader, "operator")) return reader.problem_at("operator", invalid_value("", operators));
-  check_values(reader, out);
-  const std::string why = check_qualified_name(out.key);
+  if (!reader.strict()) return;
+  const bool op = reader.sound("operator");
+  if (!has_member(reader, "operator")) {
+    if (op) reader.problem_at("operator", invalid_value("", operators));
+  } else if (op && reader.sound("values")) {
+    check_values(reader, out);
+  }
+  const std::string why = reader.sound("key") ? check_qualified_name(out.key) : "";
   if (!why.empty()) reader.problem_at("key", invalid_value(out.key, why));
 }
 
 void read_label_expression(const Reader& reader, NodeSelectorRequirement& out) {
   read_requirement(reader, kLabelRequirement, kLabelOperators, out);
-  if (reader.strict()) check_label_values(reader, out);
+  if (reader.strict() && reader.sound("values")) check_label_values(reader, out);
 }
 
 void read_match_labels(const Reader& reader, LabelSelector& out) {
@@ -146,19 +149,19 @@ void read_node_expression(const Reader& reader, NodeSelectorRequirement& out) {
 }
 
 void read_field_requirement(const Reader& reader, NodeSelectorRequirement& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kNodeRequirement, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
+  if (!reader.strict()) return;
+  if (out.key != "metadata.name" && reader.sound("key"))
+    reader.problem_at("key", invalid_value(out.key, "not a valid field selector key; the only one is metadata.name"));
+  if (!reader.sound("operator")) return;
   if (out.op != NodeSelectorOperator::kIn && out.op != NodeSelectorOperator::kNotIn)
     reader.problem_at("operator",
                       invalid_value(to_string(out.op), "not a valid selector operator; matchFields takes In or NotIn"));
   else if (!has_member(reader, "operator"))
     reader.problem_at("operator", invalid_value("", "not a valid selector operator; matchFields takes In or NotIn"));
-  else if (out.values.size() != 1)
+  else if (out.values.size() != 1 && reader.sound("values"))
     reader.problem_at(
         "values", required_value("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
-  if (out.key != "metadata.name")
-    reader.problem_at("key", invalid_value(out.key, "not a valid field selector key; the only one is metadata.name"));
 }
 
 void read_label_selector(const Reader& reader, LabelSelector& out) { read_object(reader, kLabelSelector, out); }

@@ -271,38 +271,37 @@ bool StorageClass::is_default() const {
 }
 
 void read_claim_spec(const Reader& reader, ClaimSpec& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kClaimSpec, out);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  if (out.access_modes.empty()) reader.problem_at("accessModes", required_value("at least 1 access mode is required"));
+  if (!reader.strict()) return;
+  if (out.access_modes.empty() && reader.sound("accessModes"))
+    reader.problem_at("accessModes", required_value("at least 1 access mode is required"));
+  if (!reader.sound("resources")) return;
   if (!out.storage_bytes) reader.problem_at("resources", required_value("say how much: requests: {storage: 10Gi}"));
   else if (*out.storage_bytes == 0) reader.problem_at("resources", invalid_value("0", "must be greater than zero"));
 }
 
 void read_value(const Reader& reader, PersistentVolumeClaim& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kClaim, out);
   check_object_meta(reader, out.metadata);
-  if (reader.problem_count() == before) require_spec(reader);
+  require_spec(reader);
 }
 
 void read_value(const Reader& reader, PersistentVolume& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kVolume, out);
   check_object_meta(reader, out.metadata);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  require_spec(reader);
-  if (reader.problem_count() != before) return;
-  if (!out.storage_bytes) reader.problem_at("spec", required_value("say how much: capacity: {storage: 10Gi}"));
-  if (out.access_modes.empty()) reader.problem_at("spec", required_value("at least 1 access mode is required"));
+  if (!reader.strict()) return;
+  if (!has_member(reader, "spec")) return require_spec(reader);
+  const bool capacity = reader.sound({"spec", "capacity"}), modes = reader.sound({"spec", "accessModes"});
+  if (capacity && !out.storage_bytes)
+    reader.problem_at("spec", required_value("say how much: capacity: {storage: 10Gi}"));
+  if (modes && out.access_modes.empty())
+    reader.problem_at("spec", required_value("at least 1 access mode is required"));
 }
 
 void read_value(const Reader& reader, StorageClass& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kStorageClass, out);
   check_object_meta(reader, out.metadata);
-  if (!reader.strict() || reader.problem_count() != before) return;
-  if (out.provisioner.empty())
+  if (reader.strict() && out.provisioner.empty() && reader.sound("provisioner"))
     reader.problem_at("provisioner", required_value("use kubernetes.io/no-provisioner for volumes made by hand"));
 }
 
@@ -317,10 +316,9 @@ void read_value(const Reader& reader, CsiDriver& out) {
 }
 
 void read_value(const Reader& reader, CsiStorageCapacity& out) {
-  const size_t before = reader.problem_count();
   read_object(reader, kCapacity, out);
   check_object_meta(reader, out.metadata);
-  if (reader.strict() && reader.problem_count() == before && out.storage_class_name.empty())
+  if (reader.strict() && out.storage_class_name.empty() && reader.sound("storageClassName"))
     reader.problem_at("storageClassName", required_value());
 }
 

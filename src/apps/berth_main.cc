@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <iostream>
 
@@ -67,7 +68,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return berth::apps::run(argc, argv);
+    const int exit_code = berth::apps::run(argc, argv);
+    const bool written = std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    if (written || exit_code != berth::apps::kExitOk) return exit_code;
+    std::cerr << "error: the output could not be written\n";
+    return berth::apps::kExitFailure;
   } catch (const std::exception& error) {
     std::cerr << "error: " << berth::printable(error.what()) << "\n";
     return berth::apps::kExitFailure;

@@ -134,24 +134,31 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"logging", [](const Reader& r, Configuration& c) { api::read_object(r, kLogging, c.logging); }},
 };
 
-// What no single field can tell.
+// What no single field can tell; each where the fields that it looks at could be read.
 void check_together(const Reader& root, const Configuration& c) {
   const LeaderElectionConfiguration& le = c.leader_election;
-  if (le.renew_deadline >= le.lease_duration)
+  const bool lease = root.sound({"leaderElection", "leaseDuration"});
+  const bool deadline = root.sound({"leaderElection", "renewDeadline"});
+  const bool retry = root.sound({"leaderElection", "retryPeriod"}), address = root.sound({"http", "bindAddress"});
+  if (lease && le.lease_duration.nanos % Duration::seconds(1).nanos != 0)
+    root.problem_at("leaderElection", "leaseDuration must be whole seconds, as the Lease object has them");
+  if (lease && deadline && le.renew_deadline >= le.lease_duration)
     root.problem_at("leaderElection",
                     "renewDeadline must be shorter than leaseDuration, or two leaders could act at once");
-  if (le.retry_period * 2 > le.renew_deadline)
+  if (deadline && retry && le.retry_period * 2 > le.renew_deadline)
     root.problem_at("leaderElection", "retryPeriod must be at most half of renewDeadline");
-  if (c.client.bind_timeout >= le.renew_deadline)
+  if (deadline && root.sound({"clientConnection", "bindTimeout"}) && c.client.bind_timeout >= le.renew_deadline)
     root.problem_at("clientConnection",
                     "bindTimeout must be shorter than leaderElection.renewDeadline: a bind has to end "
                     "before the lease can");
-  if (c.engine.backoff_initial > c.engine.backoff_max)
+  if (root.sound({"backoff", "initial"}) && root.sound({"backoff", "max"}) &&
+      c.engine.backoff_initial > c.engine.backoff_max)
     root.problem_at("backoff", "initial must not be longer than max");
+  if (!root.sound({"http", "tlsCertFile"}) || !root.sound({"http", "tlsPrivateKeyFile"})) return;
   const bool tls = !c.http.tls_cert_file.empty() && !c.http.tls_private_key_file.empty();
   if (c.http.tls_cert_file.empty() != c.http.tls_private_key_file.empty())
     root.problem_at("http", "tlsCertFile and tlsPrivateKeyFile go together");
-  if (!is_loopback(c.http.bind_address) && !tls)
+  if (address && !is_loopback(c.http.bind_address) && !tls)
     root.problem_at("http", fmt::format("bindAddress {} is not a loopback address: set tlsCertFile and "
                                         "tlsPrivateKeyFile, or bind to 127.0.0.1",
                                         c.http.bind_address));
@@ -181,7 +188,7 @@ Configuration read_configuration(std::string_view text, const std::string& file,
   api::ProblemSink sink{.strict = true, .document = &document, .problems = {}};
   const Status status = api::read_json(document.json, sink, [&](const Reader& root) {
     api::read_object(root, kConfiguration, out);
-    if (root.problem_count() == 0) check_together(root, out);
+    check_together(root, out);
   });
   if (!status) problems.push_back({file, 0, "", status.error().message});
   problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());

@@ -16,6 +16,12 @@ std::optional<Configuration> load_configuration(const std::string& file) {
   }
   api::Problems problems;
   Configuration configuration = read_configuration(*text, printable(file), problems);
+  for (const auto& [field, path] : {std::pair("http.tlsCertFile", configuration.http.tls_cert_file),
+                                    std::pair("http.tlsPrivateKeyFile", configuration.http.tls_private_key_file)}) {
+    if (path.empty()) continue;
+    if (const Result<std::string> there = read_file(path); !there)
+      problems.push_back({printable(file), 0, field, printable(path) + ": " + there.error().message});
+  }
   for (const api::Problem& problem : problems) std::cerr << "error: " << api::to_string(problem) << "\n";
   if (!problems.empty()) return std::nullopt;
   return configuration;

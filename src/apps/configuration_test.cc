@@ -45,6 +45,7 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
       {"backoff: {initial: 10s, max: 1s}", "initial must not be longer than max"},
       {"backoff: {initial: 10}", "backoff.initial"},
       {"clientConnection: {bindTimeout: 10s}", "bindTimeout must be shorter"},
+      {"leaderElection: {leaseDuration: 15500ms}", "leaseDuration must be whole seconds"},
       {"leaderElection: {renewDeadline: 20s}", "renewDeadline must be shorter"},
       {"leaderElection: {resourceName: ''}", "leaderElection.resourceName"},
       {"leaderElection: {resourceNamespace: A B}", "leaderElection.resourceNamespace"},
@@ -57,6 +58,23 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
     ASSERT_THAT(problems, SizeIs(1)) << each.body;
     EXPECT_THAT(api::to_string(problems[0]), HasSubstr(each.expected)) << each.body;
   }
+}
+
+TEST(Configuration, OneMistakeHidesNoOther) {
+  const auto told = [](const std::string& body) {
+    std::string out;
+    for (const api::Problem& problem : problems_of(body)) out += api::to_string(problem) + "\n";
+    return out;
+  };
+  const std::string all = told(
+      "scores: {pakc: 1}\nbackoff: {initial: x, max: 1s}\nhttp: {bindAddress: 0.0.0.0}\n"
+      "leaderElection: {renewDeadline: 20s}");
+  for (const char* part :
+       {"pakc", "backoff.initial", "is not a loopback address", "renewDeadline must be shorter", "leaderElection"})
+    EXPECT_THAT(all, HasSubstr(part));
+  EXPECT_THAT(problems_of("leaderElection: {leaseDurations: 60s, renewDeadline: 20s}"), SizeIs(1));
+  EXPECT_THAT(problems_of("leaderElection: {leaseDuration: 1x, renewDeadline: 20s}"), SizeIs(1));
+  EXPECT_THAT(problems_of("http: {bindAddress: 0.0.0.0, tlsCertFile: 1, tlsPrivateKeyFile: k}"), SizeIs(1));
 }
 
 TEST(Configuration, RefusesAnEmptyFileAndAnotherKind) {

@@ -1,6 +1,7 @@
 #include "apps/simulate_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -8,6 +9,8 @@
 #include "apps/choices.h"
 #include "apps/exit_code.h"
 #include "apps/offline_run.h"
+#include "base/printable.h"
+#include "model/quantity.h"
 
 namespace berth::apps {
 namespace {
@@ -27,7 +30,7 @@ const std::map<std::string, ReportFormat, std::less<>> kFormats = {{"table", Rep
 constexpr const char* kFooter = R"(Examples:
   berth simulate -f examples/demo              a folder of manifests
   berth simulate -f nodes.yaml -f job.yaml     would this job fit?
-  kubectl get nodes,pods,pvc,pv,storageclasses -A -o yaml | berth simulate -f - -f job.yaml
+  kubectl get nodes,pods,priorityclasses,pvc,pv,storageclasses,csinodes -A -o yaml | berth simulate -f - -f job.yaml
   berth simulate -f cluster/ --config berth.yaml   with the daemon's policy weights
   berth simulate -f cluster/ -o wide           with each node's own reason
   berth simulate -f cluster/ -o json | jq '.pods[] | select(.node == null)'
@@ -38,12 +41,30 @@ Annotations for simulation only, on pods and on what makes pods:
 
 Exit codes: 0 all was placed, 3 something does not fit, 2 bad input, 1 anything else.)";
 
+// What pods that are bound by their manifests do that no scheduler would: told once, and no reason to stop.
+void note_what_was_bound(const scenario::Report& report) {
+  const auto is_there = [&](const std::string& name) {
+    return std::any_of(report.nodes.begin(), report.nodes.end(), [&](const auto& node) { return node.name == name; });
+  };
+  for (const scenario::PodReport& pod : report.pods)
+    if (pod.reason == "Bound" && pod.ended.empty() && !is_there(pod.node))
+      std::cerr << "note: Pod " << printable(pod.namespace_name + "/" + pod.name) << ": spec.nodeName names "
+                << printable(pod.node) << ", which is not among the nodes\n";
+  for (const scenario::NodeReport& node : report.nodes)
+    for (const auto& [resource, used] : node.use)
+      if (used > node.allocatable.get(resource))
+        std::cerr << "note: Node " << printable(node.name) << ": its pods ask for "
+                  << model::format_resource(resource, used) << " " << printable(resource) << ", and it has "
+                  << model::format_resource(resource, node.allocatable.get(resource)) << "\n";
+}
+
 int simulate(const Flags& flags) {
   OfflineInput input = flags.input;
   input.list_feasible = flags.format == "json" || flags.format == "yaml";
   const auto cluster = run_offline(input);
   if (cluster == nullptr) return kExitUsage;
   const scenario::Report report = cluster->report();
+  note_what_was_bound(report);
   std::cout << scenario::render(report, kFormats.at(flags.format)) << std::flush;
   if (!std::cout) {
     std::cerr << "error: cannot write the report\n";

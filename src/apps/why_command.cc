@@ -25,7 +25,7 @@ struct Flags {
 constexpr const char* kFooter = R"(Examples:
   berth why -f cluster/ train-0
   berth why -f cluster/ -n nlp pod/train-0
-  kubectl get nodes,pods -A -o yaml | berth why -f - default/train-0)";
+  kubectl get nodes,pods,priorityclasses -A -o yaml | berth why -f - default/train-0)";
 
 // "train-0", "pod/train-0" and "nlp/train-0" all name a pod.
 std::string full_name(const Flags& flags) {

@@ -104,8 +104,12 @@ Result<Time> parse_rfc3339(std::string_view text) {
 }
 
 Result<Duration> parse_duration(std::string_view text) {
+  constexpr int64_t kLongestHours = 600'000;
   const auto bad = [&] {
     return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is not a duration such as 90m, 1h30m or 45s", text));
+  };
+  const auto too_long = [&] {
+    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is too long; a duration is 600000h at most", text));
   };
   if (text == "0") return Duration{0};
   struct Unit {
@@ -122,6 +126,7 @@ Result<Duration> parse_duration(std::string_view text) {
   while (at < text.size()) {
     int64_t whole = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), whole);
+    if (error == std::errc::result_out_of_range && text[at] != '-') return too_long();
     if (error != std::errc{} || whole < 0 || text[at] == '-') return bad();
     at = static_cast<size_t>(end - text.data());
     int64_t fraction = 0, scale = 1;
@@ -137,7 +142,7 @@ Result<Duration> parse_duration(std::string_view text) {
       if (candidate.name == name) unit = &candidate;
     if (unit == nullptr) return bad();
     total += static_cast<Int128>(whole) * unit->nanos + static_cast<Int128>(fraction) * unit->nanos / scale;
-    if (total > INT64_MAX / 4) return bad();
+    if (total > kLongestHours * 3600 * kNanosPerSecond) return too_long();
     at = letters;
   }
   return Duration{static_cast<int64_t>(total)};

@@ -41,6 +41,9 @@ TEST(Durations, AreReadAsInGo) {
   EXPECT_EQ(parse_duration("0")->nanos, 0);
   for (const auto* text : {"", "90", "m", "-5m", "1d", "1h 30m", "1.h.m", "99999999999h"})
     EXPECT_FALSE(parse_duration(text)) << text;
+  for (const auto* text : {"99999999h", "99999999999999999999h", "600000h1ns"})
+    EXPECT_NE(parse_duration(text).error().message.find("is too long"), std::string::npos) << text;
+  EXPECT_TRUE(parse_duration("600000h"));
 }
 
 TEST(Durations, AreWrittenShort) {

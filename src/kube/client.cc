@@ -157,6 +157,15 @@ Result<std::string> body_or_error(io::HttpResponse response, std::string_view wh
   return fail(std::move(error));
 }
 
+std::string_view server_words(std::string_view message) {
+  for (int part = 0; part < 2; ++part) {
+    const size_t colon = message.find(": ");
+    if (colon == std::string_view::npos) break;
+    message.remove_prefix(colon + 2);
+  }
+  return message;
+}
+
 Error status_error(int http_status, std::string_view body, std::string_view what) {
   const json parsed = json::parse(body, nullptr, false);
   std::string reason, message;

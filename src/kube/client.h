@@ -41,7 +41,6 @@ inline constexpr Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasse
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
 inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets"};
-inline constexpr Resource kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 
 enum class PatchType { kMerge, kStrategic, kJson, kApply };
 
@@ -108,5 +107,7 @@ class Client {
 Result<std::string> body_or_error(io::HttpResponse response, std::string_view what);
 // The Error of a Status object; also for the ERROR events of a watch.
 Error status_error(int http_status, std::string_view body, std::string_view what);
+// The server's own message in that of such an Error.
+std::string_view server_words(std::string_view message);
 
 }  // namespace berth::kube

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -61,6 +62,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   out.push_back(nullptr);
   return out;
 }
+
+std::atomic<pid_t> g_running{0};  // the latest plugin started, until it is reaped
 
 Result<std::string> read_until_end(int fd, SteadyClock::time_point deadline) {
   std::string out;
@@ -119,11 +122,13 @@ Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, 
                 fmt::format("cannot be run: {}; {}", strerror(spawned),
                             plugin.install_hint.empty() ? "install it or correct 'command'" : plugin.install_hint));
   }
+  g_running = child;
   const auto deadline = SteadyClock::now() + std::chrono::nanoseconds(limit.nanos);
   Result<std::string> output = read_until_end(pipe_fds[0], deadline);
   close(pipe_fds[0]);
   if (!output) kill(-child, SIGKILL);
   const int status = reap(child, deadline);
+  g_running = 0;
   if (!output) return output;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return fail(ErrorCode::kUnauthorized,
@@ -140,6 +145,10 @@ Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const ClusterAc
   auto output = run(plugin, environment(plugin, exec_info(plugin, access)), limit);
   if (!output) return fail(output.error().with_context(who));
   return parse_exec_credential(*output, plugin.api_version).map_error(with_context(who));
+}
+
+void kill_exec_plugin() {
+  if (const pid_t child = g_running; child > 0) kill(-child, SIGKILL);
 }
 
 Result<ExecCredential> parse_exec_credential(const std::string& text, const std::string& api_version) {

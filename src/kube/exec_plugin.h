@@ -20,6 +20,9 @@ struct ExecCredential {
 // Errors: it is missing, fails, takes too long, or prints no credential of the asked apiVersion.
 Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const ClusterAccess& access, Duration limit);
 
+// Ends the plugin that runs, if one does: the process is about to end. Any thread.
+void kill_exec_plugin();
+
 // What the plugin printed (exposed for tests).
 Result<ExecCredential> parse_exec_credential(const std::string& text, const std::string& api_version);
 

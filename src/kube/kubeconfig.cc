@@ -46,7 +46,8 @@ struct Merged {
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // which fails where there is nothing
+  if (!file.is_open() || file.bad() || !text)
     return fail(ErrorCode::kNotFound, fmt::format("'{}' cannot be read; correct the path or its permissions", path));
   return text.str();
 }

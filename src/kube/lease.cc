@@ -181,6 +181,9 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
 
   bool may_act(Time mono_now, Duration margin) const { return mono_now + margin < Time{deadline_.load()}; }
   Time deadline() const { return {deadline_.load()}; }
+  bool in_touch(Time mono_now) const {
+    return touched_ && mono_now - Time{touched_at_.load()} <= options_.lease_duration;
+  }
 
  private:
   enum class Released { kPending, kFree, kUnknown };
@@ -220,7 +223,8 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
           const std::lock_guard lock(self->gate_);
           if (self->stopped_ || self->releasing_) return;
           Result<LeaseObject> lease = body ? decode_lease(*body) : fail(body.error());
-          if (!lease && lease.error().code != ErrorCode::kNotFound) self->report(lease.error());
+          if (lease) self->touched();
+          else if (lease.error().code != ErrorCode::kNotFound) self->report(lease.error());
           self->elector_.on_read(std::move(lease), self->mono());
           self->publish("another holds the lease");
           self->later(Duration{});
@@ -234,7 +238,8 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
       const std::lock_guard lock(self->gate_);
       if (self->stopped_) return;
       Result<LeaseObject> lease = body ? decode_lease(*body) : fail(body.error());
-      if (!lease) self->report(lease.error());
+      if (lease) self->touched();
+      else self->report(lease.error());
       if (self->releasing_) {
         self->elector_.on_written(std::move(lease), sent, self->mono());
         return self->write_release();
@@ -263,6 +268,12 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
       const std::lock_guard lock(self->gate_);
       if (!self->stopped_ && !self->releasing_) self->publish("the lease could not be renewed in time");
     });
+  }
+
+  void touched() {
+    touched_at_ = mono().nanos;
+    touched_ = true;
+    if (callbacks_.on_answer) callbacks_.on_answer();
   }
 
   void report(const Error& error) {
@@ -299,7 +310,8 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
 
   void write_release() {
     const std::optional<LeaseRecord> record = elector_.release(wall());
-    if (!record) return finish_release(false);
+    const std::optional<LeaseObject>& seen = elector_.observed();
+    if (!record) return finish_release(!seen || seen->record.holder != options_.identity);
     CallOptions options;
     options.timeout = release_until_ - mono();
     client_.update(
@@ -323,6 +335,8 @@ class LeaderElection::Loop : public std::enable_shared_from_this<Loop> {
   Time armed_{}, release_until_{};
   std::string holder_;
   std::atomic<int64_t> deadline_{0};
+  std::atomic<int64_t> touched_at_{0};  // meaningful once touched_
+  std::atomic<bool> touched_{false};
 
   std::mutex released_mutex_;
   std::condition_variable released_cv_;
@@ -336,5 +350,6 @@ void LeaderElection::start() { loop_->start(); }
 bool LeaderElection::release(Duration limit) { return loop_->release(limit); }
 bool LeaderElection::may_act(Time mono_now, Duration margin) const { return loop_->may_act(mono_now, margin); }
 Time LeaderElection::deadline_mono() const { return loop_->deadline(); }
+bool LeaderElection::in_touch(Time mono_now) const { return loop_->in_touch(mono_now); }
 
 }  // namespace berth::kube

@@ -102,6 +102,7 @@ struct LeaseCallbacks {
   std::function<void()> on_started{};                       // on the transport's thread
   std::function<void(std::string reason)> on_stopped{};     // likewise; binds must already be fenced by may_act()
   std::function<void(const Error&)> on_error{};             // a read or write failed; the election goes on
+  std::function<void()> on_answer{};                        // a read found the lease, or a write was taken
   std::function<void(std::string holder)> on_new_leader{};  // whenever the holder seen changes; empty: none
 };
 
@@ -115,12 +116,14 @@ class LeaderElection {
 
   void start();
   // Graceful end: no longer leading, then writes an empty holder, waiting up to `limit` for the answer. Not on the
-  // transport's thread. True if the lease is free for others.
+  // transport's thread. True if the lease is not ours any more, or never was.
   bool release(Duration limit);
 
   // True if a request that ends within `margin` from `mono_now` ends before our leadership does. Any thread, wait-free.
   bool may_act(Time mono_now, Duration margin) const;
   Time deadline_mono() const;  // the epoch while not leading
+  // True if the lease was read or written within the last lease_duration: this candidate could take it over.
+  bool in_touch(Time mono_now) const;
 
  private:
   class Loop;

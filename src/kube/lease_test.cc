@@ -156,6 +156,25 @@ TEST(LeaderElection, AReleasedLeaseIsTakenWithinThreeSeconds) {
   EXPECT_EQ(a.started, 1);
 }
 
+TEST(LeaderElection, AStandbyIsInTouchWhileItReadsTheLease) {
+  LeaseServer server;
+  Candidate a(server, "a"), b(server, "b");
+  b.cut_off = true;
+  a.transport.run_for(kSecond), b.transport.run_for(kSecond);
+  const auto in_touch = [](Candidate& each) { return each.election->in_touch(each.transport.clock().monotonic()); };
+  EXPECT_TRUE(in_touch(a));
+  EXPECT_FALSE(in_touch(b));
+  b.cut_off = false;
+  for (int i = 0; i < 30; ++i) a.transport.run_for(kSecond), b.transport.run_for(kSecond);
+  EXPECT_TRUE(in_touch(b));
+  EXPECT_FALSE(b.leads());
+  b.cut_off = true;
+  b.transport.run_for(Duration::seconds(12));
+  EXPECT_TRUE(in_touch(b));
+  b.transport.run_for(Duration::seconds(5));
+  EXPECT_FALSE(in_touch(b));
+}
+
 TEST(LeaderElection, StopsAtOnceWhenAnotherHasTakenTheLease) {
   LeaseServer server;
   Candidate a(server, "a");

@@ -188,7 +188,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     const Error error = status_error(200, object, "watch");
     watch_error_ = error.message;
     watch_retry_after_s_ = error.retry_after_s;
-    if (error.code == ErrorCode::kGone) relist_ = true, ++gone_;
+    if (error.code == ErrorCode::kGone) relist_ = watch_gone_ = true, ++gone_;
     if (stream_ != 0) client_.transport().cancel(stream_);
   }
 
@@ -204,7 +204,8 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
 
   void on_watch_end(Result<io::HttpResponse> end) {
     stream_ = 0;
-    Error error{ErrorCode::kUnavailable, std::exchange(watch_error_, {}), 0, std::exchange(watch_retry_after_s_, 0)};
+    Error error{std::exchange(watch_gone_, false) ? ErrorCode::kGone : ErrorCode::kUnavailable,
+                std::exchange(watch_error_, {}), 0, std::exchange(watch_retry_after_s_, 0)};
     const bool in_order = end && end->status / 100 == 2 && error.message.empty();
     if (end && end->status / 100 != 2) {
       error = body_or_error(std::move(*end), "watch " + options_.resource.collection(options_.name_space)).error();
@@ -215,7 +216,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     }
     if (relist_) {
       synced_ = false;
-      failed(error);
+      if (error.code != ErrorCode::kGone) failed(error);  // nothing is wrong: a list is what a 410 asks for
       return later(backoff(error), [](Loop& loop) { loop.begin_list(); });
     }
     if (in_order && saw_event_) {
@@ -276,6 +277,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   int stale_bookmarks_ = 0;
   bool relist_ = false;
   std::string watch_error_;
+  bool watch_gone_ = false;  // it is a 410
   int64_t watch_retry_after_s_ = 0;
   Duration backoff_{};
 

@@ -49,11 +49,14 @@ template <typename T>
 struct Deleted {
   T object;
 };
-// An object that did not decode; those of a list follow its ListReplaced. Empty fields: not even these could be read.
+// An object that did not decode; those of a list follow its ListReplaced, in the same batch. Empty fields: not even
+// these could be read.
 struct Malformed {
   std::string name_space{}, name{}, uid{};
   Error error{};
   bool deleted = false;
+  std::string node_name{};  // spec.nodeName, of a pod: where it holds something
+  bool terminal = false;    // status.phase of a pod that holds nothing any more
 };
 template <typename T>
 using WatchUpdate = std::variant<ListReplaced<T>, Upserted<T>, Deleted<T>, Malformed>;

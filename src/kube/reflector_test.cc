@@ -73,7 +73,8 @@ class ReflectorTest : public testing::Test {
         log_.push_back("del " + gone->object);
       } else {
         const auto& bad = std::get<Malformed>(update);
-        log_.push_back("bad " + bad.name_space + "/" + bad.name + "/" + bad.uid + (bad.deleted ? " deleted" : ""));
+        log_.push_back("bad " + bad.name_space + "/" + bad.name + "/" + bad.uid + (bad.deleted ? " deleted" : "") +
+                       (bad.node_name.empty() ? "" : " on " + bad.node_name) + (bad.terminal ? " over" : ""));
       }
     }
   }
@@ -172,6 +173,9 @@ TEST_F(ReflectorTest, GoneAsAnEventListsAgain) {
   store_.pop_back(), version_ = 20;
   transport_.push("watch",
                   frame("ERROR", {{"kind", "Status"}, {"code", 410}, {"reason", "Expired"}, {"message", "too old"}}));
+  transport_.run_for(Duration::millis(1));
+  EXPECT_EQ(reflector_->last_error(), "");  // a matter of course
+  EXPECT_FALSE(reflector_->synced());
   transport_.run_for(Duration::seconds(2));
   EXPECT_EQ(drain(), (Log{"list a,b,@20"}));
   EXPECT_EQ(reflector_->stats().gone, 1u);
@@ -181,6 +185,7 @@ TEST_F(ReflectorTest, GoneAsAStatusListsAgain) {
   start();
   drain();
   transport_.finish("watch", io::HttpResponse{410, {}, R"({"kind":"Status","code":410,"reason":"Expired"})"});
+  EXPECT_EQ(reflector_->last_error(), "");
   transport_.run_for(Duration::seconds(2));
   EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
 }
@@ -208,8 +213,10 @@ TEST_F(ReflectorTest, MalformedObjectsAreNamedAndTheRestGoesOn) {
   EXPECT_EQ(drain(), (Log{"list a,c,@10", "bad ns/b/uid-b"}));
   json x = pod("x", 11), y = pod("y", 13);
   x["bad"] = y["bad"] = true;
+  x["status"] = {{"phase", "Failed"}};
+  x["spec"] = {{"nodeName", "n"}};
   transport_.push("watch", frame("ADDED", x) + frame("ADDED", pod("d", 12)) + frame("DELETED", y));
-  EXPECT_EQ(drain(), (Log{"bad ns/x/uid-x", "up d", "bad ns/y/uid-y deleted"}));
+  EXPECT_EQ(drain(), (Log{"bad ns/x/uid-x on n over", "up d", "bad ns/y/uid-y deleted"}));
 }
 
 TEST_F(ReflectorTest, BacksOffAndHonoursRetryAfter) {

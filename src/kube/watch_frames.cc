@@ -124,6 +124,14 @@ Malformed malformed_object(std::string_view json, Error error, bool deleted) {
   out.name_space = string_at(metadata["namespace"]);
   out.name = string_at(metadata["name"]);
   out.uid = string_at(metadata["uid"]);
+  const auto member_of = [&](const char* part, const char* member) {
+    ondemand::object found;
+    document.rewind();
+    return document[part].get_object().get(found) == simdjson::SUCCESS ? string_at(found[member]) : std::string();
+  };
+  out.node_name = member_of("spec", "nodeName");
+  const std::string phase = member_of("status", "phase");
+  out.terminal = phase == "Succeeded" || phase == "Failed";
   return out;
 }
 

@@ -20,6 +20,7 @@ constexpr std::array<Suffix, 15> kSuffixes{{{"n", 10, -9}, {"u", 10, -6}, {"m", 
                                             {"M", 10, 6}, {"G", 10, 9}, {"T", 10, 12}, {"P", 10, 15}, {"E", 10, 18},
                                             {"Ki", 2, 10}, {"Mi", 2, 20}, {"Gi", 2, 30}, {"Ti", 2, 40}, {"Pi", 2, 50}}};
 // clang-format on
+constexpr int kDigitsMax = 28;
 constexpr Suffix kExbi{"Ei", 2, 60};
 
 // Decimal exponent "e3"/"E-2" as a Suffix, or nothing. Exponents beyond any int64 are clamped and overflow later.
@@ -65,12 +66,14 @@ bool scale_decimal(Uint128 value, int power, int64_t& out) {
 
 struct Number {
   Uint128 digits = 0;
-  int decimals = 0;
+  int decimals = 0;  // negative: digits before the point that were left out
   bool negative = false;
+  bool cut = false;  // digits that are not 0 were left out: the number is larger than `digits`
   std::string_view suffix;
 };
 
-// Sign, digits and decimals; false when there are no digits or more than fit in 128 bits with room for the suffix.
+// Sign, digits and decimals; false when there are no digits. Those beyond the 28th, which would leave no room in 128
+// bits for the suffix, are left out.
 bool read_number(std::string_view text, Number& out) {
   size_t at = 0;
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) out.negative = text[at++] == '-';
@@ -85,7 +88,11 @@ bool read_number(std::string_view text, Number& out) {
     if (c < '0' || c > '9') break;
     any = true;
     if (significant > 0 || c != '0') ++significant;
-    if (significant > 28) return false;
+    if (significant > kDigitsMax) {
+      out.cut |= c != '0';
+      if (!point) --out.decimals;
+      continue;
+    }
     out.digits = out.digits * 10 + static_cast<unsigned>(c - '0');
     if (point) ++out.decimals;
   }
@@ -95,32 +102,37 @@ bool read_number(std::string_view text, Number& out) {
 
 }  // namespace
 
-Result<int64_t> parse_quantity(std::string_view text, int scale) {
+Result<int64_t> parse_quantity(std::string_view text, int scale, Overflow overflow) {
   Number number;
   Suffix suffix{};
-  if (!read_number(text, number) || !find_suffix(number.suffix, suffix))
+  const bool read = read_number(text, number) && find_suffix(number.suffix, suffix);
+  const bool too_long = number.cut || number.decimals < 0;
+  if (!read || (too_long && overflow == Overflow::kRefused))
     return fail(
         ErrorCode::kInvalidInput,
         fmt::format("'{}' is not a quantity; write a number with an optional suffix, such as 500m, 2, 64Gi or 1e3",
                     text));
   int power = scale - number.decimals + (suffix.base == 10 ? suffix.exponent : 0);
-  Uint128 value = number.digits;
-  bool overflow = false;
+  Uint128 value = number.digits + (number.cut ? 1 : 0);
+  bool too_large = false;
   if (suffix.base == 2 && value != 0) {
     // 28 digits need 94 bits; multiply step by step, dividing out decimals first where that is exact.
     while (power < 0 && value % 10 == 0) value /= 10, ++power;
-    overflow = value >> (127 - suffix.exponent) != 0;
+    too_large = value >> (127 - suffix.exponent) != 0;
     value <<= suffix.exponent;
   }
   int64_t result = 0;
-  if (overflow || !scale_decimal(value, power, result))
-    return fail(ErrorCode::kInvalidInput,
-                fmt::format("'{}' is larger than any machine has (the limit is 2^63-1)", text));
+  if (too_large || !scale_decimal(value, power, result)) {
+    if (overflow == Overflow::kRefused)
+      return fail(ErrorCode::kInvalidInput,
+                  fmt::format("'{}' is larger than any machine has (the limit is 2^63-1)", text));
+    result = INT64_MAX;
+  }
   return number.negative ? -result : result;
 }
 
-Result<int64_t> parse_resource(std::string_view name, std::string_view text) {
-  BERTH_TRY(value, parse_quantity(text, name == "cpu" ? 3 : 0));
+Result<int64_t> parse_resource(std::string_view name, std::string_view text, Overflow overflow) {
+  BERTH_TRY(value, parse_quantity(text, name == "cpu" ? 3 : 0, overflow));
   if (value < 0)
     return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is negative; a resource must be 0 or more", text));
   return value;

@@ -3,7 +3,8 @@
 // Canonical units: milli-cores for cpu, bytes for memory and ephemeral-storage, a plain count for everything else.
 // Fractions of the unit round up, as Kubernetes's Value() and MilliValue() do. What overflows int64, is malformed
 // ("1e400", "100E", "1GiB") or negative where that makes no sense is an error, never a wrong number: the real server
-// has been seen to read "100E" as 0 (kubernetes/kubernetes#141166). Source: k8s.io/apimachinery/pkg/api/resource.
+// has been seen to read "100E" as 0 (kubernetes/kubernetes#141166). What pods on a server ask for is the exception: the
+// server takes such amounts, and they count as the largest one, 2^63-1. Source: k8s.io/apimachinery/pkg/api/resource.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,15 @@
 
 namespace berth::model {
 
-// The quantity in units of 1 (scale 0) or 1/1000 (scale 3), rounded up. Negative values are read, not refused.
-Result<int64_t> parse_quantity(std::string_view text, int scale = 0);
+// What becomes of a quantity that is larger than an int64 holds.
+enum class Overflow : uint8_t { kRefused, kSaturates };
+
+// The quantity in units of 1 (scale 0) or 1/1000 (scale 3), rounded up. Negative values are read, not refused. A number
+// of more than 28 digits is refused unless it may saturate.
+Result<int64_t> parse_quantity(std::string_view text, int scale = 0, Overflow overflow = Overflow::kRefused);
 
 // The quantity of resource `name` in its canonical unit; negative values are refused.
-Result<int64_t> parse_resource(std::string_view name, std::string_view text);
+Result<int64_t> parse_resource(std::string_view name, std::string_view text, Overflow overflow = Overflow::kRefused);
 
 // How a user would write it: "500m", "64Gi", "8".
 std::string format_resource(std::string_view name, int64_t value);

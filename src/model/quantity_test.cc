@@ -49,6 +49,24 @@ INSTANTIATE_TEST_SUITE_P(
         QuantityCase{"1m5", kRefused, kRefused}, QuantityCase{"inf", kRefused, kRefused},
         QuantityCase{"NaN", kRefused, kRefused}));
 
+TEST(Resources, WhatAServerHoldsIsNeverTooLargeButCountsAsTheLargestAmount) {
+  const auto saturated = [](std::string_view text) { return parse_resource("memory", text, Overflow::kSaturates); };
+  for (const char* text : {"100E", "1e400", "8Ei", "1e99999999999999999999",
+                           "1"
+                           "0000000000"
+                           "0000000000"
+                           "0000000000",
+                           "9223372036854775808"})
+    EXPECT_EQ(saturated(text).value_or(kRefused), INT64_MAX) << text;
+  EXPECT_EQ(saturated("1Gi").value_or(kRefused), int64_t{1} << 30);
+  EXPECT_EQ(saturated("1.00000000000000000000000000000000001").value_or(kRefused), 2);
+  EXPECT_EQ(saturated("0.00000000000000000000000000000000001").value_or(kRefused), 1);
+  EXPECT_EQ(saturated("10000000000000000000000000000000e-30").value_or(kRefused), 10);
+  EXPECT_EQ(parse_resource("cpu", "1E", Overflow::kSaturates).value_or(kRefused), INT64_MAX);
+  EXPECT_FALSE(saturated("-100E"));
+  EXPECT_FALSE(saturated("many"));
+}
+
 TEST(Resources, CpuIsInMilliCoresAndOthersInUnits) {
   EXPECT_EQ(parse_resource("cpu", "1.5").value(), 1500);
   EXPECT_EQ(parse_resource("memory", "1.5").value(), 2);

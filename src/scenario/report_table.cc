@@ -87,8 +87,9 @@ std::string waiting_text(const Report& report, bool wide) {
     std::string names;
     for (size_t i = 0; i < std::min(group->pods.size(), kNamesMax); ++i) names += (i == 0 ? "" : ", ") + group->pods[i];
     if (group->pods.size() > kNamesMax) names += fmt::format(", … and {} more", group->pods.size() - kNamesMax);
-    const std::string asks = requests_text(group->sample->requests);
-    out += fmt::format("\n{} {} for {}\n  {}\n", printable(names), group->pods.size() == 1 ? "waits" : "wait", asks,
+    const bool gated = group->sample->reason == "SchedulingGated";  // what it waits for is not room
+    const std::string asks = gated ? "" : " for " + requests_text(group->sample->requests);
+    out += fmt::format("\n{} {}{}\n  {}\n", printable(names), group->pods.size() == 1 ? "waits" : "wait", asks,
                        printable(group->sample->message, 2000));
     if (!wide || group->sample->verdict >= report.verdicts.size()) continue;
     for (const std::string& line : verdict_lines(report.verdicts[group->sample->verdict], "    ")) out += line + "\n";

@@ -40,6 +40,8 @@ void Simulation::arrive(size_t workload) {
 void Simulation::add_node(const api::Node& node) {
   nodes_.insert_or_assign(node.metadata.name, node);
   outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node)});
+  for (SimPod& pod : pods_)  // bound to it by their manifests before it was there
+    if (pod.stage == Stage::kRunning && pod.object.spec.node_name == node.metadata.name) account(pod, true);
   for (size_t i = 0; i < workloads_.size(); ++i)
     if (std::holds_alternative<api::DaemonSet>(workloads_[i].manifest.object) && workloads_[i].active > 0)
       add_daemons(i, std::span(&node, 1));

@@ -46,6 +46,21 @@ TEST(Simulation, AJobRunsInRoundsAndTheReportKnowsItsTimes) {
   EXPECT_EQ(report.waiting(), 0u);
 }
 
+TEST(Simulation, APodThatIsBoundToANodeThatComesLaterUsesItsGpusFromThenOn) {
+  const auto node = [](const std::string& name, const std::string& annotations) {
+    return "---\n{apiVersion: v1, kind: Node, metadata: {name: " + name + ", annotations: {" + annotations +
+           "}}, status: {capacity: {cpu: 8, pods: 8, nvidia.com/gpu: 2}}}\n";
+  };
+  const auto pod = [](const std::string& name, const std::string& spec) {
+    return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {" + spec +
+           "containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 2}}}]}}\n";
+  };
+  const Report report = simulate(node("n1", "") + node("n2", "berth.dev/simulated-arrival: 10m") +
+                                 pod("a", "nodeName: n2, ") + pod("b", ""))
+                            ->report();
+  EXPECT_EQ(report.gpus_peak, 4);
+}
+
 // A verdict that changes is told again half a minute later; nothing has happened in the cluster by then.
 TEST(Simulation, TheEndIsWhenSomethingLastHappened) {
   const auto pod = [](const std::string& name, const std::string& annotations) {

@@ -109,6 +109,22 @@ def case_unused_kinds_pass_with_a_note() -> None:
     expect(berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{service}\n"), 0, err="note: stdin:3: Service s: this kind has no effect")
 
 
+def case_bound_pods_that_no_scheduler_would_place_so_are_noted() -> None:
+    lost = (POD % ("lost", "requests: {cpu: 1}")).replace("spec: {", "spec: {nodeName: n7, ", 1)
+    large = (POD % ("large", "requests: {cpu: 1000}")).replace("spec: {", "spec: {nodeName: n1, ", 1)
+    run = berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{lost}\n---\n{large}\n")
+    expect(run, 0, err="note: Pod default/lost: spec.nodeName names n7, which is not among the nodes")
+    check("note: Node n1: its pods ask for 1000 cpu, and it has " in run.stderr, "the node's over-use is noted", run)
+
+
+def case_output_that_cannot_be_written() -> None:
+    for arguments in (["config"], ["policies"], ["version"], ["why", "-f", "examples/demo", "pod/ml/chat-0"],
+                      ["simulate", "-f", "examples/demo"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([BERTH, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60)
+        assert done.returncode == 1 and "error: " in done.stderr, (arguments, done)
+
+
 def case_why() -> None:
     expect(berth("why", "-f", "examples/demo", "-n", "ml", "notebook"), 0, "taint nvidia.com/gpu=present:NoSchedule")
     expect(berth("why", "-f", "examples/demo", "pod/ml/chat-0"), 0, "Successfully assigned ml/chat-0 to t4-1")

@@ -123,13 +123,17 @@ class WholeControlPlane(unittest.TestCase):
             return self.cluster.api.call("POST", path, review)["status"]["allowed"]
 
         allowed = [("list", "", "nodes"), ("watch", "", "pods"), ("create", "", "pods/binding"),
-                   ("patch", "", "pods/status"), ("patch", "events.k8s.io", "events"),
-                   ("list", "scheduling.k8s.io", "priorityclasses"), ("watch", "policy", "poddisruptionbudgets"),
-                   ("delete", "", "pods")]  # fmt: skip
+                   ("patch", "", "pods/status"), ("create", "events.k8s.io", "events"),
+                   ("patch", "events.k8s.io", "events"), ("patch", "", "persistentvolumeclaims"),
+                   ("patch", "", "persistentvolumes"), ("list", "storage.k8s.io", "storageclasses"),
+                   ("watch", "storage.k8s.io", "csinodes"), ("watch", "storage.k8s.io", "csidrivers"),
+                   ("watch", "storage.k8s.io", "csistoragecapacities"),
+                   ("watch", "policy", "poddisruptionbudgets"), ("delete", "", "pods")]  # fmt: skip
         denied = [("list", "", "secrets"), ("create", "", "pods"), ("patch", "", "pods"),
                   ("deletecollection", "", "pods"), ("create", "", "pods/eviction"),
                   ("update", "", "nodes"), ("create", "", "serviceaccounts/token"), ("create", "", "pods/exec"),
-                  ("get", "coordination.k8s.io", "leases")]  # fmt: skip
+                  ("get", "coordination.k8s.io", "leases"), ("create", "", "events"),
+                  ("list", "scheduling.k8s.io", "priorityclasses")]  # fmt: skip
         for what in allowed:
             self.assertTrue(may(*what), what)
         for what in denied:

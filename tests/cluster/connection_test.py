@@ -27,9 +27,7 @@ from harness.suite import Suite, WithBerth, main  # noqa: E402
 class Operation(WithBerth):
     """Health, metrics and logs of a daemon that works."""
 
-    REQUIRED = ("scheduler_pending_pods", "scheduler_schedule_attempts_total",
-                "scheduler_scheduling_attempt_duration_seconds_bucket",
-                "scheduler_pod_scheduling_sli_duration_seconds_sum",
+    REQUIRED = ("scheduler_pending_pods", "berth_scheduling_outcomes_total", "berth_pod_scheduling_duration_seconds_sum",
                 "berth_binds_total", "berth_bind_duration_seconds_count", "berth_binds_outstanding",
                 "berth_cycle_duration_seconds_bucket", "berth_status_patches_total", "berth_leader", "berth_gpus",
                 "berth_nodes", "berth_events_total", "berth_watch_total")  # fmt: skip
@@ -40,10 +38,11 @@ class Operation(WithBerth):
         self.bound("binds")
         self.waiting("waits")
         wait_until("gauges are up to date", lambda: self.berth.metric('berth_gpus{state="used"}') == 1)
+        unschedulable = 'scheduler_pending_pods{queue="unschedulable"}'
+        wait_until("all gauges are", lambda: self.berth.metric(unschedulable) == 1)
         samples = self.berth.metrics()
         for family in self.REQUIRED:
             self.assertTrue([name for name in samples if name.startswith(family)], family)
-        self.assertEqual(samples['scheduler_pending_pods{queue="unschedulable"}'], 1)
         self.assertEqual((samples["berth_nodes"], samples["berth_leader"]), (1, 1))
         self.assertGreaterEqual(samples['berth_binds_total{result="bound"}'], 1)
 
@@ -176,7 +175,29 @@ class Connection(Suite):
         berth = self.berth(self.cluster.berth_kubeconfig, config=config).start(ready=False)
         said = wait_until("the trouble is said", lambda: berth.said("trying again"))
         self.assertIn("forbidden", said[0]["error"])
+        self.assertIn("deploy/rbac.yaml", said[0]["error"])
         self.assertTrue(berth.running())
+        self.assertEqual(berth.get("/readyz")[0], 503)
+        self.assertEqual(berth.get("/healthz")[0], 200)
+        self.assertEqual(berth.terminate(), 0)
+        self.assertTrue(berth.said("stopping"))
+        self.assertFalse(berth.said("giving the lease back") or berth.said("could not be given back"))
+
+    def test_a_standby_is_ready_while_it_can_read_the_lease(self) -> None:
+        port = free_port()
+        user = self.kubeconfig({"token": self.token}, server=f"https://127.0.0.1:{port}")
+        times = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "1s"}
+        config = {"leaderElection": {"leaderElect": True, **times}, "clientConnection": {"bindTimeout": "1s"}}
+        leader = self.berth(self.cluster.berth_kubeconfig, config=config).start()
+        wait_until("it leads", lambda: leader.get("/readyz") == (200, "ok (leader)\n"))
+        standby = self.berth(user, config=config).start(ready=False)
+        wait_until("it asks for the lease", lambda: standby.said("trying again"))
+        self.assertEqual(standby.get("/readyz")[0], 503)
+        self.assertEqual(standby.get("/healthz")[0], 200)
+        with FlakyProxy(self.cluster.layout.ports["kube-apiserver"], port):
+            wait_until("it reads the lease", lambda: standby.get("/readyz") == (200, "ok (standby)\n"))
+            self.assertTrue(standby.said("answers again"))
+        wait_until("it could not take over", lambda: standby.get("/readyz")[0] == 503)
 
     def account(self, name: str) -> None:
         self.api.call("POST", "/api/v1/namespaces/berth-system/serviceaccounts", {"metadata": {"name": name}})
@@ -209,6 +230,38 @@ class Refused(unittest.TestCase):
         done = self.run_with(self.HEADER, "--kubeconfig", "/no/such/file")
         self.assertEqual(done.returncode, 2)
         self.assertIn("/no/such/file", done.stderr)
+
+    def test_an_empty_kubeconfig_is_not_called_unreadable(self) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            empty = Path(scratch) / "empty"
+            empty.touch()
+            done = self.run_with(self.HEADER, "--kubeconfig", str(empty))
+            self.assertEqual(done.returncode, 2)
+            self.assertNotIn("cannot be read", done.stderr)
+            self.assertIn("context", done.stderr)
+
+    def test_tls_files_that_are_not_there(self) -> None:
+        done = self.run_with(self.HEADER + "http: {tlsCertFile: /no/such/crt, tlsPrivateKeyFile: /no/such/key}\n")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "http.tlsCertFile: /no/such/crt.*\n.*http.tlsPrivateKeyFile: /no/such/key")
+
+    def test_sigterm_ends_it_while_a_credential_plugin_hangs(self) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            plugin, pid = Path(scratch) / "plugin.sh", Path(scratch) / "pid"
+            plugin.write_text(f"#!/bin/sh\necho $$ > {pid}.part && mv {pid}.part {pid}\nsleep 600\n")
+            plugin.chmod(0o755)
+            exec_ = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin),
+                     "interactiveMode": "Never"}  # fmt: skip
+            kubeconfig = write_kubeconfig(Path(scratch) / "k", "https://127.0.0.1:1", {"exec": exec_})
+            command = [str(berth_binary()), "scheduler", "--kubeconfig", str(kubeconfig), "--port", "0"]
+            with subprocess.Popen(command, stderr=subprocess.DEVNULL) as berth:
+                self.addCleanup(berth.kill)
+                wait_until("the plugin runs", pid.exists)
+                berth.terminate()
+                self.assertEqual(berth.wait(timeout=20), 0)
+            child = int(pid.read_text())
+            wait_until("the plugin has ended", lambda: not Path(f"/proc/{child}/cmdline").exists()
+                       or not Path(f"/proc/{child}/cmdline").read_bytes())  # fmt: skip
 
     def test_a_port_that_is_taken(self) -> None:
         with FlakyProxy(1) as taken, tempfile.TemporaryDirectory() as scratch:

@@ -6,6 +6,7 @@ Needs no test servers. Ends with status 77 (skipped, for ctest) where the progra
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
@@ -99,6 +100,74 @@ class HostileServer(unittest.TestCase):
         self.wait_for("three")
         self.assertEqual(self.bound()["uid-three"], "good")
 
+    def nowhere(self, berth: Berth, name: str) -> None:
+        """One pod waits, and its node is found unfit."""
+        self.put_pod(name)
+        wait_until(f"{name} waits", lambda: berth.metric('scheduler_pending_pods{queue="unschedulable"}') == 1)
+
+    def check_that_its_node_is_closed_until_it_is_mended(self, berth: Berth) -> None:
+        self.nowhere(berth, "one")
+        self.assertIn("and node good takes no new work meanwhile", berth.get("/readyz?verbose")[1])
+        self.put_node("second", **{"nvidia.com/gpu": "1"})
+        self.wait_for("one")
+        self.assertEqual(self.bound()["uid-one"], "second")
+        self.nowhere(berth, "two")
+        self.put_pod("foreign", nodeName="good")
+        self.wait_for("two")
+        self.assertEqual(self.bound()["uid-two"], "good")
+
+    def test_a_node_with_a_pod_of_a_list_that_cannot_be_understood_takes_no_new_work(self) -> None:
+        self.put_pod("foreign", nodeName="good", tolerations=7)
+        self.check_that_its_node_is_closed_until_it_is_mended(self.start())
+
+    def test_a_node_with_a_pod_of_a_watch_that_cannot_be_understood_takes_no_new_work(self) -> None:
+        berth = self.start()
+        self.put_pod("foreign", nodeName="good", tolerations=7)
+        self.assert_quarantined(berth, "Pod", "foreign")
+        self.put_node("good", cpu="65")  # does not open it
+        self.check_that_its_node_is_closed_until_it_is_mended(berth)
+
+    def test_a_pod_that_becomes_malformed_goes_on_counting_for_what_it_was_known_to_hold(self) -> None:
+        self.put_node("good", **{"nvidia.com/gpu": "2"})
+        berth = self.start()
+        self.put_pod("own")
+        self.wait_for("own")
+        self.put_pod("own", nodeName="good", tolerations=7)
+        self.put_pod("one")
+        self.wait_for("one")  # its node is not closed
+        self.nowhere(berth, "two")
+        lists = lambda: sum(1 for one in self.server.requests if one[1].endswith("/pods"))  # noqa: E731
+        before = lists()
+        gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+        self.server.send("pods", json.dumps(gone).encode())
+        wait_until("pods are listed again", lambda: lists() >= before + 2)
+        self.put_node("second")
+        self.wait_for("two")
+        self.assertEqual(self.bound()["uid-two"], "second")
+
+    def test_a_malformed_pod_that_holds_nothing_closes_no_node(self) -> None:
+        self.put_pod("over", nodeName="good", tolerations=7)
+        self.server.pod("over")["status"]["phase"] = "Failed"
+        berth = self.start()
+        self.put_pod("one")
+        self.wait_for("one")
+        self.assert_quarantined(berth, "Pod", "over")
+        self.put_pod("over", nodeName="good", tolerations=7)  # and now it holds something
+        self.nowhere(berth, "two")
+        self.server.remove("pods", "over")
+        self.wait_for("two")
+
+    def test_a_pod_counts_for_its_requests_whatever_limits_the_server_took(self) -> None:
+        self.put_node("good", **{"nvidia.com/gpu": "8"})
+        self.put_pod("huge", nodeName="good", containers=[{"name": "main", "resources": {
+            "requests": {"memory": "1Gi", "nvidia.com/gpu": "8"}, "limits": {"memory": "100E", "nvidia.com/gpu": "8"}}}])  # fmt: skip
+        berth = self.start()
+        self.nowhere(berth, "one")
+        self.assertEqual(berth.metric("berth_quarantined_objects_total"), 0)
+        self.put_node("second")
+        self.wait_for("one")
+        self.assertEqual(self.bound(), {"uid-one": "second"})
+
     def test_a_watch_that_sends_garbage_is_replaced(self) -> None:
         berth = self.start()
         for garbage in (b"<html>", b"{", b"[]", b"null", b'{"type":"ADDED"}', b'{"type":7,"object":{}}', b"\xff\xfe",
@@ -141,6 +210,29 @@ class HostileServer(unittest.TestCase):
                 self.put_pod(name)
                 self.wait_for(name)
                 berth.kill()
+
+    def test_a_pod_whose_bind_is_refused_is_told_so(self) -> None:
+        words = 'pods "one" is forbidden: denied request: not today: ever'
+        status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": words}
+        refused = (403, {}, json.dumps(status).encode())
+        self.server.answers = lambda _m, path: refused if path.endswith("/binding") else None
+        berth = self.start()
+        self.put_pod("one")
+        text = f'running Bind plugin "DefaultBinder": {words}'
+        told = lambda: [one for one in self.server.events if one["reason"] == "FailedScheduling"]  # noqa: E731
+        event = wait_until("it has an event", told)[0]
+        self.assertEqual((event["note"], event["type"], event["action"]), (text, "Warning", "Scheduling"))
+        wait_until("it is tried again", lambda: berth.metric('berth_binds_total{result="failed"}') >= 3)
+        self.assertEqual(len(told()), 1)
+        conditions = [body["status"]["conditions"][0] for path, body in self.server.patches if path.endswith("/status")]
+        self.assertEqual(len(conditions), 1)
+        wanted = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError", "message": text}
+        self.assertLessEqual(wanted.items(), conditions[0].items())
+        self.assertEqual(berth.said("a bind failed")[0]["pod"], "default/one")
+        self.assertEqual(berth.metric('berth_scheduling_outcomes_total{result="error"}'),
+                         berth.metric('berth_binds_total{result="failed"}'))  # fmt: skip
+        self.server.answers = lambda _m, _p: None
+        self.wait_for("one")
 
     def test_a_server_that_has_too_much_to_do_is_not_pressed(self) -> None:
         busy = (429, {"Retry-After": "1"}, b'{"kind":"Status","code":429,"reason":"TooManyRequests","message":"later"}')

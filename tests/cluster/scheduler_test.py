@@ -172,6 +172,17 @@ class Room(BesideKubeScheduler):
         self.patch(f"{PODS}/first", {"metadata": {"finalizers": None}})
         self.bound("second")
 
+    def test_a_pod_whose_limits_no_machine_has_still_holds_its_gpus(self) -> None:
+        self.node(1, gpus=8)
+        huge = pod("huge", scheduler="nobody", nodeName="node-0")
+        huge["spec"]["containers"][0]["resources"] = {
+            "requests": {"memory": "1Gi"}, "limits": {"memory": "100E", "nvidia.com/gpu": "8"}}  # fmt: skip
+        self.create(huge, pod("one", gpus=8))
+        self.assertEqual(self.waiting("one"), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+        self.assertEqual(self.berth.metric("berth_quarantined_objects_total"), 0)
+        self.delete("huge")
+        self.bound("one")
+
     def test_a_completed_pod_frees_its_room(self) -> None:
         self.fill(restartPolicy="Never", annotations={"pod-complete.stage.kwok.x-k8s.io/delay": "2s"})
         self.bound("second")
@@ -330,6 +341,47 @@ class Texts(BesideKubeScheduler):
                 about = {key: event["regarding"].get(key) for key in ("apiVersion", "kind", "namespace")}
                 seen[scheduler] = (fields, about)
             self.assertEqual(seen[BERTH], seen["default-scheduler"])
+
+    def test_a_refused_bind_is_told_as_kube_scheduler_tells_it(self) -> None:
+        api = "/apis/admissionregistration.k8s.io/v1"
+        self.api.call("POST", f"{api}/validatingadmissionpolicies", {
+            "metadata": {"name": "no-binds"}, "spec": {
+                "failurePolicy": "Fail", "validations": [{"expression": "false", "message": "not today"}],
+                "matchConstraints": {"resourceRules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                    "resources": ["pods/binding"]}]}}})  # fmt: skip
+        self.api.call("POST", f"{api}/validatingadmissionpolicybindings", {
+            "metadata": {"name": "no-binds"}, "spec": {"policyName": "no-binds", "validationActions": ["Deny"]}})  # fmt: skip
+        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+            self.addCleanup(self.api.call, "DELETE", f"{api}/{kind}/no-binds")
+        probe = {"metadata": {"name": "no-such-pod"}, "target": {"kind": "Node", "name": "n"}}
+
+        def denied() -> bool:
+            try:
+                self.api.call("POST", f"{PODS}/no-such-pod/binding", probe)
+            except ApiError as error:
+                return "not today" in str(error)
+            return False
+
+        wait_until("the policy holds", denied)
+        self.node(1)
+        self.create(pod("ours"), pod("theirs", scheduler="default-scheduler"))
+
+        def told(name: str) -> dict | None:
+            conditions = self.get(name)["status"].get("conditions", [])
+            found = [one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"]
+            return {key: found[0].get(key) for key in ("reason", "message")} if found else None
+
+        theirs = wait_until("kube-scheduler's pod is told", lambda: told("theirs"))
+        ours = wait_until("Berth's pod is told", lambda: told("ours"))
+        same = json.loads(json.dumps(theirs).replace("theirs", "ours"))
+        self.assertEqual(ours["reason"], same["reason"])
+        self.assertEqual(ours["message"].replace("berth-system:berth", "?"), same["message"].replace(
+            "system:kube-scheduler", "?"))  # fmt: skip
+        event = wait_until("it has an event", lambda: self.events_of("ours", "FailedScheduling"))[0]
+        self.assertEqual(event["note"], ours["message"])
+        for name in ("ours", "theirs"):
+            self.delete(name)
 
     def test_fifty_equal_pods_get_one_event_each_while_their_node_keeps_changing(self) -> None:
         self.node(1, gpus=1)

@@ -25,7 +25,8 @@ struct Binder::Attempt {
   bool outcome_open = false;  // some attempt may have been stored, or may yet be
   bool held_back = false;     // not sent, since the lane had closed
   Duration ask_wait = kAskMin;
-  std::string error;
+  engine::Decision decision;
+  std::string error, refusal;
 };
 
 std::string_view to_string(BindEnd end) {
@@ -56,6 +57,7 @@ void Binder::bind(const engine::Decision& decision) {
                       .pod = decision.pod_name,
                       .uid = decision.pod_uid,
                       .node = decision.node_name};
+  attempt->decision = decision;
   attempt->started = shared_->transport.clock().monotonic();
   ++shared_->outstanding;
   send(attempt);
@@ -90,16 +92,18 @@ bool Binder::waits(const std::shared_ptr<Attempt>& attempt, const Result<std::st
 void Binder::answered(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
   if (waits(attempt, result)) return;
   attempt->shared->lane->left(result.has_value());
-  if (result) return end(attempt, BindEnd::kBound, "");
+  if (result) return end(attempt, BindEnd::kBound);
   const Error& error = result.error();
   attempt->error = error.message;
+  attempt->refusal = error.http_status == 0 ? "" : kube::server_words(error.message);
   if (!io::surely_not_applied(error)) {
-    if (!attempt->outcome_open) attempt->shared->sink({attempt->binding.uid, BindEnd::kUnknown, {}, error.message, {}});
+    if (!attempt->outcome_open)
+      attempt->shared->sink({attempt->binding.uid, BindEnd::kUnknown, {}, error.message, {}, attempt->decision});
     attempt->outcome_open = true;
     return ask(attempt);
   }
   if (error.http_status == 409 || error.http_status == 404 || attempt->outcome_open) return ask(attempt);
-  end(attempt, BindEnd::kFailed, error.message);
+  end(attempt, BindEnd::kFailed);
 }
 
 void Binder::ask(const std::shared_ptr<Attempt>& attempt) {
@@ -109,7 +113,7 @@ void Binder::ask(const std::shared_ptr<Attempt>& attempt) {
 }
 
 void Binder::told(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
-  if (!result && result.error().http_status == 404) return end(attempt, BindEnd::kGone, "");
+  if (!result && result.error().http_status == 404) return end(attempt, BindEnd::kGone);
   Result<api::Pod> pod = result ? api::decode_pod(*result) : Result<api::Pod>(fail(result.error()));
   if (!pod) {
     const Duration asked = result ? Duration{} : Duration::seconds(result.error().retry_after_s);
@@ -117,21 +121,28 @@ void Binder::told(const std::shared_ptr<Attempt>& attempt, const Result<std::str
     attempt->ask_wait = std::min(attempt->ask_wait * 2, kAskMax);
     return attempt->shared->transport.run_after(wait, [attempt] { ask(attempt); });
   }
-  if (pod->metadata.uid != attempt->binding.uid) return end(attempt, BindEnd::kGone, "");
-  if (pod->spec.node_name == attempt->binding.node) return end(attempt, BindEnd::kBound, "");
-  if (!pod->spec.node_name.empty()) return end(attempt, BindEnd::kElsewhere, "", std::move(*pod));
-  if (!attempt->outcome_open || attempt->repetitions >= kRepetitionsMax)
-    return end(attempt, BindEnd::kFailed, attempt->error);
+  if (pod->metadata.uid != attempt->binding.uid) return end(attempt, BindEnd::kGone);
+  if (pod->spec.node_name == attempt->binding.node) return end(attempt, BindEnd::kBound);
+  if (!pod->spec.node_name.empty()) return end(attempt, BindEnd::kElsewhere, std::move(*pod));
+  if (!attempt->outcome_open || attempt->repetitions >= kRepetitionsMax) return end(attempt, BindEnd::kFailed);
   ++attempt->repetitions;
   send(attempt);
 }
 
-void Binder::end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::string error,
-                 std::optional<api::Pod> seen) {
+void Binder::end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::optional<api::Pod> seen) {
   Shared& shared = *attempt->shared;
   --shared.outstanding;
-  const Duration took = shared.transport.clock().monotonic() - attempt->started;
-  shared.sink({attempt->binding.uid, how, std::move(seen), std::move(error), took});
+  BindReport report{.uid = attempt->binding.uid,
+                    .end = how,
+                    .seen = std::move(seen),
+                    .error = {},
+                    .took = shared.transport.clock().monotonic() - attempt->started,
+                    .decision = std::move(attempt->decision)};
+  if (how == BindEnd::kFailed) {
+    report.error = std::move(attempt->error);
+    report.refusal = std::move(attempt->refusal);
+  }
+  shared.sink(std::move(report));
 }
 
 }  // namespace berth::apps

@@ -40,6 +40,8 @@ struct BindReport {
   std::optional<api::Pod> seen;  // kElsewhere: the pod as the server has it
   std::string error;             // kFailed, kUnknown: why
   Duration took;
+  engine::Decision decision = {};
+  std::string refusal = {};  // kFailed: the server's own words, if it refused
 };
 
 struct BinderOptions {
@@ -81,8 +83,7 @@ class Binder {
   static void answered(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result);
   static void ask(const std::shared_ptr<Attempt>& attempt);
   static void told(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result);
-  static void end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::string error,
-                  std::optional<api::Pod> seen = std::nullopt);
+  static void end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::optional<api::Pod> seen = std::nullopt);
 
   std::shared_ptr<Shared> shared_;
 };

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
+#include <future>
 #include <random>
 
 #include "apps/scheduler/authorizer.h"
@@ -17,6 +19,7 @@
 #include "io/http_server.h"
 #include "io/system_clock.h"
 #include "kube/credentials.h"
+#include "kube/exec_plugin.h"
 #include "kube/lease.h"
 
 namespace berth::apps {
@@ -64,6 +67,17 @@ class SignalWatch {
   std::thread thread_;
 };
 
+// What to do about an error that the server's own words do not explain.
+std::string way_out(const std::string& trouble) {
+  const auto has = [&](std::string_view part) { return trouble.find(part) != std::string::npos; };
+  if (has(": Unauthorized: "))
+    return "; the server does not accept our credentials: look whether the kubeconfig's token or certificate is this "
+           "server's and has not expired";
+  if (has(": Forbidden: ")) return "; deploy/rbac.yaml has the rules that Berth needs";
+  if (has(": NotFound: namespaces ")) return "; deploy/rbac.yaml makes the namespace and the rules that Berth needs";
+  return "";
+}
+
 // Logs an error when it changes, and at most once in 30 s while it stays the same.
 class TroubleLog {
  public:
@@ -76,7 +90,7 @@ class TroubleLog {
     if (trouble == last_ && now - said_ < Duration::seconds(30)) return;
     last_ = trouble;
     said_ = now;
-    log_error("the API server cannot be followed; trying again", {{"error", trouble}});
+    log_error("the API server cannot be followed; trying again", {{"error", trouble + way_out(trouble)}});
   }
 
  private:
@@ -92,7 +106,10 @@ class Daemon {
     SignalWatch signals(inbox_);  // before any thread is made, so that all of them leave signals to it
     BERTH_TRY(access, kube::load_access(
                           {.kubeconfig = config_.client.kubeconfig, .context = config_.client.context, .getenv = {}}));
-    BERTH_TRY(transport, kube::transport_options(access));
+    auto making = std::async(std::launch::async, [&] { return kube::transport_options(access); });
+    while (making.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready)
+      if (!inbox_.take(Duration::millis(20)).empty()) leave_at_once();
+    BERTH_TRY(transport, making.get());
     transport_ = std::move(transport);
     BERTH_TRY_VOID(serve());
     log_info("starting", {{"version", std::string(version())},
@@ -106,6 +123,13 @@ class Daemon {
   }
 
  private:
+  // Before anything has begun. A credential plugin may hang for long, and nothing waits for it any more.
+  [[noreturn]] static void leave_at_once() {
+    log_info("stopped");
+    kube::kill_exec_plugin();
+    std::_Exit(0);
+  }
+
   Status elect() {
     if (!config_.leader_election.leader_elect) {
       inbox_.push(Happening::kLeading);
@@ -132,11 +156,14 @@ class Daemon {
       inbox_.push(Happening::kNotLeading);
     };
     callbacks.on_error = [this](const Error& error) { lease_trouble_.say(error.message, clock_.monotonic()); };
+    callbacks.on_answer = [this] { lease_trouble_.say("", clock_.monotonic()); };
     callbacks.on_new_leader = [](const std::string& holder) {
       log_info("the lease has a holder", {{"holder", holder}});
     };
-    election_ = std::make_unique<kube::LeaderElection>(*lease_client_, lease, std::move(callbacks));
-    election_->start();
+    auto election = std::make_unique<kube::LeaderElection>(*lease_client_, lease, std::move(callbacks));
+    election->start();
+    const std::lock_guard lock(session_mutex_);
+    election_ = std::move(election);
     return {};
   }
 
@@ -195,7 +222,8 @@ class Daemon {
   }
 
   Status wind_up() {
-    log_info("stopping: draining binds, then giving the lease back");
+    const bool led = session_ != nullptr || term_due_;
+    log_info(led && election_ ? "stopping: draining binds, then giving the lease back" : "stopping");
     end_term(kDrain);
     if (election_ && !election_->release(kDrain))
       log_warn("the lease could not be given back; it will run out by itself");
@@ -234,9 +262,13 @@ class Daemon {
     return {};
   }
 
-  // A standby is healthy and ready: it is what a rolling update waits for. A leader is ready once it has listed.
+  // A standby is healthy, and ready while it can read the lease, so that it could lead: it is what a rolling update
+  // waits for. A leader is ready once it has listed.
   io::ServerResponse health(bool ready) {
     const std::lock_guard lock(session_mutex_);
+    const bool in_touch = election_ != nullptr && election_->in_touch(clock_.monotonic());
+    if (session_ == nullptr && ready && !in_touch)
+      return {503, "text/plain; charset=utf-8", "the lease cannot be read; the log says why\n", {}};
     if (session_ == nullptr) return {200, "text/plain; charset=utf-8", "ok (standby)\n", {}};
     if (clock_.monotonic() - session_->last_tick() > kOwnerStuck)
       return {500, "text/plain; charset=utf-8", "the owner thread has not come round for a minute\n", {}};
@@ -268,7 +300,7 @@ class Daemon {
   std::unique_ptr<io::CurlTransport> lease_transport_, auth_transport_;
   std::unique_ptr<kube::Client> lease_client_, auth_client_;
   std::unique_ptr<kube::LeaderElection> election_;
-  std::mutex session_mutex_;  // the health pages look at session_ from the server's thread
+  std::mutex session_mutex_;  // the health pages look at election_ and session_ from the server's thread
   std::unique_ptr<Session> session_;
   bool term_due_ = false;  // leading, but the session could not be started
   Duration begin_again_after_ = kBeginAgainMin;

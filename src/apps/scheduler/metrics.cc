@@ -21,7 +21,6 @@ using prometheus::Counter;
 using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
-using Labels = std::map<std::string, std::string>;
 
 const Histogram::BucketBoundaries kLatency{0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
                                            0.1,    0.2,    0.5,   1,     2,     5,    10,   30};
@@ -44,13 +43,12 @@ Family<Histogram>& histogram(prometheus::Registry& registry, const char* name, c
 
 struct Metrics::Families {
   prometheus::Registry registry;
-  Family<Counter>& attempts = counter(registry, "scheduler_schedule_attempts_total",
-                                      "Attempts to schedule pods, by result: scheduled, unschedulable or error.");
-  Family<Histogram>& attempt_seconds =
-      histogram(registry, "scheduler_scheduling_attempt_duration_seconds",
-                "From the decision of a pod to its end: bound, or found unschedulable.");
+  Family<Counter>& outcomes = counter(registry, "berth_scheduling_outcomes_total",
+                                      "Pods bound (scheduled), told another reason why they fit nowhere "
+                                      "(unschedulable), or not bound although they had a place (error).");
   Histogram& pod_seconds =
-      histogram(registry, "scheduler_pod_scheduling_sli_duration_seconds", "From a pod's creation until it was bound.")
+      histogram(registry, "berth_pod_scheduling_duration_seconds",
+                "Until a pod was bound, from its creation or, where it had scheduling gates, from when the last fell.")
           .Add({}, kLongLatency);
   Family<Gauge>& pending =
       gauge(registry, "scheduler_pending_pods", "Pods that wait, by queue: active, backoff, unschedulable or gated.");
@@ -108,11 +106,7 @@ struct Metrics::Families {
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {
-  for (const char* result : {"scheduled", "unschedulable", "error"}) {
-    const Labels labels{{"profile", "berth"}, {"result", result}};
-    families_->attempts.Add(labels);
-    families_->attempt_seconds.Add(labels, kLatency);
-  }
+  for (const char* result : {"scheduled", "unschedulable", "error"}) families_->outcomes.Add({{"result", result}});
   for (const BindEnd end : {BindEnd::kBound, BindEnd::kUnknown, BindEnd::kFailed, BindEnd::kGone, BindEnd::kElsewhere})
     families_->binds.Add({{"result", std::string(to_string(end))}});
   for (const char* list : {"yes", "no"}) families_->turns_over.Add({{"list", list}});
@@ -123,20 +117,20 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
   for (const char* kind : {"Pod", "Node", "Namespace", "PodDisruptionBudget"})
     families_->quarantined.Add({{"kind", kind}});
   for (size_t i = 0; i < std::variant_size_v<model::StorageObject>; ++i)
-    families_->quarantined.Add({{"kind", std::string(plural_of(static_cast<model::StorageKind>(i)))}});
+    families_->quarantined.Add({{"kind", std::string(kind_of(static_cast<model::StorageKind>(i)))}});
   events({});
   for (const char* resource : {"pods", "nodes", "namespaces", "poddisruptionbudgets"}) watch(resource, {});
+  for (size_t i = 0; i < std::variant_size_v<model::StorageObject>; ++i)
+    watch(plural_of(static_cast<model::StorageKind>(i)), {});
 }
 Metrics::~Metrics() = default;
 
 std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
 
-void Metrics::attempt(std::string_view result, Duration took) {
-  const Labels labels{{"profile", "berth"}, {"result", std::string(result)}};
-  families_->attempts.Add(labels).Increment();
-  families_->attempt_seconds.Add(labels, kLatency).Observe(took.as_seconds());
+void Metrics::outcome(std::string_view result) {
+  families_->outcomes.Add({{"result", std::string(result)}}).Increment();
 }
-void Metrics::pod_scheduled(Duration since_creation) { families_->pod_seconds.Observe(since_creation.as_seconds()); }
+void Metrics::pod_scheduled(Duration waited) { families_->pod_seconds.Observe(waited.as_seconds()); }
 void Metrics::cycle(Duration took, int64_t work_units) {
   families_->cycle_seconds.Observe(took.as_seconds());
   families_->cycle_work.Increment(static_cast<double>(work_units));

@@ -28,10 +28,10 @@ class Metrics {
   // In Prometheus's text format 0.0.4.
   std::string text() const;
 
-  // One scheduling attempt of a pod: "scheduled", "unschedulable" or "error".
-  void attempt(std::string_view result, Duration took);
-  // Creation to bound, for pods that were created while this process watched.
-  void pod_scheduled(Duration since_creation);
+  // What became of a pod: "scheduled"; "unschedulable", each time that it is told another reason; or "error".
+  void outcome(std::string_view result);
+  // A pod was bound so long after it could be scheduled: after its creation, or when its last gate fell.
+  void pod_scheduled(Duration waited);
   void cycle(Duration took, int64_t work_units);
   // A turn of the owner thread, which should not be longer than `longest`; `lists`: it applied one.
   void owner_turn(Duration took, Duration longest, size_t updates, bool lists);

@@ -11,10 +11,10 @@ using testing::HasSubstr;
 TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
   const std::string text = Metrics().text();
   for (const char* line : {
-           "scheduler_schedule_attempts_total{profile=\"berth\",result=\"error\"} 0",
-           "scheduler_schedule_attempts_total{profile=\"berth\",result=\"scheduled\"} 0",
-           "scheduler_schedule_attempts_total{profile=\"berth\",result=\"unschedulable\"} 0",
-           "scheduler_scheduling_attempt_duration_seconds_count{profile=\"berth\",result=\"scheduled\"} 0",
+           "berth_scheduling_outcomes_total{result=\"error\"} 0",
+           "berth_scheduling_outcomes_total{result=\"scheduled\"} 0",
+           "berth_scheduling_outcomes_total{result=\"unschedulable\"} 0",
+           "berth_pod_scheduling_duration_seconds_count 0",
            "berth_binds_throttled_total 0",
            "berth_owner_turns_over_max_total{list=\"no\"} 0",
            "berth_owner_turns_over_max_total{list=\"yes\"} 0",
@@ -34,10 +34,11 @@ TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
            "berth_quarantined_objects_total{kind=\"Namespace\"} 0",
            "berth_quarantined_objects_total{kind=\"Node\"} 0",
            "berth_quarantined_objects_total{kind=\"Pod\"} 0",
-           "berth_quarantined_objects_total{kind=\"persistentvolumeclaims\"} 0",
+           "berth_quarantined_objects_total{kind=\"PersistentVolumeClaim\"} 0",
            "berth_events_total{result=\"aggregated\"} 0",
            "berth_events_total{result=\"created\"} 0",
            "berth_events_total{result=\"dropped\"} 0",
+           "berth_watch_total{resource=\"csinodes\",what=\"lists\"} 0",
            "berth_watch_total{resource=\"namespaces\",what=\"gone\"} 0",
            "berth_watch_total{resource=\"nodes\",what=\"failures\"} 0",
            "berth_watch_total{resource=\"pods\",what=\"lists\"} 0",

@@ -21,7 +21,8 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
   out.pod = bridge::to_model(pod, served);
   if (out.pod.ours && out.pod.node_name.empty()) out.problem = bridge::annotation_problem(pod.metadata);
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
-  if (scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable")
+  if (scheduled != nullptr && scheduled->status == "False" &&
+      (scheduled->reason == "Unschedulable" || scheduled->reason == "SchedulerError"))
     out.told = scheduled->message;
   out.scheduler_name = std::move(pod.spec.scheduler_name);
   return out;
@@ -160,7 +161,6 @@ std::string Session::trouble() const {
 void Session::carry_out(const engine::Decision& decision) {
   if (decision.kind == engine::DecisionKind::kEvict) return evict(decision);
   if (decision.kind != engine::DecisionKind::kBind) return tell_waiting(decision);
-  if (const auto told = told_.find(decision.pod_uid); told != told_.end()) told->second.message.clear();
   evictor_->withdraw(decision.pod_uid);
   if (decision.volumes.empty()) return send_bind(decision);
   log_debug("binding volumes", {{"pod", decision.namespace_name + "/" + decision.pod_name},
@@ -173,28 +173,35 @@ void Session::carry_out(const engine::Decision& decision) {
 void Session::send_bind(const engine::Decision& decision) {
   engine_.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSent});
   log_debug("binding", {{"pod", decision.namespace_name + "/" + decision.pod_name}, {"node", decision.node_name}});
-  statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); });
+  if (statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); }))
+    told_.forget(decision.pod_uid);
 }
 
 void Session::handle(BindReport& report) {
   const engine::PodSlot slot = engine_.state().find_pod(report.uid);
   options_.metrics->bind(to_string(report.end), report.took);
   if (report.end == BindEnd::kUnknown) {
-    log_warn("a bind got no answer; asking the server", {{"uid", report.uid}, {"error", report.error}});
+    log_warn("a bind got no answer; asking the server",
+             {{"pod", report.decision.namespace_name + "/" + report.decision.pod_name}, {"error", report.error}});
     return engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kUnknown});
   }
   if (report.end == BindEnd::kGone) return forget_pod(report.uid);
   if (report.end == BindEnd::kElsewhere)
     return engine_.apply(engine::PodUpserted{bridge::to_model(*report.seen, served_)});
   if (report.end == BindEnd::kFailed) {
-    options_.metrics->attempt("error", report.took);
-    log_warn("a bind failed; the pod backs off", {{"uid", report.uid}, {"error", report.error}});
+    options_.metrics->outcome("error");
+    log_warn("a bind failed; the pod backs off",
+             {{"pod", report.decision.namespace_name + "/" + report.decision.pod_name},
+              {"node", report.decision.node_name},
+              {"error", report.error}});
+    if (!report.refusal.empty())
+      tell_error(report.decision, "running Bind plugin \"DefaultBinder\": " + report.refusal);
     return engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kFailed});
   }
-  options_.metrics->attempt("scheduled", report.took);
+  options_.metrics->outcome("scheduled");
   if (slot.valid()) {
     const engine::PodState& pod = engine_.state().pod(slot);
-    options_.metrics->pod_scheduled(std::max(clock_.wall() - pod.pod.created, Duration{0}));
+    options_.metrics->pod_scheduled(waited(pod.pod));
     if (engine::holds_room(pod.phase)) {
       const std::string& node = engine_.state().node(pod.node).node.name;
       events_->record({.regarding = {.name_space = pod.pod.namespace_name, .name = pod.pod.name, .uid = report.uid},
@@ -206,34 +213,24 @@ void Session::handle(BindReport& report) {
   engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kSucceeded});
 }
 
-void Session::quarantine(const char* kind, const kube::Malformed& object) {
-  options_.metrics->quarantined(kind);
-  const std::string name = object.name_space.empty() ? object.name : object.name_space + "/" + object.name;
-  log_error("an object was set aside: it cannot be understood",
-            {{"kind", kind}, {"name", name}, {"error", object.error.message}});
-  set_aside_.add(kind, name, object.error.message);
-  if (object.name.empty()) return;
-  events_->record({.regarding = {.kind = kind, .name_space = object.name_space, .name = object.name, .uid = object.uid},
-                   .type = "Warning",
-                   .reason = "Quarantined",
-                   .action = "Scheduling",
-                   .note = "Berth leaves this object alone: " + object.error.message});
-}
-
 void Session::handle(NodeUpdates& updates) {
   for (auto& update : updates) {
     if (auto* list = std::get_if<kube::ListReplaced<model::Node>>(&update)) {
       doubtful_ = doubtful_ || list->went_back;
       set_aside_.clear("Node");
+      closed_.forget_all_nodes();
+      std::erase_if(list->objects, [this](const model::Node& node) { return closed_.withhold(node); });
       engine_.apply(engine::NodesReplaced{std::move(list->objects)});
       nodes_listed_ = true;
     } else if (auto* upserted = std::get_if<kube::Upserted<model::Node>>(&update)) {
       set_aside_.remove("Node", "", upserted->object.name);
-      engine_.apply(engine::NodeUpserted{std::move(upserted->object)});
+      if (!closed_.withhold(upserted->object)) engine_.apply(engine::NodeUpserted{std::move(upserted->object)});
     } else if (auto* deleted = std::get_if<kube::Deleted<model::Node>>(&update)) {
       set_aside_.remove("Node", "", deleted->object.name);
+      closed_.forget(deleted->object.name);
       engine_.apply(engine::NodeDeleted{deleted->object.name});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
+      closed_.forget(malformed->name);
       engine_.apply(engine::NodeDeleted{malformed->name});  // takes no new work while it cannot be understood
       if (malformed->deleted) set_aside_.remove("Node", "", malformed->name);
       else quarantine("Node", *malformed);

@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
@@ -26,12 +27,14 @@
 
 #include "apps/configuration.h"
 #include "apps/scheduler/binder.h"
+#include "apps/scheduler/closed_nodes.h"
 #include "apps/scheduler/evictor.h"
 #include "apps/scheduler/inbox.h"
 #include "apps/scheduler/metrics.h"
 #include "apps/scheduler/set_aside.h"
 #include "apps/scheduler/status_writer.h"
 #include "apps/scheduler/storage_watch.h"
+#include "apps/scheduler/told.h"
 #include "apps/scheduler/turn_plan.h"
 #include "apps/scheduler/volume_binder.h"
 #include "bridge/to_model.h"
@@ -47,7 +50,7 @@ namespace berth::apps {
 struct SeenPod {
   model::Pod pod;
   std::string problem;  // with its annotations; empty without one
-  std::string told;     // message of its PodScheduled=False condition, reason Unschedulable; empty without one
+  std::string told;     // message of its PodScheduled=False condition, if we may have written it
   std::string scheduler_name;
 };
 
@@ -89,10 +92,10 @@ class Session {
                                BindReport, EvictionReport, WakeUp>;
 
   // What the status of a waiting pod says, as far as we know.
-  struct Told {
-    std::string message;           // of PodScheduled=False; empty: nothing yet
-    std::string nominated_node;    // empty: none
-    bool nominated_by_us = false;  // in this term: what the watch shows of it may be older
+  // The node that a waiting pod is nominated for.
+  struct Nomination {
+    std::string node;    // empty: none
+    bool by_us = false;  // in this term: what the watch shows of it may be older
   };
 
   explicit Session(SessionOptions options);
@@ -112,10 +115,14 @@ class Session {
   void handle(BudgetUpdates& updates);
   void handle(EvictionReport& report);
   void handle(WakeUp&) {}
-  void list_pods(kube::ListReplaced<SeenPod>& list);
+  void list_pods(kube::ListReplaced<SeenPod>& list, const PodUpdates& batch);
   void take_in(SeenPod& seen);
   void forget_pod(const std::string& uid);
-  void quarantine(const char* kind, const kube::Malformed& object);
+  void quarantine(const char* kind, const kube::Malformed& object, const std::string& then = "");
+  std::optional<model::Pod> known_of(const kube::Malformed& object) const;
+  void handle_malformed_pod(const kube::Malformed& object);
+  void close_node(const ClosedNodes::PodName& pod, const std::string& node);
+  void open_node_of(const std::string& name_space, const std::string& name);
   void carry_out(const engine::Decision& decision);
   void send_bind(const engine::Decision& decision);
   void give_up(const engine::Decision& decision, const std::string& why);
@@ -128,6 +135,12 @@ class Session {
   void evict(const engine::Decision& decision);
   void count_victims(const std::vector<engine::Decision>& decisions);
   void tell_waiting(const engine::Decision& decision);
+  void tell_error(const engine::Decision& decision, const std::string& text);
+  void write_condition(const engine::Decision& decision, const char* reason, const Told::Text& message, bool first,
+                       std::optional<std::string> nominated_node);
+  void remind(Time now);
+  void look_at_gate(const model::Pod& pod);
+  Duration waited(const model::Pod& pod);
   void balance_lanes();
   void publish(Time now);
 
@@ -152,11 +165,14 @@ class Session {
   // Owner thread only.
   engine::Engine engine_;
   TurnPlan plan_;
-  std::deque<Message> backlog_;                                     // taken from the inbox, not yet applied
-  absl::flat_hash_map<std::string, Told> told_;                     // by UID
+  std::deque<Message> backlog_;  // taken from the inbox, not yet applied
+  Told told_;
+  absl::flat_hash_map<std::string, Nomination> nominations_;        // by UID
+  absl::flat_hash_map<std::string, Time> gate_fell_;                // by UID, of waiting pods: wall time
   absl::flat_hash_map<std::string, std::string> other_schedulers_;  // by UID: schedulerName, where it is not our first
   absl::flat_hash_set<std::string> held_back_;  // UIDs of pods that would preempt, if budgets could be read
   absl::flat_hash_set<std::string> namespace_names_;
+  ClosedNodes closed_;
   std::unique_ptr<VolumeBinder> volumes_;
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us

@@ -1,4 +1,4 @@
-// Session's part for pods: what their watch brings, and what those that wait are told.
+// Session's part for pods: what their watch brings.
 #include "apps/scheduler/session.h"
 
 namespace berth::apps {
@@ -13,16 +13,18 @@ void Session::take_in(SeenPod& seen) {
                      .reason = "InvalidAnnotation",
                      .action = "Scheduling",
                      .note = seen.problem});
+  look_at_gate(pod);
+  if (!pod.node_name.empty()) told_.forget(pod.uid);
   if (!pod.ours || !pod.node_name.empty()) {
-    told_.erase(pod.uid);
+    nominations_.erase(pod.uid);
     return;
   }
   if (seen.scheduler_name != config_.scheduler_names.front()) other_schedulers_[pod.uid] = seen.scheduler_name;
-  if (const auto told = told_.find(pod.uid); told != told_.end()) {
-    if (told->second.nominated_by_us) pod.nominated_node = told->second.nominated_node;
-    else told->second.nominated_node = pod.nominated_node;
+  if (const auto at = nominations_.find(pod.uid); at != nominations_.end()) {
+    if (at->second.by_us) pod.nominated_node = at->second.node;
+    else at->second.node = pod.nominated_node;
   } else if (!pod.nominated_node.empty()) {
-    told_[pod.uid].nominated_node = pod.nominated_node;
+    nominations_[pod.uid] = {pod.nominated_node, false};
   }
   if (budgets_refused_ && pod.preempts) {
     pod.preempts = false;
@@ -30,81 +32,63 @@ void Session::take_in(SeenPod& seen) {
   }
 }
 
-void Session::list_pods(kube::ListReplaced<SeenPod>& list) {
+// A list: what it does not name no longer exists. What it names but cannot be understood stands beside it in the batch.
+void Session::list_pods(kube::ListReplaced<SeenPod>& list, const PodUpdates& batch) {
   doubtful_ = doubtful_ || list.went_back;
   set_aside_.clear("Pod");
-  const auto before = std::exchange(told_, {});
+  const auto before = std::exchange(nominations_, {});
   other_schedulers_.clear();
   held_back_.clear();
   engine::PodsReplaced pods;
+  std::vector<std::pair<std::string, std::string>> told;
   for (SeenPod& seen : list.objects) {
-    if (const auto told = before.find(seen.pod.uid); told != before.end() && told->second.nominated_by_us)
-      told_[seen.pod.uid] = {"", told->second.nominated_node, true};
+    if (const auto at = before.find(seen.pod.uid); at != before.end() && at->second.by_us)
+      nominations_[seen.pod.uid] = at->second;
     take_in(seen);
-    if (!seen.told.empty() && seen.pod.node_name.empty()) told_[seen.pod.uid].message = std::move(seen.told);
+    if (!seen.told.empty() && seen.pod.node_name.empty()) told.emplace_back(seen.pod.uid, std::move(seen.told));
     pods.pods.push_back(std::move(seen.pod));
   }
+  for (const auto& each : batch)
+    if (const auto* malformed = std::get_if<kube::Malformed>(&each))
+      if (std::optional<model::Pod> known = known_of(*malformed)) pods.pods.push_back(std::move(*known));
+  told_.replace_all(told, clock_.monotonic());
   engine_.apply(pods);
   pods_listed_ = true;
 }
 
 void Session::handle(PodUpdates& updates) {
+  std::vector<ClosedNodes::PodName> opening;  // pods that a list no longer has, or has in order
   for (auto& update : updates) {
     if (auto* list = std::get_if<kube::ListReplaced<SeenPod>>(&update)) {
-      list_pods(*list);
+      opening = closed_.pods();
+      list_pods(*list, updates);
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenPod>>(&update)) {
-      set_aside_.remove("Pod", upserted->object.pod.namespace_name, upserted->object.pod.name);
+      const model::Pod& pod = upserted->object.pod;
+      set_aside_.remove("Pod", pod.namespace_name, pod.name);
+      open_node_of(pod.namespace_name, pod.name);
       take_in(upserted->object);
       engine_.apply(engine::PodUpserted{std::move(upserted->object.pod)});
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenPod>>(&update)) {
-      set_aside_.remove("Pod", deleted->object.pod.namespace_name, deleted->object.pod.name);
-      forget_pod(deleted->object.pod.uid);
+      const model::Pod& pod = deleted->object.pod;
+      set_aside_.remove("Pod", pod.namespace_name, pod.name);
+      open_node_of(pod.namespace_name, pod.name);
+      forget_pod(pod.uid);
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
-      if (!malformed->deleted) {
-        quarantine("Pod", *malformed);
-        continue;
-      }
-      set_aside_.remove("Pod", malformed->name_space, malformed->name);
-      forget_pod(malformed->uid);
+      std::erase(opening, ClosedNodes::PodName{malformed->name_space, malformed->name});
+      handle_malformed_pod(*malformed);
     }
   }
+  for (const auto& [name_space, name] : opening) open_node_of(name_space, name);
 }
 
 void Session::forget_pod(const std::string& uid) {
-  told_.erase(uid);
+  told_.forget(uid);
+  nominations_.erase(uid);
+  gate_fell_.erase(uid);
   other_schedulers_.erase(uid);
   held_back_.erase(uid);
   evictor_->withdraw(uid);
   engine_.apply(engine::PodDeleted{uid});
-}
-
-// The verdict, and the node that the pod is nominated for: each is written when it is new.
-void Session::tell_waiting(const engine::Decision& decision) {
-  options_.metrics->attempt("unschedulable", Duration{0});
-  Told& told = told_[decision.pod_uid];
-  const std::string nominated = decision.kind == engine::DecisionKind::kNominate ? decision.node_name : "";
-  const bool first = told.message.empty();
-  const bool new_text = told.message != *decision.message;
-  const bool new_node = told.nominated_node != nominated;
-  told.nominated_by_us |= new_node || !nominated.empty();
-  if (!new_text && !new_node) return;
-  told.message = *decision.message;
-  told.nominated_node = nominated;
-  const engine::PodSlot slot = engine_.state().find_pod(decision.pod_uid);
-  statuses_->write({.namespace_name = decision.namespace_name,
-                    .pod_name = decision.pod_name,
-                    .uid = decision.pod_uid,
-                    .message = decision.message,
-                    .generation = slot.valid() ? engine_.state().pod(slot).pod.generation : 0,
-                    .first = first,
-                    .nominated_node = new_node ? std::optional(nominated) : std::nullopt});
-  if (!new_text) return;
-  events_->record(
-      {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = decision.pod_uid},
-       .type = "Warning",
-       .reason = "FailedScheduling",
-       .action = "Scheduling",
-       .note = *decision.message});
 }
 
 }  // namespace berth::apps

@@ -23,12 +23,12 @@ bool Session::storage_listed() {
 }
 
 void Session::handle(StorageUpdates& batch) {
-  const std::string_view plural = plural_of(batch.kind);
+  const std::string_view kind = kind_of(batch.kind);
   for (auto& update : batch.updates) {
     if (auto* list = std::get_if<kube::ListReplaced<SeenStorage>>(&update)) {
       doubtful_ = doubtful_ || list->went_back;
       engine::StorageReplaced all{batch.kind, {}};
-      set_aside_.clear(plural);
+      set_aside_.clear(kind);
       if (batch.kind == StorageKind::kVolume) volume_versions_.clear();
       for (SeenStorage& seen : list->objects) {
         remember_version(seen);
@@ -37,7 +37,7 @@ void Session::handle(StorageUpdates& batch) {
       engine_.apply(all);
       storage_listed_.insert(batch.kind);
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenStorage>>(&update)) {
-      set_aside_.remove(plural, "", model::key_of(upserted->object.object));
+      set_aside_.remove(kind, "", model::key_of(upserted->object.object));
       remember_version(upserted->object);
       engine_.apply(engine::StorageUpserted{std::move(upserted->object.object)});
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenStorage>>(&update)) {
@@ -45,7 +45,7 @@ void Session::handle(StorageUpdates& batch) {
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
       forget_storage(batch.kind,
                      malformed->name_space.empty() ? malformed->name : malformed->name_space + "/" + malformed->name);
-      if (!malformed->deleted) quarantine(std::string(plural).c_str(), *malformed);
+      if (!malformed->deleted) quarantine(std::string(kind).c_str(), *malformed);
     }
   }
 }
@@ -57,7 +57,7 @@ void Session::remember_version(const SeenStorage& seen) {
 
 void Session::forget_storage(StorageKind kind, const std::string& key) {
   if (kind == StorageKind::kVolume) volume_versions_.erase(key);
-  set_aside_.remove(plural_of(kind), "", key);
+  set_aside_.remove(kind_of(kind), "", key);
   engine_.apply(engine::StorageDeleted{kind, key});
 }
 
@@ -73,13 +73,8 @@ void Session::give_up(const engine::Decision& decision, const std::string& why) 
   const std::string note = "running PreBind plugin \"VolumeBinding\": binding volumes: " + why;
   log_warn("the volumes of a pod could not be bound; it backs off",
            {{"pod", decision.namespace_name + "/" + decision.pod_name}, {"error", why}});
-  events_->record(
-      {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = decision.pod_uid},
-       .type = "Warning",
-       .reason = "FailedScheduling",
-       .action = "Scheduling",
-       .note = note});
-  options_.metrics->attempt("error", Duration{0});
+  tell_error(decision, note);
+  options_.metrics->outcome("error");
   engine_.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kFailed});
   cycle_due_ = true;
 }

@@ -54,7 +54,10 @@ void Session::turn() {
   const bool due = plan_.messages() > 0 || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
   balance_lanes();
-  if (now - published_at_ >= Duration::seconds(1)) publish(now);
+  if (now - published_at_ >= Duration::seconds(1)) {
+    remind(now);
+    publish(now);
+  }
   if (due) options_.metrics->owner_turn(clock_.monotonic() - began, config_.turn_max, plan_.updates(), lists);
 }
 
@@ -156,6 +159,7 @@ void Session::publish(Time now) {
   metrics.watch("nodes", nodes_->stats());
   metrics.watch("namespaces", namespaces_->stats());
   metrics.watch("poddisruptionbudgets", budgets_->stats());
+  for (const auto& [resource, stats] : storage_->stats()) metrics.watch(resource, stats);
 }
 
 }  // namespace berth::apps

@@ -78,19 +78,22 @@ void StatusWriter::write(UnschedulableStatus status) {
   pump(shared_);
 }
 
-void StatusWriter::forget(const std::string& uid, std::function<void()> then) {
+bool StatusWriter::forget(const std::string& uid, std::function<void()> then) {
+  bool unseen = false;
   {
     const std::lock_guard lock(shared_->mutex);
     const auto at = shared_->entries.find(uid);
     if (at != shared_->entries.end()) {
+      unseen = at->second.wanted && !at->second.under_way;
       at->second.wanted.reset();
       if (at->second.under_way) {
         at->second.then = std::move(then);
-        return;
+        return false;
       }
     }
   }
   then();
+  return unseen;
 }
 
 size_t StatusWriter::queued() const {
@@ -119,7 +122,7 @@ void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
 }
 
 void StatusWriter::send(const std::shared_ptr<Shared>& shared, UnschedulableStatus status) {
-  kube::PodConditionPatch patch{.condition = {"PodScheduled", "False", "Unschedulable", *status.message},
+  kube::PodConditionPatch patch{.condition = {"PodScheduled", "False", status.reason, *status.message},
                                 .last_transition = {},
                                 .observed_generation = status.generation,
                                 .nominated_node = status.nominated_node};

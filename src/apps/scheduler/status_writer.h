@@ -23,8 +23,9 @@ struct UnschedulableStatus {
   std::string pod_name;
   std::string uid;
   std::shared_ptr<const std::string> message;
-  int64_t generation = 0;                          // of the pod, as scheduled
-  bool first = false;                              // the pod has no PodScheduled=False yet: lastTransitionTime is now
+  int64_t generation = 0;  // of the pod, as scheduled
+  bool first = false;      // the pod has no PodScheduled=False yet: lastTransitionTime is now
+  std::string reason = "Unschedulable";
   std::optional<std::string> nominated_node = {};  // written if given; empty: the pod is nominated for no node
 };
 
@@ -36,8 +37,8 @@ class StatusWriter {
   void write(UnschedulableStatus status);
   // The pod has found a place or is gone: forget a write that has not gone out.
   // `then` runs at once, or, on the transport's thread, when a write under way has ended: a bind that overtook it would
-  // leave a bound pod marked as unschedulable.
-  void forget(const std::string& uid, std::function<void()> then);
+  // leave a bound pod marked as unschedulable. True if a text was forgotten that the server has not seen.
+  bool forget(const std::string& uid, std::function<void()> then);
   // Pods whose latest text is not stored.
   size_t queued() const;
 

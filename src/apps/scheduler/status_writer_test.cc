@@ -28,7 +28,8 @@ class StatusWriterTest : public testing::Test {
   }
 
   void write(const std::string& text, bool first = true, std::optional<std::string> nominated_node = std::nullopt) {
-    writer_.write({"ns", "pod", "uid", std::make_shared<const std::string>(text), 1, first, std::move(nominated_node)});
+    writer_.write({"ns", "pod", "uid", std::make_shared<const std::string>(text), 1, first, "Unschedulable",
+                   std::move(nominated_node)});
   }
   void run_for(int64_t seconds) { transport_.run_for(Duration::seconds(seconds)); }
 

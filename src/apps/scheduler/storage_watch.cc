@@ -17,16 +17,20 @@ Result<SeenStorage> decode(std::string_view json) {
 
 struct Kind {
   StorageKind kind;
+  std::string_view name;
   kube::Resource resource;
   Result<SeenStorage> (*decode)(std::string_view);
 };
 constexpr Kind kKinds[] = {
-    {StorageKind::kClaim, kube::kPersistentVolumeClaims, &decode<api::PersistentVolumeClaim>},
-    {StorageKind::kVolume, kube::kPersistentVolumes, &decode<api::PersistentVolume>},
-    {StorageKind::kClass, kube::kStorageClasses, &decode<api::StorageClass>},
-    {StorageKind::kAttachLimits, {"storage.k8s.io", "v1", "csinodes"}, &decode<api::CsiNode>},
-    {StorageKind::kDriver, {"storage.k8s.io", "v1", "csidrivers"}, &decode<api::CsiDriver>},
-    {StorageKind::kCapacity, {"storage.k8s.io", "v1", "csistoragecapacities"}, &decode<api::CsiStorageCapacity>},
+    {StorageKind::kClaim, "PersistentVolumeClaim", kube::kPersistentVolumeClaims, &decode<api::PersistentVolumeClaim>},
+    {StorageKind::kVolume, "PersistentVolume", kube::kPersistentVolumes, &decode<api::PersistentVolume>},
+    {StorageKind::kClass, "StorageClass", kube::kStorageClasses, &decode<api::StorageClass>},
+    {StorageKind::kAttachLimits, "CSINode", {"storage.k8s.io", "v1", "csinodes"}, &decode<api::CsiNode>},
+    {StorageKind::kDriver, "CSIDriver", {"storage.k8s.io", "v1", "csidrivers"}, &decode<api::CsiDriver>},
+    {StorageKind::kCapacity,
+     "CSIStorageCapacity",
+     {"storage.k8s.io", "v1", "csistoragecapacities"},
+     &decode<api::CsiStorageCapacity>},
 };
 
 }  // namespace
@@ -38,6 +42,12 @@ bool is_refusal(const std::string& error) {
 std::string_view plural_of(StorageKind kind) {
   for (const Kind& each : kKinds)
     if (each.kind == kind) return each.resource.plural;
+  return "";
+}
+
+std::string_view kind_of(StorageKind kind) {
+  for (const Kind& each : kKinds)
+    if (each.kind == kind) return each.name;
   return "";
 }
 
@@ -69,6 +79,12 @@ std::string StorageWatch::last_error() const {
   for (const auto& [kind, reflector] : reflectors_)
     if (std::string error = reflector->last_error(); !error.empty() && !is_refusal(error)) return error;
   return "";
+}
+
+std::vector<std::pair<std::string_view, kube::ReflectorStats>> StorageWatch::stats() const {
+  std::vector<std::pair<std::string_view, kube::ReflectorStats>> out;
+  for (const auto& [kind, reflector] : reflectors_) out.emplace_back(plural_of(kind), reflector->stats());
+  return out;
 }
 
 }  // namespace berth::apps

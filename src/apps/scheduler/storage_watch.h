@@ -27,6 +27,8 @@ struct StorageUpdates {
 
 // "persistentvolumeclaims", … as in RBAC rules.
 std::string_view plural_of(model::StorageKind kind);
+// "PersistentVolumeClaim", …
+std::string_view kind_of(model::StorageKind kind);
 
 // True if a list fails because it is refused to us (403), or because the server has no such kind (404).
 bool is_refusal(const std::string& error);
@@ -41,6 +43,8 @@ class StorageWatch {
   std::vector<model::StorageKind> refused() const;
   // Of a list or watch that fails for another reason; empty when all is well.
   std::string last_error() const;
+  // By plural.
+  std::vector<std::pair<std::string_view, kube::ReflectorStats>> stats() const;
 
  private:
   std::vector<std::pair<model::StorageKind, std::unique_ptr<kube::Reflector<SeenStorage>>>> reflectors_;

@@ -29,7 +29,7 @@ class FakeServer:
         self.bindings: list[dict] = []  # bodies, of those that were taken
         self.requests: list[tuple[str, str]] = []  # (method, path)
         self.events: list[dict] = []
-        self.patches: list[tuple[str, dict]] = []  # (path, body)
+        self.patches: list[tuple[str, dict]] = []  # (path, body), of those that were taken
         self._lock = threading.RLock()
         self._version = 100
         self._objects: dict[str, dict[tuple, dict]] = {name: {} for name in RESOURCES}
@@ -58,6 +58,14 @@ class FakeServer:
             kind = "MODIFIED" if key in self._objects[resource] else "ADDED"
             self._objects[resource][key] = one
         self.send(resource, json.dumps({"type": kind, "object": one}).encode())
+
+    def remove(self, resource: str, name: str, namespace: str | None = "default") -> None:
+        """Forgets the object and shows its end to the watches."""
+        with self._lock:
+            self._version += 1
+            one = self._objects[resource].pop((namespace, name))
+            one["metadata"]["resourceVersion"] = str(self._version)
+        self.send(resource, json.dumps({"type": "DELETED", "object": one}).encode())
 
     def send(self, resource: str, line: bytes) -> None:
         """One line, as it is, to every watch of the resource."""
@@ -121,7 +129,8 @@ class FakeServer:
             def _known(self, path: str, query: dict, body: bytes) -> None:
                 resource = path.rpartition("/")[2]
                 if self.command == "GET" and resource in RESOURCES:
-                    return self._watch(resource) if "watch" in query else self._reply(200, fake._list(resource))
+                    since = int(query.get("resourceVersion", ["0"])[0])
+                    return self._watch(resource, since) if "watch" in query else self._reply(200, fake._list(resource))
                 if self.command == "POST" and (match := re.search(r"/pods/([^/]+)/binding$", path)):
                     fake._bind(match[1], json.loads(body))
                     return self._reply(201, b'{"kind":"Status","status":"Success"}')
@@ -133,11 +142,17 @@ class FakeServer:
                 if self.command == "POST" and resource == "events":
                     fake.events.append(json.loads(body))
                     return self._reply(201, body)
+                if self.command == "PATCH":
+                    fake.patches.append((path, json.loads(body)))
                 return self._reply(200, b"{}")
 
-            def _watch(self, resource: str) -> None:
+            def _watch(self, resource: str, since: int) -> None:
                 lines: queue.Queue = queue.Queue()
                 with fake._lock:
+                    missed = [one for one in fake._objects[resource].values()
+                              if int(one["metadata"]["resourceVersion"]) > since]  # fmt: skip
+                    for one in sorted(missed, key=lambda one: int(one["metadata"]["resourceVersion"])):
+                        lines.put(json.dumps({"type": "MODIFIED", "object": one}).encode())
                     fake._watches[resource].append(lines)
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
