@@ -67,20 +67,21 @@ def spread(values, digits):
     return f"{middle:,.{digits}f} ({low:,.{digits}f}–{high:,.{digits}f})"
 
 
+def against(ways, way, base):
+    """CPU relative to JSON's within each round: what else the machine does is much the same in neighbouring blocks."""
+    pairs = zip(ways[way], ways[base])
+    return "1" if way == base else spread([one["server_cpu_s"] / max(other["server_cpu_s"], 0.01) for one, other in pairs], 2)
+
+
 def writes_table(title, blocks):
     failed = sum(block["failed"] for block in blocks)
     ways = by_way(blocks)
-
-    def against(way):
-        """CPU relative to JSON's within each round: what else the machine does is much the same in neighbouring blocks."""
-        base = "JSON, watched in JSON" if "watched" in way else "JSON"
-        return "1" if way == base else spread([one["server_cpu_s"] / other["server_cpu_s"] for one, other in zip(ways[way], ways[base])], 2)
-
     lines = [f"### {title}: {sum(block['count'] for block in blocks):,} in blocks of {blocks[0]['count']}, {failed} failed\n",
              "| way | body, bytes | server CPU each, ms | ÷ JSON | per second | client CPU each, ms |", "|---|---|---|---|---|---|"]
     for way, own in ways.items():
+        base = "JSON, watched in JSON" if "watched" in way else "JSON"
         lines.append(f"| {way} | {own[0]['bytes'] / own[0]['count']:,.0f} | "
-                     f"{spread([1e3 * b['server_cpu_s'] / b['count'] for b in own], 3)} | {against(way)} | "
+                     f"{spread([1e3 * b['server_cpu_s'] / b['count'] for b in own], 3)} | {against(ways, way, base)} | "
                      f"{spread([b['count'] / b['seconds'] for b in own], 0)} | "
                      f"{statistics.median(1e3 * b['client_cpu_s'] / b['count'] for b in own):.3f} |")
     return "\n".join(lines) + "\n"
@@ -91,15 +92,14 @@ def list_table(title, blocks, inflate_s):
     lines = [f"### {title}\n", "| way | MB | seconds to the last byte, decoding aside | server CPU, s | ÷ JSON | Berth decodes, s |",
              "|---|---|---|---|---|---|"]
     for way, own in ways.items():
-        base = ways["whole, JSON" if way.startswith("whole") else "JSON"]
-        cpu = [statistics.median(b["server_cpu_s"] for b in blocks) for blocks in (own, base)]
+        base = "whole, JSON" if way.startswith("whole") else "JSON"
         decode = statistics.median(b["decode_s"] for b in own)
         if way.endswith("gzip") and not all(b["gzip"] for b in own):
             lines.append(f"| {way} | not offered | | | | |")
             continue
         tail = f"{decode:.3f}" if decode else f"{inflate_s:.3f} to inflate" if way.endswith("gzip") else "–"
         lines.append(f"| {way} | {own[0]['bytes'] / 1e6:,.1f} | {spread([b['seconds'] - b['decode_s'] for b in own], 2)} | "
-                     f"{spread([b['server_cpu_s'] for b in own], 2)} | {cpu[0] / cpu[1]:.2f} | {tail} |")
+                     f"{spread([b['server_cpu_s'] for b in own], 2)} | {against(ways, way, base)} | {tail} |")
     return "\n".join(lines) + "\n"
 
 
@@ -139,7 +139,7 @@ def parse(arguments=None):
     parser = argparse.ArgumentParser(prog="bench/wire.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--block", type=int, default=250, help="writes of one way before the next takes its turn (%(default)s)")
     parser.add_argument("--rounds", type=int, default=16, help="turns of each way of writing that count (%(default)s)")
-    parser.add_argument("--lists", type=int, default=5, help="turns of each way of listing that count (%(default)s)")
+    parser.add_argument("--lists", type=int, default=10, help="turns of each way of listing that count (%(default)s)")
     parser.add_argument("--nodes", type=int, default=5000, help="nodes in the cold list (%(default)s)")
     parser.add_argument("--pods", type=int, default=20000, help="pods in the cold list (%(default)s)")
     parser.add_argument("--only", choices=("writes", "lists"), help="leave the other part out")
