@@ -221,7 +221,8 @@ json arrive(kube::Client& client, size_t count, const std::string& scheduler, do
   kube::Reflector<Seen> pods(client, {.resource = kube::kPods}, &seen_pod,
                              [&](const auto& updates) { arrivals.see(updates); });
   pods.start();
-  while (!pods.synced()) pause_s(0.01);
+  const double asked = now_s();
+  while (!pods.synced() && now_s() - asked < limit_s) pause_s(0.01);
   Window window(static_cast<int>(count));
   const double start = now_s();
   for (size_t i = 0; i < count; ++i) {

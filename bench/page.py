@@ -52,12 +52,16 @@ def waiting_table(rounds, nodes, pods, limit_s):
 
     often = f", {len(rounds)} rounds: medians (lowest–highest)" if len(rounds) > 1 else ""
     lines = [f"{nodes:,} nodes × 8 GPUs, {pods:,} one-GPU pods waiting{often}.\n",
-             "| what | pods bound/s | ÷ raw binds | binds and events, pods/s | ÷ plain loop |", "|---|---|---|---|---|"]
+             "| what | pods bound/s | ÷ raw binds | binds and events, pods/s | ÷ plain loop | servers' CPU, ms a pod | own CPU, ms a pod |",
+             "|---|---|---|---|---|---|---|"]
     for name in rounds[0]:
         least = min(runs[name]["bound"]["count"] for runs in rounds)
         part = "" if least >= pods else f" ({least:,} bound in {limit_s} s)"
+        cpu = [told([1e3 * runs[name].get(key, 0) / runs[name]["bound"]["count"] for runs in rounds], 2)
+               for key in ("servers_cpu_s", "cpu_s")]
         lines.append(f"| {name}{part} | {told([bind_rate(runs[name]) for runs in rounds], 0)} | {against(name, 'raw', bind_rate)} | "
-                     f"{told([span_rate(runs[name]) for runs in rounds], 0)} | {against(name, 'loop', span_rate)} |")
+                     f"{told([span_rate(runs[name]) for runs in rounds], 0)} | {against(name, 'loop', span_rate)} | "
+                     f"{' | '.join(cpu)} |")
     berth = [runs["berth"] for runs in rounds]
     lines.append(f"\nBerth dropped {max(run['dropped_events'] for run in berth):.0f} events and used "
                  f"{told([run['cpu_s'] for run in berth], 2)} s of CPU; its owner thread was busy for "

@@ -29,7 +29,10 @@ def tool(cluster, *args, wait=True):
     if not wait:
         process.stderr.readline()  # "watching"
         return process
-    out, err = process.communicate(timeout=900)
+    try:
+        out, err = process.communicate(timeout=900)
+    finally:
+        process.kill()  # where it has not ended by itself
     if process.returncode != 0:
         raise SystemExit(f"bench: {' '.join(command)} failed: {err}")
     return json.loads(out)
@@ -40,6 +43,16 @@ def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
         fields = stat.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def pid_of(cluster, name):
+    """Of a component; nothing where it does not run."""
+    with open(cluster.folder / "state.json", encoding="utf-8") as state:
+        return json.load(state)["processes"].get(name, {}).get("pid")
+
+
+def servers_cpu(cluster):
+    return sum(cpu_seconds(pid_of(cluster, name)) for name in SERVERS)
 
 
 def http_get(port, path):
@@ -76,10 +89,14 @@ def measure(name, nodes, pods, limit_s, act, scheduler="berth", events=True):
         cluster.nodes(nodes, gpus=8)
         tool(cluster, "create", pods, SCHEDULER_NAME[scheduler])
         watcher = tool(cluster, "watch", pods, limit_s, *([] if events else ["bound"]), wait=False)
-        time.sleep(1)
-        extra = act(cluster, watcher) or {}
-        out, _ = watcher.communicate(timeout=limit_s + 60)
-        seen = json.loads(out)
+        try:
+            time.sleep(1)
+            before = servers_cpu(cluster)
+            extra = act(cluster, watcher) or {}
+            out, _ = watcher.communicate(timeout=limit_s + 60)
+        finally:
+            watcher.kill()  # where it has not ended by itself
+        seen = {**json.loads(out), "servers_cpu_s": servers_cpu(cluster) - before}
     seen.update(extra)
     say(f"{name}: bound {seen['bound']['count']} at {seen['bound']['per_second']:.0f}/s, "
         f"events {seen['noted']['count']} at {seen['noted']['per_second']:.0f}/s")
@@ -107,6 +124,7 @@ def act_berth(cluster, watcher):
 def act_kube_scheduler(cluster, watcher):
     cluster.start("kube-scheduler")
     watcher.wait(timeout=900)
+    return {"cpu_s": cpu_seconds(pid_of(cluster, "kube-scheduler"))}
 
 
 def waiting_pods(nodes, pods, limit_s, loop=True, kube_scheduler=True):

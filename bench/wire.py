@@ -18,19 +18,14 @@ import time
 import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from cluster import Cluster  # noqa: E402
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+from servers import Cluster, pid_of  # noqa: E402
 
 WIRE_BENCH = os.path.join(ROOT, "build", "release", "bin", "wire_bench")
 
 
 def say(text):
     print(f"wire: {text}", file=sys.stderr, flush=True)
-
-
-def server_pid(cluster):
-    with open(cluster.folder / "state.json", encoding="utf-8") as state:
-        return json.load(state)["processes"]["kube-apiserver"]["pid"]
 
 
 def wire_bench(cluster, *args):
@@ -105,7 +100,7 @@ def list_table(title, blocks, inflate_s):
 
 def writes(options, figures, tables):
     with Cluster(components=("etcd", "kube-apiserver")) as cluster:
-        pid = server_pid(cluster)
+        pid = pid_of(cluster, "kube-apiserver")
         cluster.nodes(1000, gpus=8)
         count = options.block * 6 * (options.rounds + 1)
         say(f"{count} waiting pods")
@@ -122,7 +117,7 @@ def writes(options, figures, tables):
 
 def lists(options, figures, tables):
     with Cluster(components=("etcd", "kube-apiserver")) as cluster:
-        pid = server_pid(cluster)
+        pid = pid_of(cluster, "kube-apiserver")
         say(f"{options.nodes} nodes, {options.pods} pods to list")
         cluster.nodes(options.nodes, gpus=8, labels=lambda i: {
             "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "topology.kubernetes.io/zone": f"zone-{i % 3}"})
