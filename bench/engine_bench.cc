@@ -1,14 +1,16 @@
 // engine_bench: the engine alone, no I/O: placements per second, cost against cluster size, cold start.
 //
-// Prints one JSON object. Beside the absolute figures stands a fixed calibration kernel (random reads of 64 MiB), timed
-// in the same run, so that runs on different machines can be compared.
+// Prints JSON. Seconds are of CPU time: the engine has one thread and waits for nothing. Beside the absolute figures
+// stands a fixed calibration kernel (random reads of 64 MiB), timed in the same run, so that runs on different machines
+// can be compared.
 //
 //   build/release/bin/engine_bench [nodes] [pods]
+//   build/release/bin/engine_bench curve     cost of a decision at 100 to 40,000 nodes, each several times
 #include <sys/resource.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -20,7 +22,12 @@
 namespace berth {
 namespace {
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+// This thread's own CPU time, so that other work on the machine counts less.
+double seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 // Dependent random reads over 64 MiB, in millions per second.
 double calibrate() {
@@ -166,9 +173,30 @@ int main_with(int nodes, int pods) {
   return 0;
 }
 
+// Half full at the end in each size, so that sizes compare: four one-GPU pods a node; of pods that look at one another,
+// two a node in 20 deployments, up to 5,000 nodes.
+int curve() {
+  constexpr int kRepetitions = 7;
+  nlohmann::json out = nlohmann::json::array();
+  const auto point = [&](const char* name, int nodes, const auto& once) {
+    nlohmann::json us = nlohmann::json::array();
+    for (int i = 0; i < kRepetitions; ++i) {
+      const Run run = once();
+      us.push_back(1e6 * run.cycle_s / static_cast<double>(run.placed));
+    }
+    out.push_back({{"name", name}, {"nodes", nodes}, {"us_per_decision", std::move(us)}});
+  };
+  for (const int nodes : {100, 1000, 10'000, 40'000}) point("one GPU", nodes, [&] { return run(nodes, 4 * nodes, 1); });
+  for (const char* kind : {"anti-affinity", "spread"})
+    for (const int nodes : {100, 1000, 5000}) point(kind, nodes, [&] { return run_peers(nodes, 2 * nodes, 20, kind); });
+  std::printf("%s\n", out.dump(1).c_str());
+  return 0;
+}
+
 }  // namespace
 }  // namespace berth
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "curve") return berth::curve();
   return berth::main_with(argc > 1 ? std::atoi(argv[1]) : 10'000, argc > 2 ? std::atoi(argv[2]) : 80'000);
 }

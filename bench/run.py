@@ -1,175 +1,120 @@
 #!/usr/bin/env python3
-"""`./dev bench`: the speed table, as ratios of figures that were measured in one run.
+"""`./dev bench`: the speed tables, as ratios of figures that were measured in one run.
 
-Real kube-apiserver and etcd on loopback, a fresh pair for each measurement, 1,000 nodes with 8 GPUs and 4,000 one-GPU pods
-that already wait; the same watcher counts bound pods and stored Scheduled events throughout. Measured are the server's raw
-bind rate, a plain loop that writes a Binding and an Event for each pod, Berth, and kube-scheduler with its client limits
-lifted. The engine alone comes from engine_bench, beside a calibration kernel. Nothing here asserts a time.
+parts, each on a fresh kube-apiserver and etcd on loopback where it needs servers:
+  waiting   1,000 nodes, 4,000 one-GPU pods that already wait: the server's raw bind rate, a plain loop that writes a
+            Binding and an Event for each pod, Berth, and kube-scheduler with its client limits lifted
+  scale     the same with 5,000 nodes and 20,000 pods, without the loop
+  arrivals  create-to-bound latency while pods arrive at a share of the raw bind rate, for Berth and kube-scheduler
+  engine    the engine alone, beside a calibration kernel
+  curve     what one decision of the engine costs at 100 to 40,000 nodes; with --write also the picture
+  wire      JSON against Kubernetes protobuf on the API server (bench/wire.py)
+
+Tables go to standard output as Markdown; --write puts them into docs/performance.md as well, each in its place. All
+parts take about a quarter of an hour. Nothing here asserts a time.
 """
 import argparse
 import json
 import os
-import re
+import statistics
 import subprocess
 import sys
-import time
-import urllib.request
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from cluster import Cluster  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import page  # noqa: E402
+import picture  # noqa: E402
+import servers  # noqa: E402
+import wire  # noqa: E402
+from servers import BIN, ROOT, say  # noqa: E402
 
-BIN = os.path.join(ROOT, "build", "release", "bin")
-
-
-def say(text):
-    print(f"bench: {text}", file=sys.stderr, flush=True)
+TITLES = {"waiting": "Pods that wait", "scale": "Pods that wait, at scale", "arrivals": "Pods that arrive",
+          "engine": "Engine alone", "curve": "Cost against the size of the cluster", "wire": "JSON and protobuf"}
 
 
-def tool(cluster, *args, wait=True):
-    """Runs api_bench; its JSON, or the process when `wait` is false."""
-    command = [os.path.join(BIN, "api_bench"), cluster.admin_kubeconfig, *map(str, args)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if not wait:
-        process.stderr.readline()  # "watching"
-        return process
-    out, err = process.communicate(timeout=600)
-    if process.returncode != 0:
-        raise SystemExit(f"bench: {' '.join(command)} failed: {err}")
-    return json.loads(out)
+def parse():
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=TITLES, metavar="PART", default=list(TITLES), help="these parts alone")
+    parser.add_argument("--without", nargs="+", choices=TITLES, metavar="PART", default=[], help="leave these parts out")
+    parser.add_argument("--no-kube-scheduler", action="store_true", help="leave kube-scheduler out of every part")
+    parser.add_argument("--nodes", type=int, default=1000, help="nodes of 'waiting' and 'arrivals' (%(default)s)")
+    parser.add_argument("--pods", type=int, default=4000, help="pods of 'waiting' (%(default)s)")
+    parser.add_argument("--scale-nodes", type=int, default=5000, help="nodes of 'scale' (%(default)s)")
+    parser.add_argument("--scale-pods", type=int, default=20000, help="pods of 'scale' (%(default)s)")
+    parser.add_argument("--repeat", type=int, default=1, metavar="ROUNDS",
+                        help="do 'waiting', 'scale' and 'arrivals' so often; medians of ratios within a round (%(default)s)")
+    parser.add_argument("--limit", type=int, default=180, metavar="SECONDS",
+                        help="a measurement ends by itself after this, and says how far it came (%(default)s)")
+    parser.add_argument("--arrival-share", type=float, default=0.5, metavar="SHARE",
+                        help="pods arrive at this share of the raw bind rate (%(default)s)")
+    parser.add_argument("--arrival-seconds", type=float, default=8, metavar="SECONDS", help="for so long (%(default)s)")
+    parser.add_argument("--write", action="store_true", help="also put the tables into docs/performance.md, and draw the picture")
+    parser.add_argument("--json", metavar="FILE", help="also write all figures here")
+    return parser.parse_args()
 
 
-def cpu_seconds(pid):
-    """User and system time of a process so far."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def engine_bench(*args):
+    say(f"engine {' '.join(args)}")
+    return json.loads(subprocess.run([os.path.join(BIN, "engine_bench"), *args], check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
-def measure(name, options, act, components=("etcd", "kube-apiserver"), scheduler="berth", **kwargs):
-    """One measurement on a fresh cluster: what the watcher saw while act(cluster) ran."""
-    say(f"{name}: starting a cluster with {options.nodes} nodes and {options.pods} waiting pods")
-    with Cluster(components=components, **kwargs) as cluster:
-        cluster.nodes(options.nodes, gpus=8)
-        tool(cluster, "create", options.pods, scheduler)
-        watcher = tool(cluster, "watch", options.pods, options.limit, wait=False)
-        time.sleep(1)
-        extra = act(cluster, watcher) or {}
-        out, _ = watcher.communicate(timeout=options.limit + 60)
-        seen = json.loads(out)
-    seen.update(extra)
-    say(f"{name}: bound {seen['bound']['count']} at {seen['bound']['per_second']:.0f}/s, "
-        f"events {seen['noted']['count']} at {seen['noted']['per_second']:.0f}/s")
-    return seen
+def waiting(options, nodes, pods, loop):
+    rounds = [servers.waiting_pods(nodes, pods, options.limit, loop=loop, kube_scheduler=not options.no_kube_scheduler)
+              for _ in range(options.repeat)]
+    return rounds, page.waiting_table(rounds, nodes, pods, options.limit)
 
 
-def raw(cluster, watcher):
-    result = tool(cluster, "bind", 1_000_000, 32)
-    return {"answered": result}
+def part_waiting(options, _figures):
+    return waiting(options, options.nodes, options.pods, loop=True)
 
 
-def plain_loop(cluster, watcher):
-    return {"answered": tool(cluster, "bind-and-note", 1_000_000, 32)}
+def part_scale(options, _figures):
+    return waiting(options, options.scale_nodes, options.scale_pods, loop=False)
 
 
-def berth(cluster, watcher):
-    process = subprocess.Popen(
-        [os.path.join(BIN, "berth"), "scheduler", "--kubeconfig", cluster.berth_kubeconfig, "--port", "0"],
-        stderr=subprocess.PIPE, text=True)
-    try:
-        port = None
-        for line in process.stderr:
-            found = re.search(r"http=127\.0\.0\.1:(\d+)", line)
-            if found:
-                port = found.group(1)
-                break
-        watcher.wait(timeout=600)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
-            metrics = response.read().decode()
-        dropped = re.search(r'berth_events_total\{result="dropped"\} (\S+)', metrics)
-        busy = re.search(r"berth_cycle_duration_seconds_sum (\S+)", metrics)
-        return {"dropped_events": float(dropped.group(1)) if dropped else None, "cpu_s": cpu_seconds(process.pid),
-                "owner_busy_s": float(busy.group(1)) if busy else None}
-    finally:
-        process.terminate()
-        process.stderr.close()
-        process.wait(timeout=30)
+def part_arrivals(options, figures):
+    if "waiting" in figures:
+        raw_rate = statistics.median(page.bind_rate(runs["raw"]) for runs in figures["waiting"])
+    else:
+        raw_rate = page.bind_rate(servers.measure("raw binds", options.nodes, options.pods, options.limit, servers.act_raw,
+                                                  events=False))
+    names = ["berth"] if options.no_kube_scheduler else ["berth", "kube-scheduler"]
+    rounds = [{name: servers.arriving_pods(name, options.nodes, options.arrival_share * raw_rate, options.arrival_seconds,
+                                           options.limit) for name in names} for _ in range(options.repeat)]
+    return rounds, page.arrivals_table(rounds, options.nodes, raw_rate, options.arrival_share)
 
 
-def kube_scheduler(cluster, watcher):
-    cluster.start("kube-scheduler")
-    watcher.wait(timeout=600)
+def part_engine(_options, _figures):
+    result = engine_bench()
+    return result, page.engine_table(result)
 
 
-def api_table(options):
-    runs = {}
-    raw_options = argparse.Namespace(**{**vars(options), "limit": 15})
-    runs["raw"] = measure("raw binds", raw_options, raw)
-    runs["loop"] = measure("plain loop", options, plain_loop)
-    runs["berth"] = measure("berth", options, berth)
-    if not options.no_kube_scheduler:
-        runs["kube-scheduler"] = measure("kube-scheduler", options, kube_scheduler, scheduler="default-scheduler")
-    return runs
+def part_curve(options, _figures):
+    points = engine_bench("curve")
+    if options.write:
+        with open(os.path.join(ROOT, "docs", "performance_curve.svg"), "w", encoding="utf-8") as out:
+            out.write(picture.curve_svg(points))
+    return points, page.curve_table(points)
 
 
-def ratio(a, b):
-    return f"{a / b:.2f}" if b else "–"
-
-
-def span_rate(seen):
-    """Pods per second until the later of the last bind and the last event, from the first bind."""
-    start = seen["bound"]["first_s"]
-    end = max(seen["bound"]["last_s"], seen["noted"]["last_s"])
-    return seen["bound"]["count"] / (end - start) if end > start else 0.0
-
-
-def print_api(runs, options):
-    limit, loop = runs["raw"]["bound"]["per_second"], span_rate(runs["loop"])
-    print(f"\n## Real API server, {options.nodes:,} nodes × 8 GPUs, {options.pods:,} one-GPU pods waiting\n")
-    print("| what | pods bound/s | ÷ raw binds | binds and events, pods/s | ÷ plain loop |")
-    print("|---|---|---|---|---|")
-    for name, seen in runs.items():
-        rate, both = seen["bound"]["per_second"], span_rate(seen) if seen["noted"]["count"] else 0.0
-        print(f"| {name} | {rate:,.0f} | {ratio(rate, limit)} | {both:,.0f} | {ratio(both, loop)} |")
-    berth_run = runs["berth"]
-    print(f"\nBerth dropped {berth_run['dropped_events']:.0f} events, used {berth_run['cpu_s']:.2f} s of CPU; its owner thread "
-          f"was busy for {berth_run['owner_busy_s']:.3f} s.")
-    if "kube-scheduler" in runs:
-        print(f"Berth ÷ kube-scheduler: {ratio(berth_run['bound']['per_second'], runs['kube-scheduler']['bound']['per_second'])}")
-
-
-def print_engine(result):
-    print(f"\n## Engine alone (calibration: {result['calibration_million_reads_per_s']:.1f} million dependent reads/s)\n")
-    print("| run | nodes | pods | classes | placements/s | cycle, s | facts in, s |")
-    print("|---|---|---|---|---|---|---|")
-    for r in result["runs"]:
-        facts = r["apply_nodes_s"] + r["apply_pods_s"]
-        print(f"| {r['name']} | {r['nodes']:,} | {r['pods']:,} | {r['classes']:,} | {r['placements_per_s']:,.0f} | "
-              f"{r['cycle_s']:.3f} | {facts:.3f} |")
-    print(f"\nLargest memory: {result['max_rss_mib']} MiB.")
+def part_wire(_options, _figures):
+    return wire.measure(wire.parse([]))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=1000, help="nodes of the API bench (1,000)")
-    parser.add_argument("--pods", type=int, default=4000, help="pods of the API bench (4,000)")
-    parser.add_argument("--limit", type=int, default=120, help="seconds after which a measurement ends by itself")
-    parser.add_argument("--engine-only", action="store_true", help="only the engine, without servers")
-    parser.add_argument("--api-only", action="store_true", help="only binds through a real API server")
-    parser.add_argument("--no-kube-scheduler", action="store_true", help="do not measure kube-scheduler beside Berth")
-    parser.add_argument("--json", metavar="FILE", help="also write all figures here")
-    options = parser.parse_args()
+    options = parse()
     figures = {}
-    if not options.engine_only:
-        figures["api"] = api_table(options)
-        print_api(figures["api"], options)
-    if not options.api_only:
-        say("engine")
-        figures["engine"] = json.loads(subprocess.run([os.path.join(BIN, "engine_bench")], check=True, capture_output=True, text=True).stdout)
-        print_engine(figures["engine"])
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(figures, out, indent=2)
+    for part, title in TITLES.items():
+        if part not in options.only or part in options.without:
+            continue
+        when = page.circumstances()
+        figures[part], text = globals()[f"part_{part}"](options, figures)
+        text = f"{when}\n{text}"
+        print(f"\n## {title}\n\n{text}", flush=True)
+        if options.write:
+            page.put(part, text)
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as out:
+                json.dump(figures, out, indent=1)
 
 
 if __name__ == "__main__":

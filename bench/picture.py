@@ -1,0 +1,63 @@
+"""The engine's cost against the size of the cluster, as an SVG that reads well in light and dark. For run.py."""
+import math
+import statistics
+
+WIDTH, HEIGHT = 760, 420
+LEFT, RIGHT, TOP, BOTTOM = 78, 150, 62, 58
+STYLE = """
+  .paper { fill: #ffffff } text { font: 14px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #24292f }
+  .title { font-size: 17px; font-weight: 600 } .small { font-size: 13px; fill: #57606a } .grid { stroke: #d8dee4; stroke-width: 1 }
+  .s0 { stroke: #0b62b8; fill: #0b62b8 } .s1 { stroke: #c2410c; fill: #c2410c } .s2 { stroke: #0f7b5f; fill: #0f7b5f }
+  polyline { fill: none !important; stroke-width: 2.5 } .spread { stroke-width: 1.5; opacity: .55 } text.name { stroke: #ffffff; stroke-width: 5; paint-order: stroke; font-weight: 600 }
+  @media (prefers-color-scheme: dark) {
+    .paper { fill: #0d1117 } text { fill: #e6edf3 } .small { fill: #9da7b3 } text.name { stroke: #0d1117 } .grid { stroke: #30363d }
+    .s0 { stroke: #6cb6ff; fill: #6cb6ff } .s1 { stroke: #ffa26b; fill: #ffa26b } .s2 { stroke: #57d3a8; fill: #57d3a8 }
+  }"""
+
+
+def curve_svg(points):
+    """`points` as engine_bench prints them: name, nodes, us_per_decision of each run. Both axes are logarithmic."""
+    names = list(dict.fromkeys(point["name"] for point in points))
+    sizes = sorted({point["nodes"] for point in points})
+    low = 10 ** math.floor(math.log10(min(min(point["us_per_decision"]) for point in points)))
+    high = 10 ** math.ceil(math.log10(max(max(point["us_per_decision"]) for point in points)))
+
+    def x(nodes):
+        share = math.log(nodes / sizes[0]) / math.log(sizes[-1] / sizes[0])
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(us):
+        return round(HEIGHT - BOTTOM - math.log(us / low) / math.log(high / low) * (HEIGHT - TOP - BOTTOM), 1)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+           "<title>Engine: cost of one decision against the number of nodes</title>", f"<style>{STYLE}\n</style>",
+           f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
+           f'<text class="title" x="{LEFT}" y="28">One decision of the engine, in µs, against the number of nodes</text>',
+           f'<text class="small" x="{LEFT}" y="48">median of the runs; the bars span all of them; both axes are logarithmic</text>']
+    tick = low
+    while tick <= high * 1.001:
+        out += [f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick)}" y2="{y(tick)}"/>',
+                f'<text class="small" x="{LEFT - 10}" y="{y(tick) + 5}" text-anchor="end">{tick:g} µs</text>']
+        tick *= 10
+    for nodes in sizes:
+        out += [f'<line class="grid" y1="{TOP}" y2="{HEIGHT - BOTTOM}" x1="{x(nodes)}" x2="{x(nodes)}"/>',
+                f'<text class="small" x="{x(nodes)}" y="{HEIGHT - BOTTOM + 22}" text-anchor="middle">{nodes:,}</text>']
+    out.append(f'<text class="small" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" text-anchor="middle">nodes</text>')
+    for index, name in enumerate(names):
+        own = sorted((point for point in points if point["name"] == name), key=lambda point: point["nodes"])
+        at = [(x(point["nodes"]), y(statistics.median(point["us_per_decision"]))) for point in own]
+        out.append(f'<g class="s{index % 3}"><polyline points="{" ".join(f"{a},{b}" for a, b in at)}"/>')
+        for point, (a, b) in zip(own, at):
+            spread = point["us_per_decision"]
+            out += [f'<line class="spread" x1="{a}" x2="{a}" y1="{y(min(spread))}" y2="{y(max(spread))}"/>', marker(index, a, b)]
+        out.append(f'<text class="name s{index % 3}" x="{at[-1][0] + 12}" y="{at[-1][1] + 5}">{name}</text></g>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def marker(index, a, b):
+    """A shape of its own for each line, for those who see no difference between the colours."""
+    if index % 3 == 0:
+        return f'<circle cx="{a}" cy="{b}" r="5"/>'
+    if index % 3 == 1:
+        return f'<rect x="{a - 4.5}" y="{b - 4.5}" width="9" height="9"/>'
+    return f'<path d="M{a} {b - 6} L{a + 5.5} {b + 4} L{a - 5.5} {b + 4} Z"/>'
