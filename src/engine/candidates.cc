@@ -64,7 +64,7 @@ void Candidates::follow_terms(const State& state, const PodClass& cls) {
   GroupShape shape = shape_of(state, cls);
   if (groups_ ? ids_hold && groups_->shape() == shape : shape.keys.empty()) return;
   version_ = version() + 1;
-  groups_ = shape.keys.empty() ? nullptr : std::make_unique<Groups>(std::move(shape));
+  groups_ = shape.keys.empty() ? nullptr : std::make_unique<Groups>(std::move(shape), state, cls);
   examine_all_again();
 }
 

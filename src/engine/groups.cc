@@ -34,10 +34,24 @@ GroupShape shape_of(const State& state, const PodClass& cls) {
   return shape;
 }
 
+Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
+    : shape_(std::move(shape)), domains_of_(shape_.keys.size()), spread_(cls.peers.spread.size()), buckets_(1) {
+  if (shape_.keys.size() < 2) return;
+  for (uint32_t i = 0; i < shape_.keys.size(); ++i) {
+    const GroupShape::Key& key = shape_.keys[i];
+    const bool other_terms =
+        !key.affinity.empty() || !key.anti_affinity.empty() || !key.preferred.empty() || !key.existing.empty();
+    const bool required = std::all_of(key.spread.begin(), key.spread.end(),
+                                      [&](uint32_t rule) { return cls.peers.spread[rule].rule->required; });
+    if (other_terms || !required) continue;
+    const auto domains = [&](uint32_t k) { return state.topology().domain_count(shape_.keys[k].key); };
+    if (gate_ == UINT32_MAX || domains(i) < domains(gate_)) gate_ = i;
+  }
+}
+
 void Groups::update(NodeSlot slot, const State& state, const PodClass& cls, bool fits, int64_t score) {
   if (places_.size() <= slot.value) places_.resize(state.node_slots());
   if (domains_.size() < state.topology().domain_slots()) domains_.resize(state.topology().domain_slots());
-  spread_.resize(cls.peers.spread.size());
   move(slot, state);
   update_spread(slot, state, cls);
   const GroupId group = places_[slot.value].group;
@@ -80,8 +94,16 @@ GroupId Groups::group_of(const std::vector<DomainId>& domains) {
       domain.key = key;
       domain.facts = Facts{};
       domain.spread.assign(shape_.keys[key].spread.size(), {});
+      if (key == gate_) {
+        if (domain.bucket == 0) {
+          domain.bucket = static_cast<uint32_t>(buckets_.size());
+          buckets_.emplace_back();
+        }
+        buckets_[domain.bucket].full = false;
+      }
     }
     domain.groups.push_back(id);
+    if (key == gate_) groups_[id.value].bucket = domain.bucket;
   }
   groups_[id.value].domains = domains;
   mark(id);
@@ -97,7 +119,7 @@ void Groups::leave_group(NodeSlot slot) {
   mark(id);
   if (--group.nodes > 0) return;
   unrate(group);
-  if (group.listed.node.valid()) ranking_.erase(group.listed);
+  if (group.listed.node.valid()) buckets_[group.bucket].ranking.erase(group.listed);
   for (uint32_t key = 0; key < group.domains.size(); ++key) {
     const DomainId domain = group.domains[key];
     if (!domain.valid()) continue;
@@ -115,6 +137,7 @@ void Groups::rank(NodeSlot slot, bool fits, const Ranked& ranked) {
   if (place.fits == fits && (!fits || (!(place.ranked < ranked) && !(ranked < place.ranked)))) return;
   if (place.fits) group.fits.erase(place.ranked);
   if (fits) group.fits.insert(ranked);
+  count(group, int32_t{fits} - int32_t{place.fits});
   place.fits = fits;
   place.ranked = ranked;
   mark(place.group);
@@ -207,10 +230,14 @@ bool Groups::affinity_anywhere(const State& state, const PodClass& cls) {
                      [&](TermId term) { return state.peers().term(term).matching_domains > 0; });
 }
 
+// `nodes` more of the group's fit by themselves, or fewer.
+void Groups::count(const Group& group, int32_t nodes) {
+  buckets_[group.bucket].open.add(group.failure, nodes);
+  buckets_[group.bucket].closed.add(group.closed, nodes);
+}
+
 size_t Groups::settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets) {
-  ranges_.resize(policies.group_scores.size());
   bounds_.resize(policies.group_scores.size());
-  spread_.resize(cls.peers.spread.size());
   for (const DomainId id : std::exchange(dirty_domains_, {})) {
     Domain& domain = domains_[id.value];
     domain.dirty = false;
@@ -236,13 +263,7 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
     group.dirty = false;
     if (group.nodes > 0) judge(group, state, policies, cls, sets);
   }
-  bool moved = false;
-  for (size_t i = 0; i < ranges_.size(); ++i) {
-    const auto bounds = ranges_[i].empty() ? std::pair<int64_t, int64_t>()
-                                           : std::pair(ranges_[i].begin()->first, ranges_[i].rbegin()->first);
-    moved |= std::exchange(bounds_[i], bounds) != bounds;
-  }
-  if (!moved) {
+  if (!update_bounds(policies)) {
     for (const GroupId id : dirty) list(id, policies);
     return dirty.size();
   }
@@ -250,30 +271,63 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
   return groups_.size();
 }
 
+// The range of each score over all groups that fit. True: one has moved.
+bool Groups::update_bounds(const PolicySet& policies) {
+  bool moved = false;
+  for (size_t i = 0; i < policies.group_scores.size(); ++i) {
+    bool any = false;
+    std::pair<int64_t, int64_t> bounds;
+    for (const Bucket& bucket : buckets_) {
+      if (bucket.shut() || bucket.ranges.size() <= i || bucket.ranges[i].empty()) continue;
+      const std::pair own(bucket.ranges[i].begin()->first, bucket.ranges[i].rbegin()->first);
+      bounds = any ? std::pair(std::min(bounds.first, own.first), std::max(bounds.second, own.second)) : own;
+      any = true;
+    }
+    moved |= std::exchange(bounds_[i], bounds) != bounds;
+  }
+  return moved;
+}
+
 void Groups::judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls,
                    FailureSets& sets) {
   unrate(group);
   read_facts(group, cls, facts_);
-  reasons_.clear();
-  run_group_filters(policies, cls, facts_, reasons_);
-  const FailureSetId failure = sets.intern(reasons_, state.resources());
-  version_ += std::exchange(group.failure, failure) != failure;
+  const auto verdict = [&](bool full) {
+    if (gate_ != UINT32_MAX && group.bucket != 0)
+      for (const uint32_t rule : shape_.keys[gate_].spread) facts_.spread[rule].exceeds = full;
+    reasons_.clear();
+    run_group_filters(policies, cls, facts_, reasons_);
+    return sets.intern(reasons_, state.resources());
+  };
+  const FailureSetId closed = group.bucket == 0 ? kFits : verdict(true);
+  const FailureSetId open = verdict(false);
+  if (group.failure != open || group.closed != closed) {
+    const auto nodes = static_cast<int32_t>(group.fits.size());
+    count(group, -nodes);
+    group.failure = open;
+    group.closed = closed;
+    count(group, nodes);
+    ++version_;
+  }
   if (group.failure != kFits || group.fits.empty()) return;
+  auto& ranges = buckets_[group.bucket].ranges;
+  ranges.resize(policies.group_scores.size());
   group.raw.resize(policies.group_scores.size());
   for (size_t i = 0; i < group.raw.size(); ++i) {
     group.raw[i] = policies.group_scores[i].policy->group_score(cls, facts_);
-    if (group.raw[i] != kNoGroupScore) ++ranges_[i][group.raw[i]];
+    if (group.raw[i] != kNoGroupScore) ++ranges[i][group.raw[i]];
   }
   group.rated = true;
 }
 
 void Groups::unrate(Group& group) {
   if (!std::exchange(group.rated, false)) return;
+  auto& ranges = buckets_[group.bucket].ranges;
   for (size_t i = 0; i < group.raw.size(); ++i)
-    if (group.raw[i] != kNoGroupScore && --ranges_[i][group.raw[i]] == 0) ranges_[i].erase(group.raw[i]);
+    if (group.raw[i] != kNoGroupScore && --ranges[i][group.raw[i]] == 0) ranges[i].erase(group.raw[i]);
 }
 
-// Brings the group's entry in the ranking up to its verdict.
+// Brings the group's entry in its bucket's ranking up to its verdict.
 void Groups::list(GroupId id, const PolicySet& policies) {
   Group& group = groups_[id.value];
   Ranked wanted{};
@@ -287,17 +341,32 @@ void Groups::list(GroupId id, const PolicySet& policies) {
     }
   }
   if (group.listed.node == wanted.node && group.listed.score == wanted.score) return;
-  if (group.listed.node.valid()) ranking_.erase(group.listed);
-  if (wanted.node.valid()) ranking_.insert(wanted);
+  auto& ranking = buckets_[group.bucket].ranking;
+  if (group.listed.node.valid()) ranking.erase(group.listed);
+  if (wanted.node.valid()) ranking.insert(wanted);
   group.listed = wanted;
 }
 
+NodeSlot Groups::best() const {
+  const Ranked* best = nullptr;
+  for (const Bucket& bucket : buckets_)
+    if (!bucket.shut() && !bucket.ranking.empty() && (best == nullptr || *bucket.ranking.begin() < *best))
+      best = &*bucket.ranking.begin();
+  return best == nullptr ? NodeSlot{} : best->node;
+}
+
+FailureSetId Groups::failure(NodeSlot slot) const {
+  const Group& group = groups_[places_[slot.value].group.value];
+  return buckets_[group.bucket].shut() ? group.closed : group.failure;
+}
+
 void Groups::correct(FailureCounts& counts) const {
-  for (const Group& group : groups_) {
-    if (group.nodes == 0 || group.failure == kFits) continue;
-    const auto nodes = static_cast<int32_t>(group.fits.size());
-    counts.add(kFits, -nodes);
-    counts.add(group.failure, nodes);
+  for (const Bucket& bucket : buckets_) {
+    const FailureCounts& verdicts = bucket.shut() ? bucket.closed : bucket.open;
+    for (uint32_t id = kFits.value + 1; id < verdicts.by_set.size(); ++id) {
+      counts.add(kFits, -static_cast<int32_t>(verdicts.by_set[id]));
+      counts.add(FailureSetId{id}, static_cast<int32_t>(verdicts.by_set[id]));
+    }
   }
 }
 

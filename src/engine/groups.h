@@ -6,6 +6,10 @@
 // of its node's domains; only groups in a domain whose facts changed are judged again, and all of them when the fewest
 // pods of a spread constraint, or the range of a score, moved.
 //
+// A key with few domains that only required spread constraints ask about (zones beside hosts) is a gate: whether its
+// domain is too full is not part of a group's verdict but of its bucket, the groups in that domain. A full zone closes,
+// and opens again, without a look at its nodes.
+//
 // Used by Candidates (engine/candidates.h), which tells it of every node that changed and then calls settle().
 #pragma once
 
@@ -40,7 +44,7 @@ GroupShape shape_of(const State& state, const PodClass& cls);
 
 class Groups {
  public:
-  explicit Groups(GroupShape shape) : shape_(std::move(shape)), domains_of_(shape_.keys.size()) {}
+  Groups(GroupShape shape, const State& state, const PodClass& cls);
 
   const GroupShape& shape() const { return shape_; }
   // The node changed: whether it fits by itself, and how well. Nodes that do not exist are updated, too.
@@ -49,9 +53,9 @@ class Groups {
   size_t settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
 
   // As of the last settle().
-  NodeSlot best() const { return ranking_.empty() ? NodeSlot{} : ranking_.begin()->node; }
+  NodeSlot best() const;
   // Why the group of a node that fits by itself does not fit; kFits when it does.
-  FailureSetId failure(NodeSlot slot) const { return groups_[places_[slot.value].group.value].failure; }
+  FailureSetId failure(NodeSlot slot) const;
   // Moves the nodes whose group does not fit from kFits to their reasons.
   void correct(FailureCounts& counts) const;
   // Grows whenever what correct() does may have changed.
@@ -75,11 +79,22 @@ class Groups {
     std::vector<DomainId> domains;  // by key of the shape; invalid where its nodes lack the label
     uint32_t nodes = 0;
     absl::btree_set<Ranked> fits;  // its nodes that fit by themselves
-    FailureSetId failure = kFits;
-    std::vector<int64_t> raw;  // by group score policy
-    Ranked listed{};           // its entry in the ranking; no node: none
-    bool rated = false;        // `raw` is counted in ranges_
+    uint32_t bucket = 0;
+    FailureSetId failure = kFits;  // while its bucket is open
+    FailureSetId closed = kFits;   // and while it is closed
+    std::vector<int64_t> raw;      // by group score policy
+    Ranked listed{};               // its entry in the bucket's ranking; no node: none
+    bool rated = false;            // `raw` is counted in the bucket's ranges
     bool dirty = false;
+  };
+  // The groups in one domain of the gate; the first one: those in none, which is all of them where there is no gate.
+  struct Bucket {
+    bool full = false;                                       // the gate's domain exceeds a constraint
+    absl::btree_set<Ranked> ranking;                         // the best node of each group that fits while it is open
+    std::vector<absl::btree_map<int64_t, uint32_t>> ranges;  // by group score policy: raw scores of those groups
+    FailureCounts open, closed;  // of the nodes that fit by themselves: their groups' verdicts
+    // Where no filter heeds constraints, a full domain keeps nobody out.
+    bool shut() const { return full && (closed.by_set.empty() || closed.by_set[kFits.value] == 0); }
   };
   struct Place {
     GroupId group;
@@ -100,6 +115,7 @@ class Groups {
   };
   struct Domain {
     uint32_t key = 0;
+    uint32_t bucket = 0;  // of the gate's domains
     std::vector<GroupId> groups;
     Facts facts;
     std::vector<SpreadSum> spread;  // as GroupShape::Key::spread
@@ -128,6 +144,8 @@ class Groups {
   void read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const;
   void mark_groups(const Domain& domain);
   void judge_skew(Domain& domain, size_t index, const PodClass& cls);
+  void count(const Group& group, int32_t nodes);
+  bool update_bounds(const PolicySet& policies);
   void update_fewest(const PodClass& cls);
   static int64_t matching_on(const NodeState& node, const ClassPeers::Spread& spread);
   GroupFacts::Spread live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state,
@@ -138,6 +156,7 @@ class Groups {
   void list(GroupId id, const PolicySet& policies);
 
   GroupShape shape_;
+  uint32_t gate_ = UINT32_MAX;  // index into the shape's keys; UINT32_MAX: none
   std::vector<Group> groups_;
   std::vector<GroupId> free_groups_;
   absl::flat_hash_map<std::vector<DomainId>, GroupId> groups_by_domains_;
@@ -147,10 +166,9 @@ class Groups {
   std::vector<std::vector<DomainId>> domains_of_;    // by key of the shape: those with groups
   std::vector<DomainId> dirty_domains_;
   std::vector<GroupId> dirty_groups_;
-  std::vector<SpreadRange> spread_;                         // by spread constraint
-  std::vector<absl::btree_map<int64_t, uint32_t>> ranges_;  // by group score policy: raw scores of groups that fit
-  std::vector<std::pair<int64_t, int64_t>> bounds_;         // of ranges_, as the ranking knows them
-  absl::btree_set<Ranked> ranking_;                         // the best node of each group that fits
+  std::vector<SpreadRange> spread_;  // by spread constraint
+  std::vector<Bucket> buckets_;
+  std::vector<std::pair<int64_t, int64_t>> bounds_;  // of the open buckets' ranges, as the rankings know them
   bool affinity_anywhere_ = false;
   uint64_t version_ = 0;
   GroupFacts facts_;                  // scratch

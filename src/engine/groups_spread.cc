@@ -95,7 +95,11 @@ void Groups::judge_skew(Domain& domain, size_t index, const PodClass& cls) {
   SpreadSum& sum = domain.spread[index];
   const int64_t skew = sum.matching + (spread.matches_self ? 1 : 0) - spread_[rule].fewest;
   const bool exceeds = spread.rule->required && skew > spread.rule->max_skew;
-  if (std::exchange(sum.exceeds, exceeds) != exceeds) mark_groups(domain);
+  if (std::exchange(sum.exceeds, exceeds) == exceeds) return;
+  if (domain.key != gate_) return mark_groups(domain);
+  buckets_[domain.bucket].full =
+      std::any_of(domain.spread.begin(), domain.spread.end(), [](const SpreadSum& s) { return s.exceeds; });
+  ++version_;
 }
 
 // Where the emptiest domain of a constraint has more pods than before, or fewer, every domain is judged again.

@@ -45,6 +45,7 @@ class Topology {
   const std::string& value(DomainId id) const { return domains_[id.value].value; }
   // Grows when ids of forgotten domains are handed out again.
   uint64_t reuse_version() const { return reuse_version_; }
+  size_t domain_count(TopologyKeyId id) const { return keys_[id.value].by_value.size(); }
   size_t domain_slots() const { return domains_.size(); }  // every DomainId is below
 
  private:
