@@ -85,6 +85,7 @@ class PeerIndex {
     bool is_new = false;  // the placed pods of its identities are not counted yet
   };
   AcquiredSelector acquire_selector(const std::vector<model::PeerSelector>& all_of);
+  void acquire_selector(SelectorId known) { ++selectors_[known.value].users; }
   // The identities that lost a match with the selector's last user; what they counted is gone with it.
   std::vector<IdentityId> release_selector(SelectorId id);
   const Selector& selector(SelectorId id) const { return selectors_[id.value]; }

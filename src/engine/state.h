@@ -137,6 +137,7 @@ class State {
   void release_peers(PodClass& cls);
   SelectorId hold_selector(const std::vector<model::PeerSelector>& all_of);
   TermId hold_term(PodClass& cls, const std::vector<model::PeerSelector>& all_of, const std::string& key);
+  TermId hold_term(PodClass& cls, SelectorId selector, const std::string& key);
   void release_selector(SelectorId id);
   TopologyKeyId hold_key(const std::string& key);
   void release_key(TopologyKeyId key);

@@ -58,8 +58,14 @@ void State::hold_peers(PodClass& cls) {
   };
   std::vector<model::PeerSelector> all_of;
   for (const model::PodAffinityTerm& term : asked.affinity) all_of.push_back(term.peers);
-  for (const model::PodAffinityTerm& term : asked.affinity)
-    out.affinity.push_back(hold_term(cls, all_of, term.topology_key));
+  absl::btree_set<std::string> keys;
+  for (const model::PodAffinityTerm& term : asked.affinity) {
+    if (!keys.insert(term.topology_key).second) continue;
+    // Looked up once: comparing a selector of many parts costs as much as it has parts.
+    const SelectorId selector = keys.size() == 1 ? hold_selector(all_of) : peers_.term(out.affinity.front()).selector;
+    if (keys.size() > 1) peers_.acquire_selector(selector);
+    out.affinity.push_back(hold_term(cls, selector, term.topology_key));
+  }
   if (!out.affinity.empty()) out.matches_own_affinity = sees_self(peers_.term(out.affinity.front()).selector);
   for (const model::PodAffinityTerm& term : asked.affinity)  // to others, each is a preference of weight 1
     out.owned.push_back({hold_term(cls, {term.peers}, term.topology_key), 0, 1});
@@ -113,7 +119,11 @@ void State::release_selector(SelectorId id) {
 }
 
 TermId State::hold_term(PodClass& cls, const std::vector<model::PeerSelector>& all_of, const std::string& key) {
-  const SelectorId selector = hold_selector(all_of);
+  return hold_term(cls, hold_selector(all_of), key);
+}
+
+// The same with a selector that has been acquired for it.
+TermId State::hold_term(PodClass& cls, SelectorId selector, const std::string& key) {
   const auto [term, is_new] = peers_.acquire_term(selector, hold_key(key));
   cls.peers.held.push_back(term);
   if (!is_new) return term;
