@@ -20,7 +20,7 @@ using Actions = std::vector<BruteForce::Action>;
 void compare_with_fresh(Stream& stream, const PolicySet& policies) {
   stream.calm();
   stream.cycle(Duration::seconds(400), {.max_binds = 0});
-  Driver fresh(policies, {.preemption_retry = Duration{}});
+  Driver fresh(policies, {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX});
   tell_facts(stream, fresh);
   fresh.cycle(stream.driver().now() - fresh.now(), {.max_binds = 0});
   check(stream.driver().state().hash() == fresh.state().hash(), "a fresh engine has the same state");

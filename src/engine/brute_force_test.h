@@ -168,7 +168,6 @@ class BruteForce {
     std::map<std::string, int> used;  // by budget
     std::set<std::string> spoken_for, gone;
     for (const model::Pod& other : lower) {
-      if (leaving_.contains(other.uid)) continue;
       for (const model::DisruptionBudget& budget : budgets_)
         if (budget.namespace_name == other.namespace_name &&
             budget.pods.matches(other.labels ? *other.labels : model::Labels{}) &&
@@ -178,7 +177,7 @@ class BruteForce {
     Plan plan;
     for (const bool first : {true, false})
       for (const model::Pod& other : lower) {
-        if (leaving_.contains(other.uid) || spoken_for.contains(other.uid) != first) continue;
+        if (spoken_for.contains(other.uid) != first) continue;
         place.pods.push_back(other);
         if (why_not(pod, place).empty()) continue;
         place.pods.pop_back();

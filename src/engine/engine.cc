@@ -149,7 +149,9 @@ model::Pod Engine::resolved(model::Pod pod) const {
 // New facts of a pod. What it was told was said of its class: in another class it is told afresh.
 void Engine::replace(PodSlot slot, const model::Pod& pod) {
   const ClassId before = state_.pod(slot).cls;
-  state_.replace_pod(slot, resolved(pod));
+  model::Pod facts = resolved(pod);
+  facts.gave_up = state_.pod(slot).lost_nominations >= options_.nominations_max;
+  state_.replace_pod(slot, std::move(facts));
   PodState& state = state_.mutable_pod(slot);
   if (state.cls == before) return;
   state.reported_version = 0;
@@ -325,7 +327,10 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
 }
 
 std::vector<std::string> Engine::fitting_nodes(PodSlot pod) {
-  const Candidates& candidates = queue_.of(state_.pod(pod).cls).candidates;
+  const ClassId id = state_.pod(pod).cls;
+  Candidates& candidates = queue_.of(id).candidates;
+  WorkBudget unlimited{INT64_MAX};
+  candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, unlimited);
   std::vector<std::string> out;
   for (const auto& [name, slot] : state_.nodes_by_name())
     if (candidates.failure(slot) == kFits) out.push_back(name);

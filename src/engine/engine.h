@@ -41,6 +41,8 @@ struct EngineOptions {
   Duration eviction_retry = Duration::seconds(60);   // a pod that could not be evicted is left alone for so long
   // A pod that could preempt nobody looks again after so long at the soonest; doubles three times.
   Duration preemption_retry = Duration::seconds(1);
+  // After so many nominations for which others had to leave, and which came to nothing, a pod preempts no more.
+  uint32_t nominations_max = 5;
   bool list_feasible = false;  // Bind decisions name all nodes that fit; O(nodes) each
   size_t idle_classes = 256;   // classes without waiting pods whose ranking is kept
 };

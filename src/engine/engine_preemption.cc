@@ -57,7 +57,8 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
   const std::string& node_name = state_.node(node).node.name;
   for (const PodSlot victim : plan.victims) {
     PodState& leaves = state_.mutable_pod(victim);
-    leaves.evicting = true;
+    if (leaves.pod.terminating || std::exchange(leaves.evicting, true)) continue;
+    state_.mutable_pod(pod).nomination_cost = true;
     result.decisions.push_back({.kind = DecisionKind::kEvict,
                                 .pod_uid = leaves.pod.uid,
                                 .namespace_name = leaves.pod.namespace_name,
@@ -78,6 +79,7 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
 void Engine::nominate(PodSlot pod, NodeSlot node) {
   state_.assign(pod, node, PodPhase::kNominated);
   state_.mutable_pod(pod).nominated_generation = 0;
+  state_.mutable_pod(pod).nomination_cost = false;
   nominees_.insert(pod);
   queue_.wake_friends(state_.pod_class(state_.pod(pod).cls));
 }
@@ -121,6 +123,8 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
     place(pod, node, result);
   } else if (elsewhere || outlook == VictimSearch::Outlook::kLost) {
     withdraw_nomination(pod);
+    if (!elsewhere && state.nomination_cost && ++state_.mutable_pod(pod).lost_nominations == options_.nominations_max)
+      replace(pod, model::Pod(state.pod));
     enqueue(pod);
     queue_.unblock_all();  // its own turn comes next, and others may take the room that it gave back
   } else {

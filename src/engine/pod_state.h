@@ -40,6 +40,8 @@ struct PodState {
   uint32_t index_on_node = 0;  // in NodeState::pods
   uint32_t attempts = 0;       // failed binds in a row; sets the back-off
   Time backoff_until;
+  uint32_t lost_nominations = 0;      // for which others had to leave, and which came to nothing
+  bool nomination_cost = false;       // others had to leave for its nomination
   bool evicting = false;              // an Evict decision about it is out
   Time evictable_from;                // when the server may be asked again, after it refused to let go of it
   uint32_t nominated_generation = 0;  // of the node when its nomination was last found to hold

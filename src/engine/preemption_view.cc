@@ -57,7 +57,7 @@ bool PreemptionView::try_node(const Context& context, const PodClass& cls, const
 bool PreemptionView::refresh(const Context& context, const PodClass& cls, const Candidates& candidates,
                              WorkBudget& work) {
   const State& state = context.state;
-  const bool in_vain = !cls.preempts || cls.priority <= state.lowest_priority();
+  const bool in_vain = !cls.preempts || cls.gave_up || cls.priority <= state.lowest_priority();
   if (epoch_ != candidates.epoch() || in_vain || cursor_ < state.change_base()) start_over(state);
   epoch_ = candidates.epoch();
   stale_until_ = Time{INT64_MAX};
@@ -114,6 +114,7 @@ bool PreemptionView::confirm_best(const Context& context, const PodClass& cls, c
 
 std::string PreemptionView::why_not(const PodClass& cls, const Candidates& candidates, const FailureSets& sets) const {
   if (!cls.preempts) return "preemption: not eligible due to preemptionPolicy=Never.";
+  if (cls.gave_up) return "preemption: not eligible, since its nominations came to nothing too often.";
   const FailureCounts counts = candidates.counts();
   std::map<std::string, uint64_t> by_text;
   uint64_t &no_victims = by_text["No preemption victims found for incoming pod"],

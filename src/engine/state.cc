@@ -170,7 +170,8 @@ void State::replace_pod(PodSlot slot, model::Pod pod) {
   PodState& state = pods_[slot.value];
   check(state.pod.uid == pod.uid, "a pod record keeps its UID");
   const bool same_spec = (state.pod.spec == pod.spec || *state.pod.spec == *pod.spec) &&
-                         state.pod.priority == pod.priority && state.pod.preempts == pod.preempts;
+                         state.pod.priority == pod.priority && state.pod.preempts == pod.preempts &&
+                         state.pod.gave_up == pod.gave_up;
   const IdentityId identity = peers_.acquire_identity(pod.namespace_name, pod.labels, pod.terminating);
   pod.labels = peers_.identity(identity).labels;
   if (same_spec && identity == state.identity) {
@@ -284,7 +285,7 @@ ClassId State::intern_class(const model::Pod& pod, IdentityId identity) {
   const std::shared_ptr<const model::SchedulingSpec>& spec = pod.spec;
   check(spec != nullptr, "every pod has a scheduling spec");
   const std::vector<SelectorId>& seen_by = peers_.identity(identity).matches;
-  const ClassKey wanted{spec.get(), &seen_by, pod.priority, pod.preempts};
+  const ClassKey wanted{spec.get(), &seen_by, pod.priority, pod.preempts, pod.gave_up};
   if (const auto at = classes_by_key_.find(wanted); at != classes_by_key_.end()) {
     ++classes_[at->second.value].pods;
     return at->second;
@@ -300,11 +301,12 @@ ClassId State::intern_class(const model::Pod& pod, IdentityId identity) {
   cls = compile_class(spec, resources_);
   cls.priority = pod.priority;
   cls.preempts = pod.preempts;
+  cls.gave_up = pod.gave_up;
   cls.seen_by = seen_by;
   cls.pods = 1;
   cls.serial = ++class_serial_;
   cls.claims = volumes_.join(id, spec->claims);
-  classes_by_key_.emplace(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts}, id);
+  classes_by_key_.emplace(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts, cls.gave_up}, id);
   if (!cls.spec->peers.empty()) hold_peers(cls);
   return id;
 }
@@ -312,7 +314,7 @@ ClassId State::intern_class(const model::Pod& pod, IdentityId identity) {
 void State::release_class(ClassId id) {
   PodClass& cls = classes_[id.value];
   if (--cls.pods > 0) return;
-  classes_by_key_.erase(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts});
+  classes_by_key_.erase(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts, cls.gave_up});
   if (!cls.spec->peers.empty()) release_peers(cls);
   volumes_.leave(id, cls.claims);
   cls = PodClass{};

@@ -151,14 +151,14 @@ class State {
     const model::SchedulingSpec* spec;
     const std::vector<SelectorId>* seen_by;
     int32_t priority;
-    bool preempts;
+    bool preempts, gave_up;
     friend bool operator==(const ClassKey& a, const ClassKey& b) {
-      return a.priority == b.priority && a.preempts == b.preempts && *a.seen_by == *b.seen_by &&
-             (a.spec == b.spec || *a.spec == *b.spec);
+      return a.priority == b.priority && a.preempts == b.preempts && a.gave_up == b.gave_up &&
+             *a.seen_by == *b.seen_by && (a.spec == b.spec || *a.spec == *b.spec);
     }
     template <typename H>
     friend H AbslHashValue(H state, const ClassKey& k) {
-      return H::combine(std::move(state), *k.spec, *k.seen_by, k.priority, k.preempts);
+      return H::combine(std::move(state), *k.spec, *k.seen_by, k.priority, k.preempts, k.gave_up);
     }
   };
 

@@ -35,7 +35,8 @@ class Stream {
   static constexpr int kPods = 14;
   static constexpr int kSpecs = 28;
 
-  explicit Stream(PolicySet policies, EngineOptions options = {.preemption_retry = Duration{}})
+  explicit Stream(PolicySet policies,
+                  EngineOptions options = {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX})
       : driver_(std::move(policies), options) {}
 
   // Called before and after each cycle that has no bounds, with its decisions.

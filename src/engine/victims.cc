@@ -77,26 +77,23 @@ bool VictimSearch::find(NodeSlot node, VictimPlan& plan, Reasons& why_not) {
 
 // Lets those come back that are not in the way.
 void VictimSearch::reprieve(NodeSlot node, const std::vector<PodSlot>& lower, VictimPlan& plan) {
-  std::vector<PodSlot> order;
-  for (const PodSlot pod : lower)
-    if (!is_leaving(state_.pod(pod))) order.push_back(pod);
-  const std::vector<bool> violates = rules_.violations(order, state_);
-  std::vector<bool> leaves(order.size(), false);
+  const std::vector<bool> violates = rules_.violations(lower, state_);
+  std::vector<bool> leaves(lower.size(), false);
   for (const bool spoken_for : {true, false}) {
-    for (size_t i = 0; i < order.size(); ++i) {
+    for (size_t i = 0; i < lower.size(); ++i) {
       if (violates[i] != spoken_for) continue;
-      put_back(order[i], node);
+      put_back(lower[i], node);
       if (fits(node, reasons_)) continue;
-      remove(order[i]);
+      remove(lower[i]);
       leaves[i] = true;
       plan.cost.violations += spoken_for ? 1 : 0;
     }
   }
-  for (size_t i = 0; i < order.size(); ++i) {
+  for (size_t i = 0; i < lower.size(); ++i) {
     if (!leaves[i]) continue;
     const auto gone =
-        std::find_if(removed_.begin(), removed_.end(), [&](const Removed& r) { return r.pod == order[i]; });
-    (gone->phase == PodPhase::kNominated ? plan.displaced : plan.victims).push_back(order[i]);
+        std::find_if(removed_.begin(), removed_.end(), [&](const Removed& r) { return r.pod == lower[i]; });
+    (gone->phase == PodPhase::kNominated ? plan.displaced : plan.victims).push_back(lower[i]);
   }
 }
 

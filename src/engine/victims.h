@@ -2,8 +2,8 @@
 //
 // A dry run on the live state, put back before it ends: all pods of lower priority leave, and if the class then fits,
 // they come back one by one, the most important first and those that a disruption budget speaks for before the others,
-// as long as it still fits. Who could not come back is a victim. Pods that are leaving anyway never come back and cost
-// nothing; a nominated pod loses its nomination, which costs nothing either.
+// as long as it still fits. Who could not come back is a victim. A pod that is leaving already counts as a victim, too,
+// since nobody knows how long it takes; a nominated pod loses its nomination, which costs nothing.
 // Source: kube-scheduler's DefaultPreemption plugin (SelectVictimsOnNode, pickOneNodeForPreemption).
 #pragma once
 

@@ -105,7 +105,7 @@ TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {
     for (const Step& step : steps) stream.play(step);
     stream.calm();
     stream.cycle(Duration::seconds(400), {.max_binds = 0});  // back-offs end
-    Driver fresh(policies, {.preemption_retry = Duration{}});
+    Driver fresh(policies, {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX});
     tell_facts(stream, fresh);
     fresh.cycle(stream.driver().now() - fresh.now(), {.max_binds = 0});
     RC_ASSERT(stream.driver().state().hash() == fresh.state().hash());
@@ -169,7 +169,8 @@ TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatter) {
     for (const auto& [name, node] : facts.nodes()) events.push_back(NodeUpserted{node});
     for (const auto& [uid, pod] : facts.pods()) events.push_back(PodUpserted{pod});
     for (const auto& [name, event] : facts.namespaces()) events.push_back(event);
-    Driver straight(policies, {.preemption_retry = Duration{}}), shuffled(policies, {.preemption_retry = Duration{}});
+    Driver straight(policies, {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX}),
+        shuffled(policies, {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX});
     for (const Event& event : events) straight.apply(event);
     Rng rng(seed);
     for (size_t i = events.size(); i > 1; --i) std::swap(events[i - 1], events[rng.below(i)]);

@@ -31,7 +31,10 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
     if (pod.preempted && out.ended == "Deleted") out.ended = "Preempted";
     if (status.phase == "Failed" && !status.reason.empty()) out.ended += ": " + status.reason;
   }
-  if (pod.reason == "Scheduled")
+  if (out.ended == "Preempted") {
+    out.reason = "Preempted";
+    out.message = fmt::format("Preempted on {}", out.node);
+  } else if (pod.reason == "Scheduled")
     out.message = fmt::format("Successfully assigned {} to {}", pod_name(pod.object), out.node);
   else if (pod.reason == "Bound")
     out.message =
