@@ -45,10 +45,13 @@ void DisruptionRules::remove_budget(const std::string& key, State& state) {
 
 void DisruptionRules::replace_budgets(const std::vector<model::DisruptionBudget>& budgets, State& state) {
   std::vector<std::string> gone;
-  for (const auto& [space, by_name] : budgets_)
-    for (const auto& [name, budget] : by_name)
-      if (std::none_of(budgets.begin(), budgets.end(), [&](const auto& b) { return b.key() == budget.key(); }))
-        gone.push_back(budget.key());
+  for (const auto& by_name : budgets_) {
+    for (const auto& entry : by_name.second) {
+      const std::string key = entry.second.key();
+      if (std::none_of(budgets.begin(), budgets.end(), [&](const auto& b) { return b.key() == key; }))
+        gone.push_back(key);
+    }
+  }
   for (const std::string& key : gone) remove_budget(key, state);
   for (const model::DisruptionBudget& budget : budgets) set_budget(budget, state);
 }
