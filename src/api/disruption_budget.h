@@ -18,7 +18,7 @@ struct PodDisruptionBudget {
   std::string min_available;                          // "2" or "50%"; empty: not given
   std::string max_unavailable;                        // the same
   bool has_status = false;
-  int32_t disruptions_allowed = 0;                    // status, by the disruption controller
+  int32_t disruptions_allowed = 0;          // status, by the disruption controller
   std::vector<std::string> disrupted_pods;  // status: names of pods that disruptions_allowed takes as gone; sorted
 };
 

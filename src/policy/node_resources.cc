@@ -28,9 +28,9 @@ constexpr ReasonInfo kTooManyPods{.text = "Too many pods", .preemption_helps = t
 void node_resources(const PodClass& pod, const NodeView& node, Reasons& reasons) {
   for (const ResourceAmount& request : pod.requests) {
     if (request.amount <= node.free(request.id)) continue;
-    const ReasonInfo& reason = request.id == kPods                                  ? kTooManyPods
+    const ReasonInfo& reason = request.id == kPods                             ? kTooManyPods
                                : request.amount > node.allocatable(request.id) ? kNeverEnough
-                                                                                : kInsufficient;
+                                                                               : kInsufficient;
     reasons.push_back({&reason, request.id, 0});
   }
 }
