@@ -51,12 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Resources, WhatAServerHoldsIsNeverTooLargeButCountsAsTheLargestAmount) {
   const auto saturated = [](std::string_view text) { return parse_resource("memory", text, Overflow::kSaturates); };
-  for (const char* text : {"100E", "1e400", "8Ei", "1e99999999999999999999",
-                           "1"
-                           "0000000000"
-                           "0000000000"
-                           "0000000000",
-                           "9223372036854775808"})
+  for (const char* text :
+       {"100E", "1e400", "8Ei", "1e99999999999999999999", "1000000000000000000000000000000", "9223372036854775808"})
     EXPECT_EQ(saturated(text).value_or(kRefused), INT64_MAX) << text;
   EXPECT_EQ(saturated("1Gi").value_or(kRefused), int64_t{1} << 30);
   EXPECT_EQ(saturated("1.00000000000000000000000000000000001").value_or(kRefused), 2);
