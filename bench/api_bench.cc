@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/scheduled_event.h"
 #include "bench/window.h"
 #include "io/curl_transport.h"
 #include "io/system_clock.h"
@@ -42,22 +43,6 @@ std::string pod_json(const std::string& name, const std::string& scheduler) {
               {"kind", "Pod"},
               {"metadata", {{"name", name}, {"namespace", "default"}}},
               {"spec", {{"schedulerName", scheduler}, {"containers", json::array({container})}}}}
-      .dump();
-}
-
-std::string event_json(const std::string& pod, const std::string& uid, const std::string& node) {
-  return json{
-      {"apiVersion", "events.k8s.io/v1"},
-      {"kind", "Event"},
-      {"metadata", {{"name", pod + ".1"}, {"namespace", "default"}}},
-      {"eventTime", format_rfc3339_micro(io::SystemClock::instance().wall())},
-      {"type", "Normal"},
-      {"reason", "Scheduled"},
-      {"action", "Binding"},
-      {"reportingController", "bench"},
-      {"reportingInstance", "bench-1"},
-      {"regarding", {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod}, {"namespace", "default"}, {"uid", uid}}},
-      {"note", "Successfully assigned default/" + pod + " to " + node}}
       .dump();
 }
 
@@ -84,12 +69,14 @@ json bind(kube::Client& client, size_t count, int in_flight, bool note) {
     const std::string pod = pods[i]["metadata"]["name"], uid = pods[i]["metadata"]["uid"];
     const std::string node = nodes[i % nodes.size()]["metadata"]["name"];
     window.enter();
-    client.bind({.name_space = "default", .pod = pod, .uid = uid, .node = node},
-                [&, pod, uid, node](const Result<std::string>& r) {
-                  if (!r || !note) return window.leave(r.has_value());
-                  client.create(kube::kEvents.collection("default"), event_json(pod, uid, node),
-                                [&](const Result<std::string>& e) { window.leave(e.has_value()); });
-                });
+    client.bind({.name_space = "default", .pod = pod, .uid = uid, .node = node}, [&, pod, uid,
+                                                                                  node](const Result<std::string>& r) {
+      if (!r || !note) return window.leave(r.has_value());
+      client.create(kube::kEvents.collection("default"),
+                    bench::event_json(pod, uid, pod + ".1", "Successfully assigned default/" + pod + " to " + node,
+                                      io::SystemClock::instance().wall()),
+                    [&](const Result<std::string>& e) { window.leave(e.has_value()); });
+    });
   }
   const int failed = window.drain();
   const double seconds = now_s() - start;

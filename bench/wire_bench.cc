@@ -25,6 +25,7 @@
 #include "base/rng.h"
 #include "bench/busy_pod.h"
 #include "bench/protobuf.h"
+#include "bench/scheduled_event.h"
 #include "bench/window.h"
 #include "io/curl_transport.h"
 #include "kube/client.h"
@@ -167,23 +168,6 @@ json binds(Setting& setting, size_t size) {
     if (round > 0) out.push_back(std::move(one));
   }
   return out;
-}
-
-std::string event_json(const std::string& pod, const std::string& uid, const std::string& name, const std::string& note,
-                       Time at) {
-  return json{
-      {"apiVersion", "events.k8s.io/v1"},
-      {"kind", "Event"},
-      {"metadata", {{"name", name}, {"namespace", "default"}}},
-      {"eventTime", format_rfc3339_micro(at)},
-      {"type", "Normal"},
-      {"reason", "Scheduled"},
-      {"action", "Binding"},
-      {"reportingController", "bench"},
-      {"reportingInstance", "bench-1"},
-      {"regarding", {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", pod}, {"namespace", "default"}, {"uid", uid}}},
-      {"note", note}}
-      .dump();
 }
 
 json events(Setting& setting, size_t size, size_t rounds) {

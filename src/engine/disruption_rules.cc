@@ -25,11 +25,11 @@ void DisruptionRules::touch_covered(const model::DisruptionBudget& budget, State
 }
 
 void DisruptionRules::set_budget(model::DisruptionBudget budget, State& state) {
-  model::DisruptionBudget& known = budgets_[budget.namespace_name][budget.name];
-  if (known == budget) return;
-  if (!(known.pods == budget.pods)) touch_covered(known, state);
+  const auto [at, added] = budgets_[budget.namespace_name].try_emplace(budget.name);
+  if (at->second == budget) return;
+  if (!added && !(at->second.pods == budget.pods)) touch_covered(at->second, state);
   touch_covered(budget, state);
-  known = std::move(budget);
+  at->second = std::move(budget);
 }
 
 void DisruptionRules::remove_budget(const std::string& key, State& state) {

@@ -8,9 +8,7 @@ namespace berth::engine {
 namespace {
 
 bool untolerated_taint(const PodClass& cls, const model::Node& node) {
-  return std::any_of(node.taints.begin(), node.taints.end(), [&](const model::Taint& taint) {
-    return taint.effect != model::TaintEffect::kPreferNoSchedule && !model::tolerates(cls.spec->tolerations, taint);
-  });
+  return model::first_untolerated(node.taints, cls.spec->tolerations) < node.taints.size();
 }
 
 // kube-scheduler counts no pods for a selector that is empty, rather than all of them.

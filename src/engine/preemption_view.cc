@@ -24,7 +24,7 @@ void PreemptionView::start_over(const State& state) {
   stale_until_ = Time{INT64_MAX};
 }
 
-void PreemptionView::drop(NodeSlot node) {
+void PreemptionView::forget(NodeSlot node) {
   const auto at = entries_.find(node);
   if (at == entries_.end()) return;
   if (at->second.failure == kFits) ranking_.erase(node);
@@ -32,13 +32,11 @@ void PreemptionView::drop(NodeSlot node) {
   ++version_;
 }
 
-void PreemptionView::forget(NodeSlot node) { drop(node); }
-
 // Tries one node anew; false: out of work units, nothing was done.
 bool PreemptionView::try_node(const Context& context, const PodClass& cls, const Candidates& candidates, NodeSlot node,
                               WorkBudget& work) {
   if (!work.spend()) return false;
-  drop(node);
+  forget(node);
   const FailureSetId failure = candidates.failure(node);
   if (!failure.valid() || failure == kFits || !context.sets.preemption_helps(failure)) return true;
   VictimSearch search(context.state, context.policies, context.rules, context.now, cls, candidates.groups());

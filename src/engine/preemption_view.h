@@ -69,7 +69,6 @@ class PreemptionView {
   bool confirm_best(const Context& context, const PodClass& cls, const Candidates& candidates, WorkBudget& work);
   bool try_node(const Context& context, const PodClass& cls, const Candidates& candidates, NodeSlot node,
                 WorkBudget& work);
-  void drop(NodeSlot node);
 
   absl::btree_map<NodeSlot, Entry> entries_;    // of nodes that hold less important pods and could be cleared
   absl::btree_set<NodeSlot, Cheaper> ranking_;  // of those with a plan

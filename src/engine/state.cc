@@ -169,12 +169,12 @@ PodSlot State::add_pod(model::Pod pod) {
 void State::replace_pod(PodSlot slot, model::Pod pod) {
   PodState& state = pods_[slot.value];
   check(state.pod.uid == pod.uid, "a pod record keeps its UID");
-  const bool same_spec = (state.pod.spec == pod.spec || *state.pod.spec == *pod.spec) &&
-                         state.pod.priority == pod.priority && state.pod.preempts == pod.preempts &&
-                         state.pod.gave_up == pod.gave_up;
+  const bool same_class_key = (state.pod.spec == pod.spec || *state.pod.spec == *pod.spec) &&
+                              state.pod.priority == pod.priority && state.pod.preempts == pod.preempts &&
+                              state.pod.gave_up == pod.gave_up;
   const IdentityId identity = peers_.acquire_identity(pod.namespace_name, pod.labels, pod.terminating);
   pod.labels = peers_.identity(identity).labels;
-  if (same_spec && identity == state.identity) {
+  if (same_class_key && identity == state.identity) {
     pod.spec = state.pod.spec;
     const bool another_victim = state.pod.preemptible != pod.preemptible || state.pod.started != pod.started;
     state.pod = std::move(pod);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,8 @@ namespace berth::kube {
 namespace {
 
 using nlohmann::json;
+
+constexpr int64_t kRetryAfterMaxS = 60;
 
 std::string_view content_type(PatchType type) {
   switch (type) {
@@ -64,6 +67,10 @@ std::string Resource::object(std::string_view name_space, std::string_view name,
 }
 
 std::string Client::default_user_agent() { return "berth/" + std::string(version()); }
+
+Duration retry_after(const Error& error) {
+  return Duration::seconds(std::clamp<int64_t>(error.retry_after_s, 0, kRetryAfterMaxS));
+}
 
 Client::Client(io::Transport& transport, std::string user_agent)
     : transport_(transport), user_agent_(std::move(user_agent)) {}

@@ -67,6 +67,10 @@ struct PodConditionPatch {
   std::optional<std::string> nominated_node{};  // written if given; empty: the pod is nominated for no node
 };
 
+// How long the server asks to be left alone (Retry-After): a minute at most, so that no answer stops Berth; 0 without
+// one.
+Duration retry_after(const Error& error);
+
 class Client {
  public:
   using Done = std::function<void(Result<std::string> body)>;

@@ -289,7 +289,7 @@ class EventRecorder::Lane : public std::enable_shared_from_this<Lane> {
     queue_.push_front(std::move(write));
     if (mono() < paused_until_) return;
     pause_ = pause_.nanos == 0 ? kFirstPause : std::min(pause_ * 2, kLongestPause);
-    const Duration wait = std::max(pause_, Duration::seconds(std::min<int64_t>(error.retry_after_s, 60)));
+    const Duration wait = std::max(pause_, retry_after(error));
     paused_until_ = mono() + wait;
     client_.transport().run_after(wait, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->pump();

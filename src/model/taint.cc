@@ -38,6 +38,13 @@ bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint) {
                      [&](const Toleration& toleration) { return toleration.tolerates(taint); });
 }
 
+size_t first_untolerated(const std::vector<Taint>& taints, const std::vector<Toleration>& tolerations) {
+  const auto at = std::find_if(taints.begin(), taints.end(), [&](const Taint& taint) {
+    return taint.effect != TaintEffect::kPreferNoSchedule && !tolerates(tolerations, taint);
+  });
+  return static_cast<size_t>(at - taints.begin());
+}
+
 std::string_view to_string(TaintEffect effect) {
   switch (effect) {
     case TaintEffect::kNoSchedule: return "NoSchedule";

@@ -36,6 +36,8 @@ struct Toleration {
 
 // True if any of `tolerations` tolerates `taint`.
 bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
+// The first of `taints` that keeps pods with these tolerations away (NoSchedule, NoExecute); its size when none does.
+size_t first_untolerated(const std::vector<Taint>& taints, const std::vector<Toleration>& tolerations);
 
 // "NoSchedule", "PreferNoSchedule", "NoExecute".
 std::string_view to_string(TaintEffect effect);

@@ -14,11 +14,8 @@ constexpr ReasonInfo kUntolerated{.text = "node(s) had untolerated taint(s)",
 
 void taint_toleration(const PodClass& pod, const NodeView& node, Reasons& reasons) {
   const auto& taints = node.node().taints;
-  for (uint32_t i = 0; i < taints.size(); ++i) {
-    if (taints[i].effect == model::TaintEffect::kPreferNoSchedule) continue;
-    if (model::tolerates(pod.spec->tolerations, taints[i])) continue;
-    return reasons.push_back({&kUntolerated, {}, i});
-  }
+  const size_t first = model::first_untolerated(taints, pod.spec->tolerations);
+  if (first < taints.size()) reasons.push_back({&kUntolerated, {}, static_cast<uint32_t>(first)});
 }
 
 }  // namespace

@@ -11,7 +11,6 @@ namespace {
 constexpr int kRepetitionsMax = 5;
 constexpr Duration kAskMin = Duration::millis(250);
 constexpr Duration kAskMax = Duration::seconds(5);
-constexpr Duration kRetryAfterMax = Duration::seconds(60);
 // A place is kept for so long while the server is too busy to take the bind; then the pod backs off.
 constexpr Duration kThrottledMax = Duration::seconds(60);
 
@@ -86,7 +85,7 @@ bool Binder::waits(const std::shared_ptr<Attempt>& attempt, const Result<std::st
   if (std::exchange(attempt->held_back, false)) return shared.lane->again(send_again), true;
   const bool throttled = !result && result.error().code == ErrorCode::kThrottled;
   if (!throttled || shared.transport.clock().monotonic() - attempt->started >= kThrottledMax) return false;
-  return shared.lane->throttled(result.error().retry_after_s, send_again), true;
+  return shared.lane->throttled(kube::retry_after(result.error()), send_again), true;
 }
 
 void Binder::answered(const std::shared_ptr<Attempt>& attempt, const Result<std::string>& result) {
@@ -116,8 +115,7 @@ void Binder::told(const std::shared_ptr<Attempt>& attempt, const Result<std::str
   if (!result && result.error().http_status == 404) return end(attempt, BindEnd::kGone);
   Result<api::Pod> pod = result ? api::decode_pod(*result) : Result<api::Pod>(fail(result.error()));
   if (!pod) {
-    const Duration asked = result ? Duration{} : Duration::seconds(result.error().retry_after_s);
-    const Duration wait = std::max(attempt->ask_wait, std::min(asked, kRetryAfterMax));
+    const Duration wait = std::max(attempt->ask_wait, result ? Duration{} : kube::retry_after(result.error()));
     attempt->ask_wait = std::min(attempt->ask_wait * 2, kAskMax);
     return attempt->shared->transport.run_after(wait, [attempt] { ask(attempt); });
   }

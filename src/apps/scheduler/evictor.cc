@@ -9,14 +9,11 @@
 #include <vector>
 
 #include "api/patch.h"
+#include "apps/scheduler/throttle.h"
 
 namespace berth::apps {
 namespace {
 
-constexpr Duration kRepeatMin = Duration::millis(400);
-constexpr Duration kRepeatMax = Duration::seconds(15);
-constexpr Duration kPauseMin = Duration::seconds(1);
-constexpr int64_t kRetryAfterMaxS = 60;
 constexpr int kForbiddenMax = 4;  // in a row; about three seconds
 
 // One victim's eviction, which is in the queue, under way or backing off.
@@ -27,7 +24,7 @@ struct Entry {
   bool outcome_open = false;  // some deletion may have been stored, or may yet be
   bool withdrawn = false;
   int forbidden = 0;
-  Duration repeat_after = kRepeatMin;
+  Duration repeat_after = Throttle::kRepeatMin;
 };
 
 // A pod of this name, but another one. The server says 422 to the patch (which the client turns into kConflict), and
@@ -56,16 +53,8 @@ struct Evictor::Shared {
   absl::flat_hash_map<std::string, Entry> entries;  // by UID of the victim
   std::deque<std::string> order;                    // the queue: UIDs, each in `entries`
   int in_flight = 0;
-  Time paused_until{};  // the server has too much to do
+  Throttle throttle;
 
-  // The wait before the same write is tried again. A 429 holds up all evictions for as long.
-  Duration pause(const Error& error, Duration repeat_after) {
-    const Duration asked = Duration::seconds(std::clamp<int64_t>(error.retry_after_s, 0, kRetryAfterMaxS));
-    if (error.code != ErrorCode::kThrottled) return std::max(repeat_after, asked);
-    const Time now = transport.clock().monotonic();
-    paused_until = std::max(paused_until, now + std::max({repeat_after, asked, kPauseMin}));
-    return paused_until - now;
-  }
   // Takes the entry out and says how it ended; `mutex` is held.
   EvictionReport end(const std::string& uid, EvictionEnd how, const Error* error = nullptr) {
     const auto at = entries.find(uid);
@@ -135,7 +124,7 @@ void Evictor::pump(const std::shared_ptr<Shared>& shared) {
   std::vector<std::string> ready;
   {
     const std::lock_guard lock(shared->mutex);
-    if (shared->transport.clock().monotonic() < shared->paused_until) return;
+    if (shared->throttle.closed(shared->transport.clock().monotonic())) return;
     while (shared->in_flight < shared->in_flight_max && !shared->order.empty()) {
       const auto at = shared->entries.find(shared->order.front());
       if (at != shared->entries.end() && !at->second.under_way) {  // else withdrawn, and perhaps back since
@@ -189,8 +178,7 @@ std::optional<EvictionReport> Evictor::Shared::take_answer(const std::string& ui
   }
   if (entry.withdrawn && !entry.outcome_open) return end(uid, EvictionEnd::kWithdrawn);
   if (result) return std::nullopt;
-  repeat_after = pause(result.error(), entry.repeat_after);
-  entry.repeat_after = std::min(entry.repeat_after * 2, kRepeatMax);
+  repeat_after = throttle.wait(result.error(), entry.repeat_after, transport.clock().monotonic());
   return std::nullopt;
 }
 

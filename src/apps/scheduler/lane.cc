@@ -9,7 +9,6 @@ namespace {
 
 constexpr Duration kPauseMin = Duration::seconds(1);
 constexpr Duration kPauseMax = Duration::seconds(15);  // without a Retry-After that is longer
-constexpr int64_t kRetryAfterMaxS = 60;
 
 }  // namespace
 
@@ -31,12 +30,12 @@ void Lane::left(bool well) {
   pump();
 }
 
-void Lane::throttled(int64_t retry_after_s, Send again) {
+void Lane::throttled(Duration asked, Send again) {
   const std::lock_guard lock(mutex_);
   --out_;
   ++throttled_;
   waiting_.push_back(std::move(again));
-  close(retry_after_s);
+  close(asked);
 }
 
 void Lane::again(Send send) {
@@ -66,9 +65,8 @@ uint64_t Lane::throttled_count() const {
 
 // Requests that were under way when the lane closed may be refused, too: they say nothing new, unless they name a
 // longer wait.
-void Lane::close(int64_t retry_after_s) {
+void Lane::close(Duration asked) {
   const Time now = transport_.clock().monotonic();
-  const Duration asked = Duration::seconds(std::clamp<int64_t>(retry_after_s, 0, kRetryAfterMaxS));
   if (now >= opens_at_) {
     pause_ = pause_.nanos == 0 ? kPauseMin : std::min(pause_ * 2, kPauseMax);
     window_ = std::max<int64_t>(std::min<int64_t>(window_, connections_) / 2, 1);

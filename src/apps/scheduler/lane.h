@@ -32,8 +32,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
   void enter(Send send);
   // A request that was let out has ended.
   void left(bool well);
-  // It was refused with 429: it goes out again when the lane opens.
-  void throttled(int64_t retry_after_s, Send again);
+  // It was refused with 429, and the server asked to be left alone for so long: it goes out again when the lane opens.
+  void throttled(Duration asked, Send again);
   // It was not sent, since the lane had closed meanwhile.
   void again(Send send);
 
@@ -44,7 +44,7 @@ class Lane : public std::enable_shared_from_this<Lane> {
   uint64_t throttled_count() const;
 
  private:
-  void close(int64_t retry_after_s);
+  void close(Duration asked);
   void wait_until_open(Time now);
   void pump();
 

@@ -91,7 +91,6 @@ class Session {
   using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BudgetUpdates, StorageUpdates, ClaimPatched,
                                BindReport, EvictionReport, WakeUp>;
 
-  // What the status of a waiting pod says, as far as we know.
   // The node that a waiting pod is nominated for.
   struct Nomination {
     std::string node;    // empty: none

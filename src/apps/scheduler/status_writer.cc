@@ -8,14 +8,12 @@
 #include <optional>
 #include <vector>
 
+#include "apps/scheduler/throttle.h"
+
 namespace berth::apps {
 namespace {
 
-constexpr Duration kRepeatMin = Duration::millis(400);
-constexpr Duration kRepeatMax = Duration::seconds(15);
 constexpr Duration kTimeout = Duration::seconds(10);
-constexpr Duration kPauseMin = Duration::seconds(1);
-constexpr int64_t kRetryAfterMaxS = 60;
 
 // All but what says that the pod is gone (404), is another by now (422), or that the server will never take this body.
 // 401 and 403 pass: a token is being renewed, or a server that has just started does not know the roles yet.
@@ -34,7 +32,7 @@ struct Entry {
   std::optional<UnschedulableStatus> wanted;  // the latest; empty once forgotten
   bool under_way = false;
   std::function<void()> then;  // what forget() put off until the write under way has ended
-  Duration repeat_after = kRepeatMin;
+  Duration repeat_after = Throttle::kRepeatMin;
 };
 
 }  // namespace
@@ -48,16 +46,7 @@ struct StatusWriter::Shared {
   absl::flat_hash_map<std::string, Entry> entries;  // by UID
   std::deque<std::string> order;                    // the queue: UIDs, each in `entries`
   int in_flight = 0;
-  Time paused_until;  // the server has too much to do
-
-  // The wait before the same write is tried again. A 429 holds up all writes for as long.
-  Duration pause(const Error& error, Duration repeat_after) {
-    const Duration asked = Duration::seconds(std::clamp<int64_t>(error.retry_after_s, 0, kRetryAfterMaxS));
-    if (error.code != ErrorCode::kThrottled) return std::max(repeat_after, asked);
-    const Time now = transport.clock().monotonic();
-    paused_until = std::max(paused_until, now + std::max({repeat_after, asked, kPauseMin}));
-    return paused_until - now;
-  }
+  Throttle throttle;
 };
 
 StatusWriter::StatusWriter(kube::Client& client, io::Transport& transport, int in_flight_max,
@@ -105,7 +94,7 @@ void StatusWriter::pump(const std::shared_ptr<Shared>& shared) {
   std::vector<UnschedulableStatus> ready;
   {
     const std::lock_guard lock(shared->mutex);
-    if (shared->transport.clock().monotonic() < shared->paused_until) return;
+    if (shared->throttle.closed(shared->transport.clock().monotonic())) return;
     while (shared->in_flight < shared->in_flight_max && !shared->order.empty()) {
       const auto at = shared->entries.find(shared->order.front());
       shared->order.pop_front();
@@ -146,8 +135,8 @@ void StatusWriter::answered(const std::shared_ptr<Shared>& shared, const Unsched
     entry.under_way = false;
     then = std::move(entry.then);
     if (repeat && entry.wanted) {
-      const Duration wait = shared->pause(result.error(), entry.repeat_after);
-      entry.repeat_after = std::min(entry.repeat_after * 2, kRepeatMax);
+      const Time now = shared->transport.clock().monotonic();
+      const Duration wait = shared->throttle.wait(result.error(), entry.repeat_after, now);
       shared->transport.run_after(wait, [shared, uid = sent.uid] {
         {
           const std::lock_guard queue_lock(shared->mutex);

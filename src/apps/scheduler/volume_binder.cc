@@ -11,7 +11,6 @@ namespace berth::apps {
 namespace {
 
 constexpr Duration kAgain = Duration::seconds(1);
-constexpr int64_t kRetryAfterMaxS = 60;
 
 // All that does not say that the object is gone or has changed (404, 409, 422) or that we may not touch it (403).
 bool may_pass(const Error& error) {
@@ -121,8 +120,7 @@ void VolumeBinder::send(const Pod& pod, Claim& claim) {
                      attempt = pod.attempt](const Result<std::string>& answer) {
     if (answer) return post({uid, name, attempt, true, false, ""});
     const Error& error = answer.error();
-    const int64_t wait_s = std::clamp<int64_t>(error.retry_after_s, 0, kRetryAfterMaxS);
-    post({uid, name, attempt, false, may_pass(error), error.message, Duration::seconds(wait_s)});
+    post({uid, name, attempt, false, may_pass(error), error.message, kube::retry_after(error)});
   };
   const kube::CallOptions options{.timeout = call_timeout_, .may_start = hooks_.may_send};
   const std::string& name_space = pod.decision.namespace_name;
