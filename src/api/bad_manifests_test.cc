@@ -449,7 +449,16 @@ TEST(BadManifests, OneMistakeHidesNoOther) {
         "nvidia.com/gpu]: Invalid value: \"2\": must be equal to nvidia.com/gpu limit of 1"}},
       {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template: {spec: {nodeselector: {}, "
        "restartPolicy: Never, containers: [{name: c, image: x}]}}\n",
-       {"nodeselector: unknown field", "spec.selector: Required value"}},
+       {"nodeselector: unknown field", "spec.selector: Required value",
+        "f.yaml:5: spec.template.spec.restartPolicy: Unsupported value: \"Never\""}},
+      {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec:\n" + kSelector +
+           "  template:\n    metadata: {labels: {app: other}}\n    spec: {restartPolicy: Never, containers: [{name: c, "
+           "image: x}]}\n",
+       {"f.yaml:6: spec.template: `selector` does not match",
+        "f.yaml:8: spec.template.spec.restartPolicy: Unsupported"}},
+      {pod_with("  volumes: [{name: a}, {name: a}, {name: A}, {emptyDir: {}}]\n"),
+       {"volumes[1].name: Duplicate value: \"a\"", "volumes[2].name: Invalid value",
+        "volumes[3].name: Required value"}},
       {expression("{key: a b, operator: In}"), {"values: Required", "key: Invalid value"}},
       {expression("{key: a b, operator: Im, values: [x]}"), {"operator: Invalid value", "key: Invalid value"}},
       {peer("namespaces: [5], matchLabelKeys: [a], topologyKey: a b"),

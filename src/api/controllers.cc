@@ -137,17 +137,14 @@ constexpr Field<Job> kJobStatus[] = {
     {"ready"},
 };
 
+// Below the spec of what makes pods.
+constexpr std::string_view kRestartPolicy[] = {"template", "spec", "restartPolicy"};
+
 void check_job(const Reader& spec, const Job& job) {
   if (!spec.strict()) return;
-  const std::string& policy = job.pod_template.spec.restart_policy;
-  if (policy == "Always" && spec.sound({"template", "spec", "restartPolicy"}))
-    for (Members members(spec); members.next();)
-      if (members.key() == "template")
-        for (Members inner(members.value()); inner.next();)
-          if (inner.key() == "spec")
-            inner.value().problem_at(
-                "restartPolicy",
-                required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
+  if (job.pod_template.spec.restart_policy == "Always" && spec.sound(kRestartPolicy))
+    spec.problem_below(kRestartPolicy,
+                       required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
   if (job.indexed && !job.completions && spec.sound("completions"))
     spec.problem_at("completions", required_value("when completion mode is Indexed"));
   if (job.has_backoff_limit_per_index && !job.indexed && spec.sound("completionMode"))
@@ -194,16 +191,12 @@ constexpr Field<CronJob> kCronJob[] = {
 };
 
 void check_selector(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
-  const bool sound = spec.sound("selector");
-  if (!has_member(spec, "template")) {
-    if (spec.sound("template")) spec.problem_at("template", required_value("the pods to run"));
-    return;
-  }
-  if (sound && selector.requirements.empty())
+  if (!spec.sound("selector")) return;
+  if (selector.requirements.empty())
     return spec.problem_at("selector", required_value("give matchLabels that the template's labels have"));
-  const bool comparable = sound && spec.sound({"template", "metadata"});
+  if (!has_member(spec, "template") || !spec.sound({"template", "metadata"})) return;
   for (const model::NodeSelectorRequirement& wanted : selector.requirements) {
-    if (!comparable || wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
+    if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
     const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
     return spec.problem_at(
         "template", equal ? fmt::format("`selector` does not match template `labels`: {}={} is missing; "
@@ -211,9 +204,15 @@ void check_selector(const Reader& spec, const model::LabelSelector& selector, co
                                         wanted.key, wanted.values[0])
                           : fmt::format("`selector` does not match template `labels`: it wants {}", to_string(wanted)));
   }
-  if (pod_template.spec.restart_policy != "Always" && spec.sound({"template", "spec", "restartPolicy"}))
-    spec.problem_at("template",
-                    unsupported_value(pod_template.spec.restart_policy, {"Always"}) + " (spec.restartPolicy)");
+}
+
+void check_controller(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
+  const bool pods_may_end = pod_template.spec.restart_policy != "Always";
+  if (!has_member(spec, "template") && spec.sound("template"))
+    spec.problem_at("template", required_value("the pods to run"));
+  if (pods_may_end && spec.sound(kRestartPolicy))
+    spec.problem_below(kRestartPolicy, unsupported_value(pod_template.spec.restart_policy, {"Always"}));
+  check_selector(spec, selector, pod_template);
 }
 
 // The spec of a kind with a selector, by its table.
@@ -221,7 +220,7 @@ template <typename T, size_t N>
 void read_controller_spec(const Reader& reader, const Field<Spec<T>> (&fields)[N], T& out) {
   Spec<T> spec{&out, {}};
   read_object(reader, fields, spec);
-  if (reader.strict()) check_selector(reader, spec.selector, out.pod_template);
+  if (reader.strict()) check_controller(reader, spec.selector, out.pod_template);
 }
 
 constexpr Field<Deployment> kDeployment[] = {

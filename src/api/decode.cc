@@ -104,7 +104,7 @@ Object read_unknown(const Reader& reader, const Document& document) {
 
 }  // namespace
 
-std::optional<Object> decode(const Document& document, Problems& problems) {
+std::optional<Object> decode_what_holds(const Document& document, ProblemSink& sink) {
   const size_t slash = document.api_version.find('/');
   const std::string_view group =
       slash == std::string::npos ? std::string_view() : std::string_view(document.api_version).substr(0, slash);
@@ -114,7 +114,8 @@ std::optional<Object> decode(const Document& document, Problems& problems) {
   std::string_view kind_path;
   const std::string why = check_kind(document, group, found, kind_path);
   const bool known = found != nullptr && found->read != nullptr && (found->group == group || !why.empty());
-  ProblemSink sink{known, &document, {}};
+  sink.strict = known;
+  sink.document = &document;
   std::optional<Object> object;
   const Status status = read_json(document.json, sink, [&](const Reader& reader) {
     if (!why.empty()) reader.problem_at(kind_path, why);
@@ -123,6 +124,12 @@ std::optional<Object> decode(const Document& document, Problems& problems) {
   if (!status)
     sink.problems.push_back(
         {document.file, document.lines.empty() ? 0 : static_cast<int>(document.lines[0]), "", status.error().message});
+  return object;
+}
+
+std::optional<Object> decode(const Document& document, Problems& problems) {
+  ProblemSink sink;
+  std::optional<Object> object = decode_what_holds(document, sink);
   problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
   return sink.problems.empty() ? std::move(object) : std::nullopt;
 }

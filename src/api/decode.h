@@ -17,6 +17,7 @@
 #include "api/disruption_budget.h"
 #include "api/document.h"
 #include "api/pod.h"
+#include "api/reader.h"
 #include "api/volumes.h"
 #include "base/result.h"
 
@@ -35,6 +36,10 @@ using Object = std::variant<Pod, Node, Namespace, PriorityClass, Job, CronJob, D
 
 // Strict. The object, or nothing when it had problems, which are appended (at most 50 of one document).
 std::optional<Object> decode(const Document& document, Problems& problems);
+
+// The same for checks that look further and tell all that is wrong in one go: the object with what could be read of
+// it, whatever the sink tells of; Reader::sound says which parts hold. Nothing where no kind can be made out.
+std::optional<Object> decode_what_holds(const Document& document, ProblemSink& sink);
 
 // "Pod", "Job", …; for Unknown its own kind. And the object's metadata, whatever its kind.
 std::string_view kind_of(const Object& object);

@@ -1,4 +1,5 @@
 #include <limits>
+#include <set>
 
 #include "api/decoders.h"
 #include "api/names.h"
@@ -69,11 +70,21 @@ constexpr Field<ClaimVolume> kVolume[] = {
     {"image"},
 };
 
+void check_volume_name(const Reader& volume, const std::string& name, std::set<std::string>& taken) {
+  if (!volume.strict() || !volume.sound("name")) return;
+  if (const std::string why = check_dns1123_label(name); name.empty())
+    volume.problem_at("name", required_value("a name that volumeMounts give"));
+  else if (!why.empty()) volume.problem_at("name", invalid_value(name, why));
+  else if (!taken.insert(name).second) volume.problem_at("name", duplicate_value(name));
+}
+
 void read_volumes(const Reader& reader, PodSpec& out) {
   if (!reader.expect(JsonType::kArray)) return;
+  std::set<std::string> names;
   for (Items items(reader); items.next();) {
     ClaimVolume volume;
     read_object(items.value(), kVolume, volume);
+    check_volume_name(items.value(), volume.name, names);
     if (!volume.claim_name.empty() || volume.made) out.claim_volumes.push_back(std::move(volume));
   }
 }

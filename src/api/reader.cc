@@ -266,6 +266,13 @@ void Reader::problem_at(std::string_view key, size_t index, std::string message)
   problem_at(key, std::move(message));
 }
 
+void Reader::problem_below(std::span<const std::string_view> keys, std::string message) const {
+  if (keys.size() <= 1) return keys.empty() ? problem(std::move(message)) : problem_at(keys[0], std::move(message));
+  for (Members members(*this); members.next();)
+    if (members.key() == keys[0]) return members.value().problem_below(keys.subspan(1), std::move(message));
+  problem(std::move(message));
+}
+
 void Reader::unknown_field(const std::vector<std::string_view>& known) const {
   if (!strict()) return;
   const std::string_view near = closest(key_, known);
@@ -273,20 +280,21 @@ void Reader::unknown_field(const std::vector<std::string_view>& known) const {
                        : fmt::format("unknown field; did you mean '{}'?", near));
 }
 
-bool Reader::sound(const std::string_view* key, const std::string_view* end) const {
+bool Reader::sound(std::span<const std::string_view> keys) const {
   if (sink_->problems.empty()) return true;
-  const std::string here = printable(path()), below = printable(append_key(path(), *key));
+  const std::string_view key = keys[0];
+  const std::string here = printable(path()), below = printable(append_key(path(), key));
   for (const Problem& problem : sink_->problems) {
     const std::string_view place = problem.path;
     if (place == here) return false;
     if (!place.starts_with(below)) continue;
     const std::string_view rest = place.substr(below.size());
-    if (rest.empty() || (key + 1 == end && (rest[0] == '.' || rest[0] == '['))) return false;
+    if (rest.empty() || (keys.size() == 1 && (rest[0] == '.' || rest[0] == '['))) return false;
   }
   for (Members members(*this); members.next();) {
-    if (members.key() == *key) {
-      if (key + 1 != end && !members.value().sound(key + 1, end)) return false;
-    } else if (!closest(members.key(), {*key}).empty()) {
+    if (members.key() == key) {
+      if (keys.size() > 1 && !members.value().sound(keys.subspan(1))) return false;
+    } else if (!closest(members.key(), {key}).empty()) {
       const std::string slip = printable(members.value().path());
       const auto unknown = [&](const Problem& problem) {
         return problem.path == slip && problem.message.starts_with("unknown field");

@@ -14,6 +14,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,12 +72,18 @@ class Reader {
   void problem(std::string message) const;
   void problem_at(std::string_view key, std::string message) const;
   void problem_at(std::string_view key, size_t index, std::string message) const;
+  // Reports it with the member so many steps below, or with the nearest of the steps to it that is there.
+  void problem_below(std::span<const std::string_view> keys, std::string message) const;
+  void problem_below(std::initializer_list<std::string_view> keys, std::string message) const {
+    problem_below(std::span(keys.begin(), keys.size()), std::move(message));
+  }
   // Reports, when strict, that this member is none of `known`, with a suggestion.
   void unknown_field(const std::vector<std::string_view>& known) const;
   // True if what was read of this member, or of one that is so many steps below, holds: nothing was reported of it or
   // of what is in it, and no unknown field is a slip of the pen for it. Checks ask so that one mistake neither hides
   // others nor is told twice. O(1) while the document has no problems.
-  bool sound(std::initializer_list<std::string_view> keys) const { return sound(keys.begin(), keys.end()); }
+  bool sound(std::span<const std::string_view> keys) const;
+  bool sound(std::initializer_list<std::string_view> keys) const { return sound(std::span(keys.begin(), keys.size())); }
   bool sound(std::string_view key) const { return sound({key}); }
   // A number or boolean as the file writes it, for messages.
   std::string source() const;
@@ -94,7 +101,6 @@ class Reader {
     size_t index = 0;
   };
 
-  bool sound(const std::string_view* key, const std::string_view* end) const;
   void report(const std::string& path, uint32_t line, std::string message) const;
   uint32_t line() const;
   size_t position() const;  // in Document::lines

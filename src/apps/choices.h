@@ -1,4 +1,4 @@
-// one_of(): a check for options that take one of a few words, which says in its error which these are.
+// Checks for options that take one of a few words; their errors say which these are.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,11 +11,14 @@
 
 namespace berth::apps {
 
+// What is wrong with the value; empty when nothing is.
+inline std::string wrong_choice(const std::string& value, const std::vector<std::string>& words) {
+  if (std::find(words.begin(), words.end(), value) != words.end()) return "";
+  return fmt::format("'{}' is none of: {}", value, fmt::join(words, ", "));
+}
+
 inline CLI::Validator one_of(std::vector<std::string> words) {
-  const auto check = [words = std::move(words)](const std::string& value) {
-    if (std::find(words.begin(), words.end(), value) != words.end()) return std::string();
-    return fmt::format("'{}' is none of: {}", value, fmt::join(words, ", "));
-  };
+  const auto check = [words = std::move(words)](const std::string& value) { return wrong_choice(value, words); };
   return CLI::Validator(check, "");
 }
 

@@ -20,21 +20,29 @@
 namespace berth::apps {
 namespace {
 
-// `by_name` with "pack=5", as given to --weight, over it.
-Result<engine::PolicySet> policies_from(std::map<std::string, int64_t> by_name,
-                                        const std::vector<std::string>& weights) {
+// One "pack=5", as given to --weight.
+Result<std::pair<std::string, int64_t>> parse_weight(const std::string& text) {
+  const size_t equals = text.find('=');
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const char* begin = equals == std::string::npos ? end : text.data() + equals + 1;
+  if (const auto parsed = std::from_chars(begin, end, value);
+      begin == end || parsed.ec != std::errc{} || parsed.ptr != end)
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("--weight {}: write it as POLICY=NUMBER, for example pack=5", printable(text)));
+  const std::string name = printable(text.substr(0, equals));
+  BERTH_TRY_VOID(policy::make_policy_set({{name, value}}));
+  return std::pair(name, value);
+}
+
+// `by_name` with `weights` over it; what is wrong with these is appended to `wrong`.
+engine::PolicySet policies_from(std::map<std::string, int64_t> by_name, const std::vector<std::string>& weights,
+                                std::vector<std::string>& wrong) {
   for (const std::string& text : weights) {
-    const size_t equals = text.find('=');
-    int64_t value = 0;
-    const char* end = text.data() + text.size();
-    const char* begin = equals == std::string::npos ? end : text.data() + equals + 1;
-    if (const auto parsed = std::from_chars(begin, end, value);
-        begin == end || parsed.ec != std::errc{} || parsed.ptr != end)
-      return fail(ErrorCode::kInvalidInput,
-                  fmt::format("--weight {}: write it as POLICY=NUMBER, for example pack=5", printable(text)));
-    by_name[printable(text.substr(0, equals))] = value;
+    if (const auto weight = parse_weight(text)) by_name[weight->first] = weight->second;
+    else wrong.push_back(weight.error().message);
   }
-  return policy::make_policy_set(by_name);
+  return *policy::make_policy_set(by_name);
 }
 
 std::string how_far(const scenario::Simulation& cluster) {
@@ -58,21 +66,22 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
   const auto files = read_manifest_files(input.files, problems);
   scenario::PriorityClasses classes;
   auto manifests = scenario::read_manifests(files, classes, problems, notes);
-  auto policies =
-      policies_from(configuration ? configuration->score_weights : std::map<std::string, int64_t>{}, input.weights);
+  std::vector<std::string> wrong_flags = input.wrong_flags;
+  const auto by_name = configuration ? configuration->score_weights : std::map<std::string, int64_t>{};
+  engine::PolicySet policies = policies_from(by_name, input.weights, wrong_flags);
   if (problems.empty() && manifests.empty())
     problems.push_back(
         {files.empty() ? "" : files.front().name, 0, "", "no objects in the input; give manifests of nodes and pods"});
   std::stable_sort(problems.begin(), problems.end(),
                    [](auto& a, auto& b) { return std::tie(a.file, a.line) < std::tie(b.file, b.line); });
   for (const api::Problem& problem : problems) std::cerr << "error: " << api::to_string(problem) << "\n";
-  if (!policies) std::cerr << "error: " << policies.error().message << "\n";
-  if (!problems.empty() || !policies || !configuration) return nullptr;
+  for (const std::string& wrong : wrong_flags) std::cerr << "error: " << wrong << "\n";
+  if (!problems.empty() || !wrong_flags.empty() || !configuration) return nullptr;
 
   engine::EngineOptions options = configuration->engine;
   options.list_feasible = input.list_feasible;
   auto cluster = std::make_unique<scenario::Simulation>(
-      scenario::SimulationOptions{.policies = *std::move(policies), .engine = options});
+      scenario::SimulationOptions{.policies = std::move(policies), .engine = options});
   if (const Status submitted = cluster->submit(std::move(manifests)); !submitted) {
     std::cerr << "error: " << submitted.error().message << "\n";
     return nullptr;

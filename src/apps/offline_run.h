@@ -18,7 +18,8 @@ struct OfflineInput {
   std::vector<std::string> files;    // or folders, or "-"
   std::string config_file;           // a BerthConfiguration: scores, verdictInterval and backoff count; empty: defaults
   std::vector<std::string> weights;  // "pack=5", over those of the file
-  bool list_feasible = false;        // note for each pod all nodes that fitted it
+  std::vector<std::string> wrong_flags;  // what the verb found wrong with its other flags, told with the rest
+  bool list_feasible = false;            // note for each pod all nodes that fitted it
 };
 
 // --config, the same for every verb that runs offline. `input` must outlive the parse.

@@ -60,6 +60,8 @@ void note_what_was_bound(const scenario::Report& report) {
 
 int simulate(const Flags& flags) {
   OfflineInput input = flags.input;
+  if (const std::string wrong = wrong_choice(flags.format, {"table", "wide", "json", "yaml"}); !wrong.empty())
+    input.wrong_flags.push_back("--output: " + printable(wrong) + "; see `berth simulate --help`");
   input.list_feasible = flags.format == "json" || flags.format == "yaml";
   const auto cluster = run_offline(input);
   if (cluster == nullptr) return kExitUsage;
@@ -84,9 +86,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                    "Manifests: a file, a folder, or - for standard input; repeatable")
       ->required()
       ->type_name("FILE|DIR");
-  command->add_option("-o,--output", flags->format, "How to print the result")
-      ->check(one_of({"table", "wide", "json", "yaml"}))
-      ->type_name("table|wide|json|yaml");
+  command->add_option("-o,--output", flags->format, "How to print the result")->type_name("table|wide|json|yaml");
   command->add_option("--weight", flags->input.weights, "Weight of a scoring policy, for example pack=5; repeatable")
       ->type_name("POLICY=NUMBER");
   add_config_option(*command, flags->input);

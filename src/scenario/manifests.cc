@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "api/names.h"
@@ -19,30 +21,36 @@ using Path = std::vector<std::string_view>;
 struct Decoded {
   Manifest manifest;
   const api::Document* document;
-  bool good = true;
+  api::ProblemSink* sink;  // of the document
 };
 
 int line_of(const api::Document& document) {
   return document.lines.empty() ? 0 : static_cast<int>(document.lines.front());
 }
 
-void report_from(const api::Reader& reader, const Path& path, size_t depth, const std::string& message) {
-  if (depth + 1 >= path.size()) return path.empty() ? reader.problem(message) : reader.problem_at(path[depth], message);
-  for (api::Members members(reader); members.next();)
-    if (members.key() == path[depth]) return report_from(members.value(), path, depth + 1, message);
-  reader.problem(message);
+// Calls `use` with the root of the document again.
+template <typename Use>
+void reopen(const Decoded& decoded, const Use& use) {
+  if (const Status read = api::read_json(decoded.document->json, *decoded.sink, use); !read)
+    decoded.sink->problems.push_back({decoded.document->file, decoded.manifest.line, "", read.error().message});
 }
 
-// Adds a problem with the line of what `path` names, or of the nearest part of it that is there.
-void report(Decoded& decoded, const Path& path, const std::string& message, api::Problems& problems) {
-  decoded.good = false;
-  api::ProblemSink sink;
-  sink.document = decoded.document;
-  if (auto read = api::read_json(decoded.document->json, sink,
-                                 [&](const api::Reader& root) { report_from(root, path, 0, message); });
-      !read)
-    sink.problems.push_back({decoded.document->file, decoded.manifest.line, "", message});
-  problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
+// True if what was read at these places holds.
+bool sound(const Decoded& decoded, std::initializer_list<Path> paths) {
+  if (decoded.sink->problems.empty()) return true;
+  bool all = true;
+  reopen(decoded, [&](const api::Reader& root) {
+    for (const Path& path : paths) all = all && root.sound(path);
+  });
+  return all;
+}
+
+// Adds a problem with the line of what `path` names, or of the nearest part of it that is there; nothing where one was
+// told of it already.
+void report(Decoded& decoded, const Path& path, const std::string& message) {
+  reopen(decoded, [&](const api::Reader& root) {
+    if (root.sound(path)) root.problem_below(path, message);
+  });
 }
 
 template <typename T>
@@ -70,10 +78,10 @@ const api::ObjectMeta* template_metadata(const api::Object& object) {
       object);
 }
 
-// Where the pod's own spec stands in the object.
-Path spec_path(const api::Object& object) {
-  if (std::holds_alternative<api::Pod>(object)) return {"spec"};
-  return {"spec", "template", "spec"};
+// Where this field of the pod's own spec stands in the object.
+Path spec_path(const api::Object& object, std::string_view field) {
+  if (std::holds_alternative<api::Pod>(object)) return {"spec", field};
+  return {"spec", "template", "spec", field};
 }
 
 std::string wrong_annotation(std::string_view key, const std::string& value) {
@@ -88,7 +96,7 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
   return "";
 }
 
-void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at, api::Problems& problems,
+void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at,
                        std::vector<std::string>& notes) {
   static const std::vector<std::string_view> known = {kSimulatedArrival, kSimulatedRuntime,
                                                       bridge::kPlacementAnnotation, bridge::kPreemptibleAnnotation,
@@ -101,11 +109,10 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     Path path = at;
     path.push_back(key);
     if (std::find(known.begin(), known.end(), key) != known.end()) {
-      if (const std::string wrong = wrong_annotation(key, value); !wrong.empty())
-        report(decoded, path, wrong, problems);
+      if (const std::string wrong = wrong_annotation(key, value); !wrong.empty()) report(decoded, path, wrong);
     } else if (const std::string_view near = api::closest(std::string_view(key).substr(kOurs.size()), names);
                !near.empty()) {
-      report(decoded, path, fmt::format("unknown annotation; did you mean {}{}?", kOurs, near), problems);
+      report(decoded, path, fmt::format("unknown annotation; did you mean {}{}?", kOurs, near));
     } else {
       notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth", decoded.manifest.file,
                                             decoded.manifest.line, key)));
@@ -113,19 +120,50 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
   }
 }
 
-void check_priority(Decoded& decoded, const PriorityClasses& classes, api::Problems& problems) {
-  api::PodSpec* spec = pod_spec_of(decoded.manifest.object);
-  if (spec == nullptr) return;
-  const auto priority = classes.resolve(*spec);
-  if (priority) {
-    spec->priority = priority->value;
-    if (priority->preemption_policy == "Never") spec->preemption_policy = "Never";
-    return;
+// The PriorityClasses of the input, and those whose value could not be read: no pod is judged by these.
+class ClassesRead {
+ public:
+  explicit ClassesRead(PriorityClasses& classes, bool all_texts_read)
+      : classes_(classes), some_lost_(!all_texts_read) {}
+
+  void add(const Decoded& decoded, const api::PriorityClass& priority_class) {
+    default_unknown_ = default_unknown_ || !sound(decoded, {{"globalDefault"}});
+    if (!sound(decoded, {{"metadata", "name"}})) some_lost_ = true;
+    else if (sound(decoded, {{"value"}})) classes_.add(priority_class);
+    else unread_.insert(priority_class.metadata.name), default_unknown_ |= priority_class.global_default;
   }
-  Path path = spec_path(decoded.manifest.object);
-  path.push_back(spec->priority && spec->priority_class_name.empty() ? "priority" : "priorityClassName");
-  report(decoded, path, priority.error().message, problems);
-}
+  // A document that was to be a class, of which nothing is known.
+  void add_lost() { some_lost_ = true; }
+
+  void check(Decoded& decoded) const {
+    api::PodSpec* spec = pod_spec_of(decoded.manifest.object);
+    if (spec == nullptr || !decidable(decoded, *spec)) return;
+    const auto priority = classes_.resolve(*spec);
+    if (priority) {
+      spec->priority = priority->value;
+      if (priority->preemption_policy == "Never") spec->preemption_policy = "Never";
+      return;
+    }
+    const bool about_number = spec->priority && spec->priority_class_name.empty();
+    report(decoded, spec_path(decoded.manifest.object, about_number ? "priority" : "priorityClassName"),
+           priority.error().message);
+  }
+
+ private:
+  bool decidable(const Decoded& decoded, const api::PodSpec& spec) const {
+    const std::string& name = spec.priority_class_name;
+    if (!sound(decoded, {spec_path(decoded.manifest.object, "priority"),
+                         spec_path(decoded.manifest.object, "priorityClassName")}))
+      return false;
+    if (name.empty()) return !default_unknown_ && !some_lost_;
+    return !unread_.contains(name) && (!some_lost_ || classes_.knows(name));
+  }
+
+  PriorityClasses& classes_;
+  std::set<std::string> unread_;  // names of classes without a value
+  bool default_unknown_ = false;
+  bool some_lost_ = false;  // even their names are not known
+};
 
 void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
   const auto note = [&](std::string_view what) {
@@ -145,18 +183,17 @@ std::string full_name(const api::ObjectMeta& metadata) {
 }
 
 // Objects that are there twice: the API server would take the second as an update, which nobody means within one run.
-void check_duplicates(std::vector<Decoded>& all, api::Problems& problems) {
+void check_duplicates(std::vector<Decoded>& all) {
   std::map<std::pair<std::string, std::string>, const Decoded*> seen;
   for (Decoded& decoded : all) {
     const api::ObjectMeta& metadata = api::metadata_of(decoded.manifest.object);
-    if (metadata.name.empty()) continue;
+    if (metadata.name.empty() || !sound(decoded, {{"metadata", "name"}, {"metadata", "namespace"}})) continue;
     const auto [at, first] =
         seen.try_emplace({decoded.document->api_version + " " + decoded.document->kind, full_name(metadata)}, &decoded);
     if (first) continue;
     report(decoded, {"metadata", "name"},
            fmt::format("{} is already defined at {}:{}; rename or remove one of them",
-                       describe(decoded.manifest.object), at->second->manifest.file, at->second->manifest.line),
-           problems);
+                       describe(decoded.manifest.object), at->second->manifest.file, at->second->manifest.line));
   }
 }
 
@@ -187,34 +224,47 @@ std::optional<Duration> simulated(const api::Object& object, std::string_view an
   return duration ? std::optional(*duration) : std::nullopt;
 }
 
-std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documents, PriorityClasses& classes,
-                                       api::Problems& problems, std::vector<std::string>& notes) {
+namespace {
+
+std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bool all_texts_read,
+                                 PriorityClasses& classes, api::Problems& problems, std::vector<std::string>& notes) {
+  std::vector<api::ProblemSink> sinks(documents.size());
   std::vector<Decoded> all;
-  bool all_classes = true;  // a class that could not be read must not look like one that is missing
-  for (const api::Document& document : documents) {
-    auto object = api::decode(document, problems);
-    all_classes &= object.has_value() || document.kind != "PriorityClass";
+  ClassesRead classes_read(classes, all_texts_read);
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const api::Document& document = documents[i];
+    auto object = api::decode_what_holds(document, sinks[i]);
+    if (!object && document.kind == "PriorityClass") classes_read.add_lost();
     if (!object) continue;
     api::ObjectMeta& metadata = mutable_metadata(*object);
     if (metadata.namespace_name.empty() && !cluster_scoped(*object)) metadata.namespace_name = "default";
     if (std::holds_alternative<api::Namespace>(*object))  // as the API server does, whatever the manifest says
       metadata.labels.set("kubernetes.io/metadata.name", metadata.name);
-    if (const auto* priority_class = std::get_if<api::PriorityClass>(&*object)) classes.add(*priority_class);
-    all.push_back({{std::move(*object), document.file, line_of(document)}, &document});
+    all.push_back({{std::move(*object), document.file, line_of(document)}, &document, &sinks[i]});
+    if (const auto* priority_class = std::get_if<api::PriorityClass>(&all.back().manifest.object))
+      classes_read.add(all.back(), *priority_class);
   }
-  check_duplicates(all, problems);
+  check_duplicates(all);
+  std::vector<Manifest> out;
   for (Decoded& decoded : all) {
     const api::Object& object = decoded.manifest.object;
-    check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, problems, notes);
+    check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, notes);
     if (const api::ObjectMeta* metadata = template_metadata(object))
-      check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, problems, notes);
-    if (all_classes) check_priority(decoded, classes, problems);
+      check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, notes);
+    classes_read.check(decoded);
     note_unused(decoded, notes);
+    if (decoded.sink->problems.empty()) out.push_back(std::move(decoded.manifest));
   }
-  std::vector<Manifest> out;
-  for (Decoded& decoded : all)
-    if (decoded.good) out.push_back(std::move(decoded.manifest));
+  for (const api::ProblemSink& sink : sinks)
+    problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
   return out;
+}
+
+}  // namespace
+
+std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documents, PriorityClasses& classes,
+                                       api::Problems& problems, std::vector<std::string>& notes) {
+  return decode_all(documents, true, classes, problems, notes);
 }
 
 std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, PriorityClasses& classes,
@@ -224,7 +274,7 @@ std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, Pri
     auto more = api::read_documents(file.text, file.name, problems);
     std::move(more.begin(), more.end(), std::back_inserter(documents));
   }
-  return decode_manifests(documents, classes, problems, notes);
+  return decode_all(documents, problems.empty(), classes, problems, notes);
 }
 
 }  // namespace berth::scenario

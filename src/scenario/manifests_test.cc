@@ -59,6 +59,55 @@ TEST(Manifests, AnUnknownPriorityClassIsAProblemAtItsLine) {
   EXPECT_THAT(got.problems[0].message, HasSubstr("no PriorityClass with name high was found"));
 }
 
+std::vector<std::string> lines_of(const api::Problems& problems) {
+  std::vector<std::string> out;
+  for (const api::Problem& problem : problems) out.push_back(api::to_string(problem));
+  return out;
+}
+
+TEST(Manifests, OneMistakeHidesNoOtherOfTheSameDocument) {
+  const Read got = read(
+      "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    berth.dev/simulated-runtime: abc\n"
+      "    berth.dev/simulated-arrival: 100000h\n    berth.dev/placement: packk\n    berth.dev/placment: pack\n"
+      "    berth.dev/preemptible: maybe\nspec:\n  nodeselector: {a: b}\n  priorityClassName: high\n"
+      "  containers: [{name: c, image: x}]\n"
+      "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  priority: 12\n  hostNetwork: 3\n"
+      "  containers: [{name: c, image: x}]\n");
+  EXPECT_THAT(lines_of(got.problems),
+              testing::UnorderedElementsAre(
+                  HasSubstr("a.yaml:6: metadata.annotations[berth.dev/simulated-runtime]"),
+                  HasSubstr("a.yaml:7: metadata.annotations[berth.dev/simulated-arrival]"),
+                  HasSubstr("a.yaml:8: metadata.annotations[berth.dev/placement]"),
+                  HasSubstr("a.yaml:9: metadata.annotations[berth.dev/placment]"),
+                  HasSubstr("a.yaml:10: metadata.annotations[berth.dev/preemptible]"),
+                  HasSubstr("a.yaml:12: spec.nodeselector"), HasSubstr("a.yaml:13: spec.priorityClassName"),
+                  HasSubstr("a.yaml:18: metadata.name: Pod default/p is already defined at a.yaml:1"),
+                  HasSubstr("a.yaml:20: spec.priority: the integer value"), HasSubstr("a.yaml:21: spec.hostNetwork")));
+}
+
+TEST(Manifests, WhatCouldNotBeReadAccusesNobody) {
+  const std::string pods =
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {priorityClassName: gold, containers: [{name: c, "
+      "image: i}]}}\n"
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {priorityClassName: tin, containers: [{name: c, "
+      "image: i}]}}\n"
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: [x]}, spec: {containers: [{name: c, image: "
+      "i}]}}\n";
+  const std::string gold =
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: gold}, value: x}\n";
+  EXPECT_THAT(lines_of(read(gold + pods).problems),
+              ElementsAre(HasSubstr("a.yaml:1: value:"), HasSubstr("no PriorityClass with name tin"),
+                          HasSubstr("metadata.namespace: expected a string")));
+  const std::string nameless =
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: 3}, value: 4}\n";
+  EXPECT_THAT(lines_of(read(nameless + pods).problems),
+              ElementsAre(HasSubstr("a.yaml:1: metadata.name:"), HasSubstr("metadata.namespace: expected a string")));
+  const std::string broken =
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: gold}, value: 4\n";
+  EXPECT_THAT(lines_of(read(broken + pods).problems),
+              ElementsAre(HasSubstr("a.yaml:"), HasSubstr("metadata.namespace: expected a string")));
+}
+
 TEST(Manifests, WhatHasNoEffectIsNoted) {
   const Read got = read("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}\n");
   EXPECT_THAT(got.notes, ElementsAre(HasSubstr("a.yaml:1: ConfigMap c: this kind has no effect")));

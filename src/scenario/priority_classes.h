@@ -23,6 +23,7 @@ class PriorityClasses {
     int32_t value = 0;
     std::string preemption_policy = "PreemptLowerPriority";
   };
+  bool knows(const std::string& name) const { return classes_.contains(name); }
   // The pod's priority: that of its class, else of the global default (the lowest, if there are several), else 0. An
   // error, in the API server's words, for a class that is not there or a spec.priority that says otherwise; a priority
   // that is given for a class that is not there stands, since dumps of a cluster look so.

@@ -150,6 +150,9 @@ def case_usage() -> None:
     expect(berth("scheduler", "--leader-elect", "maybe"), 2, err="error: --leader-elect: 'maybe' is none of: true, false")
     expect(berth("--bogus"), 2, err="error: The following argument was not expected: --bogus")
     expect(berth("simulate", "-f", "examples/demo", "--weight", "pakc=1"), 2, err="error: no policy is called 'pakc'")
+    together = berth("simulate", "-f", "no-such-file", "-o", "xml", "--weight", "pakc=1", "--weight", "pack")
+    for wrong in ("no-such-file", "--output: 'xml' is none of", "no policy is called 'pakc'", "--weight pack: write it"):
+        expect(together, 2, err=wrong)
     expect(berth("frobnicate"), 2, err="error: there is no command 'frobnicate'; it must be one of: scheduler, simulate")
     expect(berth("simulat", "-f", "x"), 2, err="error: there is no command 'simulat'; did you mean simulate? See `berth --help`")
 
