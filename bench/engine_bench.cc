@@ -5,6 +5,7 @@
 // can be compared.
 //
 //   build/release/bin/engine_bench [nodes] [pods]
+//   build/release/bin/engine_bench cold-start   that alone, several times over
 //   build/release/bin/engine_bench curve     cost of a decision at 100 to 40,000 nodes, each several times
 #include <sys/resource.h>
 
@@ -107,18 +108,18 @@ Run run(int nodes, int pods, int classes, int bound = 0) {
   std::vector<std::shared_ptr<const model::SchedulingSpec>> specs;
   for (int i = 0; i < classes; ++i) specs.push_back(make_spec(i));
   Run out;
-  double start = seconds();
-  engine::NodesReplaced list;
-  for (int i = 0; i < nodes; ++i) list.nodes.push_back(make_node(i));
-  engine.apply(list);
-  out.apply_nodes_s = seconds() - start;
+  engine::NodesReplaced nodes_list;
+  for (int i = 0; i < nodes; ++i) nodes_list.nodes.push_back(make_node(i));
   engine::PodsReplaced pods_list;
   for (int i = 0; i < pods + bound; ++i) {
     pods_list.pods.push_back(make_pod(i, specs[i % classes]));
-    if (i < bound) pods_list.pods.back().node_name = list.nodes[i % nodes].name;
+    if (i < bound) pods_list.pods.back().node_name = nodes_list.nodes[i % nodes].name;
   }
+  double start = seconds();
+  engine.apply(std::move(nodes_list));
+  out.apply_nodes_s = seconds() - start;
   start = seconds();
-  engine.apply(pods_list);
+  engine.apply(std::move(pods_list));
   out.apply_pods_s = seconds() - start;
   start = seconds();
   out.placed = engine.run_cycle(Time{1}).decisions.size();
@@ -135,7 +136,7 @@ Run run_peers(int nodes, int pods, int deployments, const std::string& kind) {
   engine::PodsReplaced list;
   for (int i = 0; i < pods; ++i) list.pods.push_back(make_peer(i, i * deployments / pods, kind));
   start = seconds();
-  engine.apply(list);
+  engine.apply(std::move(list));
   out.apply_pods_s = seconds() - start;
   start = seconds();
   out.placed = engine.run_cycle(Time{1}).decisions.size();
@@ -193,10 +194,19 @@ int curve() {
   return 0;
 }
 
+int cold_start() {
+  nlohmann::json out = nlohmann::json::array();
+  for (int i = 0; i < 7; ++i)
+    out.push_back(to_json("cold-start", 10'000, 140'000, 20, run(10'000, 70'000, 20, 70'000)));
+  std::printf("%s\n", out.dump(1).c_str());
+  return 0;
+}
+
 }  // namespace
 }  // namespace berth
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "curve") return berth::curve();
+  if (argc > 1 && std::string(argv[1]) == "cold-start") return berth::cold_start();
   return berth::main_with(argc > 1 ? std::atoi(argv[1]) : 10'000, argc > 2 ? std::atoi(argv[2]) : 80'000);
 }

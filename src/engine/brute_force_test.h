@@ -43,14 +43,14 @@ class BruteForce {
             }) {
     for (const auto& [name, slot] : state.nodes_by_name())
       if (state.node(slot).present) nodes_[name].node = state.node(slot).node;
-    for (const auto& [uid, slot] : state.pods_by_uid()) {
+    for (const PodSlot slot : state.pods()) {
       const PodState& pod = state.pod(slot);
       if (holds_room(pod.phase)) {
         const auto at = nodes_.find(state.node(pod.node).node.name);
         if (at != nodes_.end()) at->second.pods.push_back(pod.pod);
-        if (pod.evicting || pod.pod.terminating) leaving_.insert(uid);
-        if (pod.evictable_from > now) refused_.insert(uid);
-        if (pod.phase == PodPhase::kNominated) nominated_[uid] = state.node(pod.node).node.name;
+        if (pod.evicting || pod.pod.terminating) leaving_.insert(pod.pod.uid);
+        if (pod.evictable_from > now) refused_.insert(pod.pod.uid);
+        if (pod.phase == PodPhase::kNominated) nominated_[pod.pod.uid] = state.node(pod.node).node.name;
         if (pod.phase == PodPhase::kNominated) queue_.push_back(pod.pod);
       } else if (pod.phase == PodPhase::kPending || (pod.phase == PodPhase::kBackoff && pod.backoff_until <= now)) {
         waiting_.push_back(pod.pod);
@@ -271,8 +271,8 @@ class BruteForce {
   int64_t score_of(const model::Pod& pod, const Place& place) const {
     State state;
     const NodeSlot node = state.upsert_node(place.node);
-    for (const model::Pod& other : place.pods) state.assign(state.add_pod(other), node, PodPhase::kBound);
-    const PodClass& cls = state.pod_class(state.pod(state.add_pod(pod)).cls);
+    for (const model::Pod& other : place.pods) state.assign(state.add_pod(model::Pod(other)), node, PodPhase::kBound);
+    const PodClass& cls = state.pod_class(state.pod(state.add_pod(model::Pod(pod))).cls);
     int64_t total = 0;
     for (const WeightedScore& score : policies_.scores)
       total += int64_t{score.policy->score(cls, state.view(node))} * score.weight;

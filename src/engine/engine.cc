@@ -18,8 +18,8 @@ bool waits(const model::Pod& pod) { return pod.node_name.empty() && pod.ours && 
 
 Engine::Engine(PolicySet policies, EngineOptions options) : policies_(std::move(policies)), options_(options) {}
 
-void Engine::apply(const Event& event) {
-  std::visit([this](const auto& e) { on(e); }, event);
+void Engine::apply(Event event) {
+  std::visit([this](auto& e) { on(std::move(e)); }, event);
   reclassify();
 }
 
@@ -38,14 +38,15 @@ void Engine::reclassify() {
   }
 }
 
-void Engine::on(const NodeUpserted& event) { state_.upsert_node(event.node); }
+void Engine::on(NodeUpserted&& event) { state_.upsert_node(std::move(event.node)); }
 void Engine::on(const NodeDeleted& event) { state_.remove_node(event.name); }
 
-void Engine::on(const NodesReplaced& event) {
+void Engine::on(NodesReplaced&& event) {
   absl::flat_hash_set<std::string> listed;
-  for (const model::Node& node : event.nodes) {
+  listed.reserve(event.nodes.size());
+  for (model::Node& node : event.nodes) {
     listed.insert(node.name);
-    state_.upsert_node(node);
+    state_.upsert_node(std::move(node));
   }
   std::vector<std::string> gone;
   for (const auto& [name, slot] : state_.nodes_by_name())
@@ -53,27 +54,30 @@ void Engine::on(const NodesReplaced& event) {
   for (const std::string& name : gone) state_.remove_node(name);
 }
 
-void Engine::on(const PodUpserted& event) {
-  PodSlot slot = state_.find_pod(event.pod.uid);
-  if (event.pod.terminal) {
+void Engine::on(PodUpserted&& event) { upsert(std::move(event.pod)); }
+
+void Engine::upsert(model::Pod&& pod) {
+  PodSlot slot = state_.find_pod(pod.uid);
+  if (pod.terminal) {
     if (!slot.valid()) return;
-    if (event.pod.rejected_by_kubelet)
-      rejections_.record(event.pod.owner_uid, now_, options_.backoff_initial, options_.rejection_backoff_max);
+    if (pod.rejected_by_kubelet)
+      rejections_.record(pod.owner_uid, now_, options_.backoff_initial, options_.rejection_backoff_max);
     return forget_pod(slot);
   }
   if (!slot.valid()) {
-    slot = state_.add_pod(resolved(event.pod));
+    resolve_placement(pod);
+    slot = state_.add_pod(std::move(pod));
     settle(slot);
     return adopt_nomination(slot);
   }
-  if (state_.pod(slot).phase == PodPhase::kNominated && waits(event.pod)) {  // and goes on waiting for its node
+  if (state_.pod(slot).phase == PodPhase::kNominated && waits(pod)) {  // and goes on waiting for its node
     nominees_.erase(slot);
-    replace(slot, event.pod);
+    replace(slot, std::move(pod));
     nominees_.insert(slot);
     return;
   }
   leave_queue(slot);
-  replace(slot, event.pod);
+  replace(slot, std::move(pod));
   settle(slot);
 }
 
@@ -81,16 +85,16 @@ void Engine::on(const PodDeleted& event) {
   if (const PodSlot slot = state_.find_pod(event.uid); slot.valid()) forget_pod(slot);
 }
 
-void Engine::on(const PodsReplaced& event) {
-  absl::flat_hash_set<std::string> listed;
-  for (const model::Pod& pod : event.pods) {
-    listed.insert(pod.uid);
-    on(PodUpserted{pod});
-  }
+void Engine::on(PodsReplaced&& event) {
+  absl::flat_hash_set<PodSlot> unlisted;
+  for (const PodSlot slot : state_.pods()) unlisted.insert(slot);
+  for (const model::Pod& pod : event.pods)
+    if (!unlisted.empty()) unlisted.erase(state_.find_pod(pod.uid));
   std::vector<std::string> gone;
-  for (const auto& [uid, slot] : state_.pods_by_uid())
-    if (!listed.contains(uid)) gone.push_back(uid);
-  std::sort(gone.begin(), gone.end());  // the map's own order is not defined
+  for (const PodSlot slot : unlisted) gone.push_back(state_.pod(slot).pod.uid);  // deterministic: sorted below
+  std::sort(gone.begin(), gone.end());
+  state_.reserve_pods(event.pods.size());
+  for (model::Pod& pod : event.pods) upsert(std::move(pod));
   for (const std::string& uid : gone) on(PodDeleted{uid});
 }
 
@@ -103,12 +107,12 @@ void Engine::on(const NamespaceUpserted& event) {
   if (event.placement == model::Placement::kDefault) namespace_placement_.erase(at);
   else namespace_placement_[event.name] = event.placement;
   std::vector<std::string> waiting;
-  for (const auto& [uid, slot] : state_.pods_by_uid()) {
+  for (const PodSlot slot : state_.pods()) {
     const PodState& pod = state_.pod(slot);
-    if (pod.pod.namespace_name == event.name && pod.phase <= PodPhase::kNominated) waiting.push_back(uid);
+    if (pod.pod.namespace_name == event.name && pod.phase <= PodPhase::kNominated) waiting.push_back(pod.pod.uid);
   }
   std::sort(waiting.begin(), waiting.end());
-  for (const std::string& uid : waiting) on(PodUpserted{state_.pod(state_.find_pod(uid)).pod});
+  for (const std::string& uid : waiting) upsert(model::Pod(state_.pod(state_.find_pod(uid)).pod));
 }
 
 void Engine::on(const StorageUpserted& event) { state_.upsert_storage(event.object); }
@@ -134,24 +138,23 @@ void Engine::on(const BindProgress& event) {
   settle(slot);
 }
 
-// The pod with the placement that holds for it: its own, else its namespace's.
-model::Pod Engine::resolved(model::Pod pod) const {
+// Gives the pod the placement that holds for it: its own, else its namespace's.
+void Engine::resolve_placement(model::Pod& pod) const {
   model::Placement wanted = pod.placement;
   const auto at = namespace_placement_.find(pod.namespace_name);
   if (wanted == model::Placement::kDefault && at != namespace_placement_.end()) wanted = at->second;
-  if (pod.spec->placement == wanted) return pod;
+  if (pod.spec->placement == wanted) return;
   auto spec = std::make_shared<model::SchedulingSpec>(*pod.spec);
   spec->placement = wanted;
   pod.spec = std::move(spec);
-  return pod;
 }
 
 // New facts of a pod. What it was told was said of its class: in another class it is told afresh.
-void Engine::replace(PodSlot slot, const model::Pod& pod) {
+void Engine::replace(PodSlot slot, model::Pod&& pod) {
   const ClassId before = state_.pod(slot).cls;
-  model::Pod facts = resolved(pod);
-  facts.gave_up = state_.pod(slot).lost_nominations >= options_.nominations_max;
-  state_.replace_pod(slot, std::move(facts));
+  resolve_placement(pod);
+  pod.gave_up = state_.pod(slot).lost_nominations >= options_.nominations_max;
+  state_.replace_pod(slot, std::move(pod));
   PodState& state = state_.mutable_pod(slot);
   if (state.cls == before) return;
   state.reported_version = 0;

@@ -57,7 +57,7 @@ class Engine {
  public:
   explicit Engine(PolicySet policies, EngineOptions options = {});
 
-  void apply(const Event& event);
+  void apply(Event event);
   CycleResult run_cycle(Time now, const CycleLimits& limits = {});
 
   // Why the pod is where it is, node by node; see engine/explanation.h. O(nodes); for people, not for every pod. Tries
@@ -75,12 +75,12 @@ class Engine {
  private:
   friend std::vector<std::string> broken_invariants(const Engine& engine);
 
-  void on(const NodeUpserted& event);
+  void on(NodeUpserted&& event);
   void on(const NodeDeleted& event);
-  void on(const NodesReplaced& event);
-  void on(const PodUpserted& event);
+  void on(NodesReplaced&& event);
+  void on(PodUpserted&& event);
   void on(const PodDeleted& event);
-  void on(const PodsReplaced& event);
+  void on(PodsReplaced&& event);
   void on(const NamespaceUpserted& event);
   void on(const StorageUpserted& event);
   void on(const StorageDeleted& event);
@@ -93,8 +93,9 @@ class Engine {
   void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }
 
   void reclassify();
-  model::Pod resolved(model::Pod pod) const;
-  void replace(PodSlot slot, const model::Pod& pod);
+  void resolve_placement(model::Pod& pod) const;
+  void upsert(model::Pod&& pod);
+  void replace(PodSlot slot, model::Pod&& pod);
   void forget_pod(PodSlot slot);
   void leave_queue(PodSlot slot);
   void settle(PodSlot slot);

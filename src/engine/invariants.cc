@@ -11,7 +11,7 @@ namespace {
 // Invariants 1 and 2 of State: what a node counts as used is the sum over the pods that are charged to it.
 void check_accounts(const State& state, std::vector<std::string>& broken) {
   std::map<uint32_t, std::vector<Int128>> sums;
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
+  for (const PodSlot slot : state.pods()) {
     const PodState& pod = state.pod(slot);
     if (!holds_room(pod.phase)) continue;
     auto& sum = sums[pod.node.value];
@@ -36,7 +36,7 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
 // What VolumeState counts and has chosen agrees with the pods that have a place.
 void check_volumes(const State& state, std::vector<std::string>& broken) {
   std::map<std::string, std::map<uint32_t, uint32_t>> users;
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
+  for (const PodSlot slot : state.pods()) {
     const PodState& pod = state.pod(slot);
     if (!holds_room(pod.phase)) continue;
     for (const model::ClaimUse& use : pod.pod.spec->claims) ++users[use.claim][pod.node.value];
@@ -66,7 +66,7 @@ void check_order(const State& state, std::vector<std::string>& broken) {
 void check_peers(const State& state, std::vector<std::string>& broken) {
   const PeerIndex& peers = state.peers();
   std::map<std::pair<uint32_t, uint32_t>, Term::Count> sums;
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
+  for (const PodSlot slot : state.pods()) {
     const PodState& pod = state.pod(slot);
     const Identity& identity = peers.identity(pod.identity);
     if (identity.pods.at(pod.index_in_identity) != slot)
@@ -105,7 +105,7 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
   check_peers(state, broken);
   check_volumes(state, broken);
   size_t queued = 0;
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
+  for (const PodSlot slot : state.pods()) {
     const PodState& pod = state.pod(slot);
     const ClassQueue* cls = engine.queue_.find(pod.cls);
     const bool listed = cls != nullptr && cls->pods.contains(slot);
@@ -119,7 +119,7 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
     if ((pod.phase == PodPhase::kNominated) != engine.nominees_.contains(slot))
       broken.push_back(
           fmt::format("pod {} is {}, but its nomination says otherwise", pod.pod.full_name(), to_string(pod.phase)));
-    if ((pod.phase == PodPhase::kBackoff) != engine.backoff_.contains({pod.backoff_until, uid}) &&
+    if ((pod.phase == PodPhase::kBackoff) != engine.backoff_.contains({pod.backoff_until, pod.pod.uid}) &&
         pod.phase == PodPhase::kBackoff)
       broken.push_back(fmt::format("pod {} backs off without an end", pod.pod.full_name()));
   }

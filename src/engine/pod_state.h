@@ -1,8 +1,12 @@
 // PodState: one pod as the engine accounts for it.
 #pragma once
 
+#include <absl/container/flat_hash_set.h>
+#include <absl/hash/hash.h>
+
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "engine/ids.h"
@@ -49,5 +53,21 @@ struct PodState {
   bool awaits_report = false;         // listed in its class's reports
   bool in_use = false;
 };
+
+// The slots of known pods, found by UID. The UID itself is kept once, in the pod.
+struct PodByUid {
+  using is_transparent = void;
+  const std::vector<PodState>* pods;
+
+  std::string_view uid(PodSlot slot) const { return (*pods)[slot.value].pod.uid; }
+  static std::string_view uid(std::string_view uid) { return uid; }
+};
+struct PodUidHash : PodByUid {
+  size_t operator()(const auto& key) const { return absl::Hash<std::string_view>()(uid(key)); }
+};
+struct PodUidEqual : PodByUid {
+  bool operator()(const auto& a, const auto& b) const { return uid(a) == uid(b); }
+};
+using PodIndex = absl::flat_hash_set<PodSlot, PodUidHash, PodUidEqual>;
 
 }  // namespace berth::engine

@@ -140,11 +140,16 @@ void State::free_placeholder(NodeSlot slot) {
 }
 
 PodSlot State::find_pod(const std::string& uid) const {
-  const auto at = pods_by_uid_.find(uid);
-  return at == pods_by_uid_.end() ? PodSlot{} : at->second;
+  const auto at = pod_index_.find(uid);
+  return at == pod_index_.end() ? PodSlot{} : *at;
 }
 
-PodSlot State::add_pod(model::Pod pod) {
+void State::reserve_pods(size_t count) {
+  pods_.reserve(count);
+  pod_index_.reserve(count);
+}
+
+PodSlot State::add_pod(model::Pod&& pod) {
   PodSlot slot{static_cast<uint32_t>(pods_.size())};
   if (!free_pods_.empty()) {
     slot = free_pods_.back();
@@ -152,21 +157,20 @@ PodSlot State::add_pod(model::Pod pod) {
   } else {
     pods_.emplace_back();
   }
-  const bool added = pods_by_uid_.emplace(pod.uid, slot).second;
-  check(added, "a pod record is created once per UID");
   PodState& state = pods_[slot.value];
-  state = PodState{};
   state.in_use = true;
   const IdentityId identity = peers_.acquire_identity(pod.namespace_name, pod.labels, pod.terminating);
   state.cls = intern_class(pod, identity);
   pod.labels = peers_.identity(identity).labels;
   pod.spec = classes_[state.cls.value].spec;  // one copy for the whole class
   state.pod = std::move(pod);
+  const bool added = pod_index_.insert(slot).second;
+  check(added, "a pod record is created once per UID");
   join_identity(slot, identity);
   return slot;
 }
 
-void State::replace_pod(PodSlot slot, model::Pod pod) {
+void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   PodState& state = pods_[slot.value];
   check(state.pod.uid == pod.uid, "a pod record keeps its UID");
   const bool same_class_key = (state.pod.spec == pod.spec || *state.pod.spec == *pod.spec) &&
@@ -208,7 +212,7 @@ void State::replace_pod(PodSlot slot, model::Pod pod) {
 void State::remove_pod(PodSlot slot) {
   PodState& state = pods_[slot.value];
   check(!holds_room(state.phase), "a pod that holds room is unassigned before it is removed");
-  pods_by_uid_.erase(state.pod.uid);
+  pod_index_.erase(slot);
   leave_identity(slot);
   release_class(state.cls);
   state = PodState{};

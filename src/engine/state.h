@@ -48,14 +48,17 @@ class State {
   const absl::btree_map<std::string, NodeSlot>& nodes_by_name() const { return nodes_by_name_; }
 
   // Pods. add_pod() creates the record in phase kNotQueued.
-  PodSlot add_pod(model::Pod pod);
-  void replace_pod(PodSlot slot, model::Pod pod);  // new facts; phase and place stay
-  void remove_pod(PodSlot slot);                   // must not hold room
+  // So many pods are about to be known in all.
+  void reserve_pods(size_t count);
+  PodSlot add_pod(model::Pod&& pod);
+  void replace_pod(PodSlot slot, model::Pod&& pod);  // new facts; phase and place stay
+  void remove_pod(PodSlot slot);                     // must not hold room
   PodSlot find_pod(const std::string& uid) const;
   const PodState& pod(PodSlot slot) const { return pods_[slot.value]; }
   PodState& mutable_pod(PodSlot slot) { return pods_[slot.value]; }
-  size_t pod_count() const { return pods_by_uid_.size(); }
-  const absl::flat_hash_map<std::string, PodSlot>& pods_by_uid() const { return pods_by_uid_; }
+  size_t pod_count() const { return pod_index_.size(); }
+  // All known pods, in no order.
+  const PodIndex& pods() const { return pod_index_; }
 
   // Charges the pod to the node and sets its phase; charge-only moves between phases leave the node's use alone.
   void assign(PodSlot pod, NodeSlot node, PodPhase phase);
@@ -172,7 +175,7 @@ class State {
   absl::btree_map<std::string, NodeSlot> nodes_by_name_;
   std::vector<PodState> pods_;
   std::vector<PodSlot> free_pods_;
-  absl::flat_hash_map<std::string, PodSlot> pods_by_uid_;
+  PodIndex pod_index_{0, PodIndex::hasher{&pods_}, PodIndex::key_equal{&pods_}};
   std::deque<PodClass> classes_;  // stays where it is: classes_by_key_ points into it
   std::vector<ClassId> free_classes_;
   uint64_t class_serial_ = 0;

@@ -29,11 +29,11 @@ struct Scene {
     int i = 0;
     for (model::Pod pod : running) {
       pod.uid += std::to_string(i++);
-      state.assign(state.add_pod(pod), node, PodPhase::kBound);
+      state.assign(state.add_pod(model::Pod(pod)), node, PodPhase::kBound);
     }
   }
   const PodClass& class_of(const model::Pod& pod) {
-    const PodSlot slot = state.find_pod(pod.uid).valid() ? state.find_pod(pod.uid) : state.add_pod(pod);
+    const PodSlot slot = state.find_pod(pod.uid).valid() ? state.find_pod(pod.uid) : state.add_pod(model::Pod(pod));
     return state.pod_class(state.pod(slot).cls);
   }
   // "text (detail); …" of the filter's reasons; "" when the pod fits.

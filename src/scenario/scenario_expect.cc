@@ -132,7 +132,7 @@ void ScenarioPlayer::expect_ended(const LinedValue& value, const Report& report)
 void ScenarioPlayer::expect_nominated(const LinedValue& value) {
   const engine::State& state = cluster_.engine().state();
   std::map<std::string, std::string> nominated;
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
+  for (const engine::PodSlot slot : state.pods()) {
     const engine::PodState& pod = state.pod(slot);
     if (pod.phase == engine::PodPhase::kNominated)
       nominated[pod.pod.namespace_name == "default" ? pod.pod.name : pod.pod.full_name()] =

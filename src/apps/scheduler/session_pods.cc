@@ -52,7 +52,7 @@ void Session::list_pods(kube::ListReplaced<SeenPod>& list, const PodUpdates& bat
     if (const auto* malformed = std::get_if<kube::Malformed>(&each))
       if (std::optional<model::Pod> known = known_of(*malformed)) pods.pods.push_back(std::move(*known));
   told_.replace_all(told, clock_.monotonic());
-  engine_.apply(pods);
+  engine_.apply(std::move(pods));
   pods_listed_ = true;
 }
 

@@ -25,9 +25,9 @@ bool Session::budgets_listed() {
 void Session::set_preemption(bool allowed) {
   std::vector<model::Pod> changed;
   const engine::State& state = engine_.state();
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
+  for (const engine::PodSlot slot : state.pods()) {
     const model::Pod& pod = state.pod(slot).pod;
-    const bool concerned = allowed ? held_back_.contains(uid) : pod.ours && pod.node_name.empty() && pod.preempts;
+    const bool concerned = allowed ? held_back_.contains(pod.uid) : pod.ours && pod.node_name.empty() && pod.preempts;
     if (concerned) changed.push_back(pod);
   }
   std::sort(changed.begin(), changed.end(), [](const auto& a, const auto& b) { return a.uid < b.uid; });

@@ -135,7 +135,7 @@ void Session::publish(Time now) {
   pending.unschedulable = engine_.unschedulable_pods();
   pending.active = engine_.pending_pods() - pending.unschedulable;
   pending.backoff = engine_.backoff_pods();
-  for (const auto& [uid, slot] : state.pods_by_uid()) {
+  for (const engine::PodSlot slot : state.pods()) {
     const engine::PodState& pod = state.pod(slot);
     pending.gated += pod.phase == engine::PodPhase::kNotQueued && pod.pod.gated && pod.pod.ours;
   }
