@@ -116,7 +116,7 @@ class Preemption(WithBerth):
 
         after = wait_until("metrics", self.berth.metrics)
         for name, by in (('berth_evictions_total{result="evicted"}', 1), ("scheduler_preemption_victims_sum", 1),
-                         ("scheduler_preemption_attempts_total", 1)):  # fmt: skip
+                         ("berth_preemptions_total", 1)):  # fmt: skip
             self.assertEqual(after[name] - before[name], by, name)
 
     def test_no_more_pods_go_than_must(self) -> None:

@@ -79,8 +79,7 @@ struct Metrics::Families {
                                "Bindings that the server refused with 429; they are sent again.")
                            .Add({});
   Counter& preemptions =
-      counter(registry, "scheduler_preemption_attempts_total", "Pods for which others were chosen to be evicted.")
-          .Add({});
+      counter(registry, "berth_preemptions_total", "Pods for which others were chosen to be evicted.").Add({});
   Histogram& victims =
       histogram(registry, "scheduler_preemption_victims", "Pods chosen to be evicted for one pod.").Add({}, kVictims);
   Family<Counter>& evictions = counter(registry, "berth_evictions_total", "Evictions, by result.");
