@@ -6,7 +6,6 @@ Offline and without servers. Each step is a process of its own with a few object
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,22 +14,19 @@ from pathlib import Path
 
 from . import accepted
 from .case import Case, case
-from .features import ENABLED, features_of
 from .records import Records
 from .state import Outcome, State
-
-_TAIL = re.compile(r" (no new claims to deallocate, )?preemption: .*$|(?<=\.) not found$")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `berth simulate` says of a pod; None where this Berth does not say it."""
+    """What `berth simulate` says of a pod."""
 
     bound: bool  # at once; a simulation goes on, and a nominated pod is bound in the end
     message: str  # empty for a nominated pod: its last message is that it was bound
-    feasible: tuple[str, ...] | None
-    nominated: str | None
-    evicted: tuple[str, ...] | None
+    feasible: tuple[str, ...]
+    nominated: str
+    evicted: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -51,12 +47,10 @@ class Step:
 
 
 def steps(one: Case, outcomes: list[Outcome]) -> Iterator[Step]:
-    """Those of its pods, in order, for whose verdict nothing matters that this Berth does not look at yet."""
+    """Its pods, in order, each with the state that it met."""
     state = State(one)
     for number, (pod, outcome) in enumerate(zip(one.pods, outcomes, strict=True)):
-        manifests = state.manifests()
-        if features_of([*manifests, pod]) <= ENABLED:
-            yield Step(one, number, manifests, outcome)
+        yield Step(one, number, state.manifests(), outcome)
         state.take(pod, outcome)
 
 
@@ -72,9 +66,9 @@ def berth_verdict(berth: Path, step: Step) -> Verdict:
 
 
 def _verdict(said: dict) -> Verdict:
-    feasible = tuple(sorted(said["feasible"])) if "feasible" in said else None
-    nominated = (said["nominated_node"] or "") if "nominated_node" in said else None
-    evicted = tuple(sorted(one["name"] for one in said["evicted"])) if "evicted" in said else None
+    feasible = tuple(sorted(said["feasible"]))
+    nominated = said["nominated_node"] or ""
+    evicted = tuple(sorted(one["name"] for one in said["evicted"]))
     bound = said["node"] is not None and not nominated
     message = "" if nominated and said["node"] is not None else said["message"]
     return Verdict(bound, message, feasible, nominated, evicted)
@@ -83,17 +77,15 @@ def _verdict(said: dict) -> Verdict:
 def differences(step: Step, berth: Verdict) -> dict[str, tuple[object, object]]:
     """What kube-scheduler and Berth do not agree on: name -> (kube-scheduler's, Berth's)."""
     kube = step.outcome
-    pairs: dict[str, tuple[object, object]] = {"bound": (bool(kube.node), berth.bound)}
-    if not kube.node:
-        if "preemption" not in ENABLED:
-            pairs["message"] = (_TAIL.sub("", kube.message), _TAIL.sub("", berth.message))
-        elif not kube.nominated or berth.message:
-            pairs["message"] = (kube.message, berth.message)
-    elif "feasible" in ENABLED:
+    pairs: dict[str, tuple[object, object]] = {
+        "bound": (bool(kube.node), berth.bound),
+        "nominated": (kube.nominated, berth.nominated),
+        "evicted": (kube.evicted, berth.evicted),
+    }
+    if kube.node:
         pairs["feasible"] = (kube.feasible, berth.feasible)
-    if "preemption" in ENABLED:
-        pairs["nominated"] = (kube.nominated, berth.nominated)
-        pairs["evicted"] = (kube.evicted, berth.evicted)
+    elif not kube.nominated or berth.message:
+        pairs["message"] = (kube.message, berth.message)
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
