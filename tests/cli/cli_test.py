@@ -8,6 +8,7 @@ give the placements and the exit code of tests/cli/examples/<name>.json, which -
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,15 @@ NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {c
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c, image: i, resources: {%s}}]}}"
 
 
-def berth(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BERTH, *arguments], input=stdin, capture_output=True, text=True, cwd=ROOT, check=False)
+def bound_memory_and_time() -> None:
+    """What no pod may make Berth exceed: far more than it needs, far less than a runaway takes."""
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+
+def berth(*arguments: str, stdin: str = "", bounded: bool = False) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BERTH, *arguments], input=stdin, capture_output=True, text=True, cwd=ROOT, check=False,
+                          preexec_fn=bound_memory_and_time if bounded else None)
 
 
 def check(condition: bool, what: str, run: subprocess.CompletedProcess[str]) -> None:
@@ -129,6 +137,33 @@ def case_why() -> None:
     expect(berth("why", "-f", "examples/demo", "-n", "ml", "notebook"), 0, "taint nvidia.com/gpu=present:NoSchedule")
     expect(berth("why", "-f", "examples/demo", "pod/ml/chat-0"), 0, "Successfully assigned ml/chat-0 to t4-1")
     expect(berth("why", "-f", "examples/demo", "ml/notebok"), 1, err="did you mean ml/notebook?")
+
+
+def case_a_pod_of_a_mebibyte_or_ten_thousand_terms_is_bounded() -> None:
+    many = 10_000
+    terms = {
+        "tolerations": [{"key": f"k{i}", "operator": "Exists"} for i in range(many)],
+        "nodeSelector": {f"k{i}": "v" for i in range(many)},
+        "schedulingGates": [{"name": f"example.com/g{i}"} for i in range(many)],
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": f"k{i}", "whenUnsatisfiable": "DoNotSchedule",
+                                       "labelSelector": {"matchLabels": {"app": f"a{i}"}}} for i in range(many)],
+        "volumes": [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(many)],
+    }
+    term = [{"topologyKey": f"k{i}", "labelSelector": {"matchLabels": {"app": f"a{i}"}}} for i in range(many)]
+    expressions = [{"matchExpressions": [{"key": f"k{i}", "operator": "In", "values": ["v"]}]} for i in range(many)]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinities = [{"podAffinity": {required: term}}, {"podAntiAffinity": {required: term}},
+                  {"nodeAffinity": {required: {"nodeSelectorTerms": expressions}}}]
+    specs = [{key: value} for key, value in terms.items()] + [{"affinity": affinity} for affinity in affinities]
+    for i, spec in enumerate(specs):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{i}", "labels": {"app": "a7"}},
+               "spec": {**spec, "containers": [{"name": "c", "image": "i"}]}}
+        run = berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{json.dumps(pod)}\n", bounded=True)
+        check(run.returncode in (0, 3), f"{next(iter(spec))}: placed or waiting", run)
+        check(len(run.stdout) < 4096, f"{next(iter(spec))}: the verdict is short", run)
+    long_pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "long", "annotations": {"note": "x" * 2**20}},
+                "spec": {"containers": [{"name": "c", "image": "i", "args": ["y" * 2**20]}]}}
+    expect(berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{json.dumps(long_pod)}\n", bounded=True), 0, "1 pod placed")
 
 
 def case_policies_and_version() -> None:
