@@ -62,6 +62,39 @@ model::TopologySpreadConstraint constraint_of(const api::TopologySpreadConstrain
   return out;
 }
 
+// What tells the pods of one controller from others: the hash that a Deployment gives them, else all labels but those
+// that a StatefulSet gives each pod.
+model::LabelSelector siblings_of(const api::ObjectMeta& pod) {
+  constexpr std::string_view kOwn[] = {"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
+                                       "controller-revision-hash"};
+  const std::string hash = "pod-template-hash";
+  model::LabelSelector out;
+  for (const auto& [key, value] : pod.labels)
+    if ((key == hash || !pod.labels.contains(hash)) &&
+        std::find(std::begin(kOwn), std::end(kOwn), key) == std::end(kOwn))
+      out.requirements.push_back({key, NodeSelectorOperator::kIn, {value}});
+  return out;
+}
+
+// kube-scheduler's system default constraint over zones (KEP-1258), for the pods of a controller that keeps replicas.
+std::optional<model::TopologySpreadConstraint> default_spread(const api::ObjectMeta& pod) {
+  constexpr std::string_view kReplicators[] = {"ReplicaSet", "StatefulSet", "ReplicationController", "Deployment"};
+  const api::OwnerReference* owner = pod.controller();
+  if (owner == nullptr ||
+      std::find(std::begin(kReplicators), std::end(kReplicators), owner->kind) == std::end(kReplicators))
+    return std::nullopt;
+  model::TopologySpreadConstraint out;
+  out.max_skew = 5;
+  out.topology_key = "topology.kubernetes.io/zone";
+  out.required = false;
+  out.by_default = true;
+  out.peers.namespaces = {pod.namespace_name};
+  out.peers.skips_terminating = true;
+  out.peers.pods = siblings_of(pod);
+  if (out.peers.pods.requirements.empty()) return std::nullopt;
+  return out;
+}
+
 }  // namespace
 
 model::Peers peers_of(const api::Pod& pod) {
@@ -77,6 +110,8 @@ model::Peers peers_of(const api::Pod& pod) {
     out.preferred.push_back({-term.weight, term_of(term.term, pod.metadata)});
   for (const api::TopologySpreadConstraint& constraint : pod.spec.topology_spread)
     out.spread.push_back(constraint_of(constraint, pod.metadata));
+  if (out.spread.empty())
+    if (auto spread = default_spread(pod.metadata)) out.spread.push_back(*std::move(spread));
   return out;
 }
 

@@ -34,6 +34,44 @@ model::TopologySpreadConstraint spread(const std::string& rest) {
   return all.spread.at(0);
 }
 
+// Of a pod with these labels (JSON) that an object of this kind controls.
+model::Peers peers_of_child(const std::string& kind, const std::string& labels, const std::string& spec = "{}") {
+  const auto pod = api::decode_pod(R"({"metadata":{"name":"p","namespace":"ns","labels":)" + labels +
+                                   R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":")" + kind +
+                                   R"(","name":"o","uid":"u","controller":true}]},"spec":)" + spec + "}");
+  EXPECT_TRUE(pod) << pod.error().message;
+  return pod ? peers_of(*pod) : model::Peers{};
+}
+
+TEST(Peers, ReplicasSpreadOverZonesByDefault) {
+  const auto replica = peers_of_child("ReplicaSet", R"({"app":"web","pod-template-hash":"5f","extra":"1"})");
+  ASSERT_THAT(replica.spread, SizeIs(1));
+  const model::TopologySpreadConstraint& rule = replica.spread[0];
+  EXPECT_TRUE(rule.by_default);
+  EXPECT_FALSE(rule.required);
+  EXPECT_EQ(rule.topology_key, "topology.kubernetes.io/zone");
+  EXPECT_THAT(rule.peers.namespaces, ElementsAre("ns"));
+  EXPECT_TRUE(rule.peers.skips_terminating);
+  EXPECT_THAT(rule.peers.pods.requirements, ElementsAre(NodeSelectorRequirement{"pod-template-hash", Op::kIn, {"5f"}}));
+  const auto ordinal =
+      peers_of_child("StatefulSet", R"({"app":"db","statefulset.kubernetes.io/pod-name":"db-0",)"
+                                    R"("apps.kubernetes.io/pod-index":"0","controller-revision-hash":"db-1"})");
+  ASSERT_THAT(ordinal.spread, SizeIs(1));
+  EXPECT_THAT(ordinal.spread[0].peers.pods.requirements, ElementsAre(NodeSelectorRequirement{"app", Op::kIn, {"db"}}));
+}
+
+TEST(Peers, NothingIsSpreadByDefaultThatIsNoReplicaOrSaysForItself) {
+  EXPECT_THAT(peers("").spread, IsEmpty());
+  EXPECT_THAT(peers_of_child("Job", R"({"app":"web"})").spread, IsEmpty());
+  EXPECT_THAT(peers_of_child("DaemonSet", R"({"app":"web"})").spread, IsEmpty());
+  EXPECT_THAT(peers_of_child("ReplicaSet", "{}").spread, IsEmpty());
+  const auto own = peers_of_child(
+      "ReplicaSet", R"({"app":"web"})",
+      R"({"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"rack","whenUnsatisfiable":"DoNotSchedule"}]})");
+  ASSERT_THAT(own.spread, SizeIs(1));
+  EXPECT_FALSE(own.spread[0].by_default);
+}
+
 TEST(Peers, ATermWithoutNamespacesNamesThePodsOwn) {
   const auto own = affinity(R"("labelSelector":{})").affinity.at(0);
   EXPECT_EQ(own.topology_key, "zone");

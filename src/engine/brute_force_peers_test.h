@@ -69,15 +69,21 @@ class BruteForcePeers {
   }
 
   // Minus the pods in the node's domains of preferred constraints; none where a label is missing or nothing is asked.
+  // A constraint by default is of no concern to a pod that packs, and asks for no label.
   std::optional<int64_t> spread_score(const model::Pod& pod, const model::Node& node) const {
+    const bool packs =
+        pod.spec->placement == model::Placement::kPack ||
+        (pod.spec->placement == model::Placement::kDefault && pod.spec->requests.get("nvidia.com/gpu") > 0);
     std::optional<int64_t> out;
     for (const model::TopologySpreadConstraint& rule : pod.spec->peers.spread) {
-      if (rule.required) continue;
+      if (rule.required || (rule.by_default && packs)) continue;
       const std::string* value = node.labels.find(rule.topology_key);
-      if (value == nullptr) return std::nullopt;
+      if (value == nullptr && !rule.by_default) return std::nullopt;
+      out = out.value_or(0);
+      if (value == nullptr) continue;
       auto domains = count_domains(pod, rule);
       const auto weight = std::bit_width(domains.size() + 1);
-      out = out.value_or(0) - domains[*value] * static_cast<int64_t>(weight);
+      out = *out - domains[*value] * static_cast<int64_t>(weight);
     }
     return out;
   }

@@ -78,6 +78,7 @@ void State::hold_peers(PodClass& cls) {
     out.owned.push_back({out.preferred.back().first, 0, wish.weight});
   }
   for (const model::TopologySpreadConstraint& rule : asked.spread) {
+    if (rule.by_default && cls.packs) continue;
     const SelectorId selector = hold_selector({rule.peers});
     out.spread.push_back({&rule, selector, hold_key(rule.topology_key), sees_self(selector)});
     if (rule.required) out.hopes.push_back(selector);

@@ -30,7 +30,7 @@ inline model::TopologySpreadConstraint spread_over(std::string key, model::PeerS
   return out;
 }
 
-// Varieties of terms over labels "zone" and the hostname, namespaces "ns0" to "ns2" and apps "web" and "db"; 0 to 13.
+// Varieties of terms over labels "zone" and the hostname, namespaces "ns0" to "ns2" and apps "web" and "db"; 0 to 14.
 inline model::Peers peers_of(int which) {
   using Op = model::NodeSelectorOperator;
   const std::vector<std::string> all = {"ns0", "ns1", "ns2"};
@@ -64,6 +64,10 @@ inline model::Peers peers_of(int which) {
     case 12:
       out.anti_affinity = {{db, "level"}};
       out.affinity = {{db, kHostname}};
+      break;
+    case 13:
+      out.spread = {spread_over("zone", web, 5, false)};
+      out.spread[0].by_default = true;
       break;
     default:
       out.spread = {spread_over("zone", web, 1), spread_over("level", web, 2, false)};

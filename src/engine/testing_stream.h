@@ -33,7 +33,7 @@ class Stream {
  public:
   static constexpr int kNodes = 6;
   static constexpr int kPods = 14;
-  static constexpr int kSpecs = 28;
+  static constexpr int kSpecs = 29;
 
   explicit Stream(PolicySet policies,
                   EngineOptions options = {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX})
@@ -141,7 +141,10 @@ class Stream {
       switch (i % kSpecs) {
         case 0: spec.requests = {{"pods", 1}}; break;
         case 1: spec.requests.set("nvidia.com/gpu", 1); break;
-        case 2: spec.requests.set("nvidia.com/gpu", 2); break;
+        case 2:
+          spec.requests.set("nvidia.com/gpu", 2);
+          spec.peers = testing::peers_of(13);
+          break;
         case 3: spec.node_selector.set("zone", "x"); break;
         case 4: spec.tolerations = {{.key = "gpu", .value = "true"}}; break;
         case 5: spec.tolerations = {{.key = "", .value = "", .op = model::TolerationOperator::kExists}}; break;

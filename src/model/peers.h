@@ -74,11 +74,13 @@ struct TopologySpreadConstraint {
   int32_t min_domains = 1;
   bool honors_affinity = true;  // nodeAffinityPolicy: Honor
   bool honors_taints = false;   // nodeTaintsPolicy: Honor
+  // Nobody asked for it: of no concern to pods that pack, and nodes without the label are as good as any.
+  bool by_default = false;
   friend bool operator==(const TopologySpreadConstraint&, const TopologySpreadConstraint&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const TopologySpreadConstraint& c) {
     return H::combine(std::move(state), c.max_skew, c.topology_key, c.required, c.peers, c.min_domains,
-                      c.honors_affinity, c.honors_taints);
+                      c.honors_affinity, c.honors_taints, c.by_default);
   }
 };
 

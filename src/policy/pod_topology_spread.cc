@@ -47,9 +47,11 @@ int64_t score(const PodClass& pod, const GroupFacts& facts) {
   int64_t crowd = 0;
   bool wishes = false;
   for (size_t i = 0; i < pod.peers.spread.size(); ++i) {
-    if (pod.peers.spread[i].rule->required) continue;
-    if (!facts.spread[i].in_domain) return kNoGroupScore;
+    const model::TopologySpreadConstraint& rule = *pod.peers.spread[i].rule;
+    if (rule.required) continue;
+    if (!facts.spread[i].in_domain && !rule.by_default) return kNoGroupScore;
     wishes = true;
+    if (!facts.spread[i].in_domain) continue;
     crowd += facts.spread[i].matching * std::bit_width(static_cast<uint64_t>(facts.spread[i].domains + 1));
   }
   return wishes ? -crowd : kNoGroupScore;
