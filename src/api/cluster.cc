@@ -103,6 +103,12 @@ void read_value(const Reader& reader, PriorityClass& out) {
   constexpr int32_t kUserPriorityMax = 1'000'000'000;
   if (reader.strict() && out.value > kUserPriorityMax && !out.metadata.name.starts_with("system-"))
     reader.problem_at("value", "Forbidden: maximum allowed value of a user defined priority is 1000000000");
+  const bool of_the_system = (out.metadata.name == "system-node-critical" && out.value == 2'000'001'000) ||
+                             (out.metadata.name == "system-cluster-critical" && out.value == 2'000'000'000);
+  if (reader.strict() && out.metadata.name.starts_with("system-") && !of_the_system && reader.sound("value"))
+    reader.problem_below({"metadata", "name"},
+                         "Forbidden: names with the prefix system- are the system's own: system-node-critical "
+                         "(2000001000) and system-cluster-critical (2000000000); choose another name");
 }
 
 }  // namespace berth::api

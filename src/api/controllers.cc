@@ -145,7 +145,7 @@ void check_job(const Reader& spec, const Job& job) {
   if (job.pod_template.spec.restart_policy == "Always" && spec.sound(kRestartPolicy))
     spec.problem_below(kRestartPolicy,
                        required_value("valid values: \"OnFailure\", \"Never\"; the pods of a Job must be able to end"));
-  if (job.indexed && !job.completions && spec.sound("completions"))
+  if (job.indexed && !job.completions && has_member(spec, "parallelism") && spec.sound("completions"))
     spec.problem_at("completions", required_value("when completion mode is Indexed"));
   if (job.has_backoff_limit_per_index && !job.indexed && spec.sound("completionMode"))
     spec.problem_at("backoffLimitPerIndex", "Invalid value: requires indexed completion mode");
@@ -194,15 +194,16 @@ void check_selector(const Reader& spec, const model::LabelSelector& selector, co
   if (!spec.sound("selector")) return;
   if (selector.requirements.empty())
     return spec.problem_at("selector", required_value("give matchLabels that the template's labels have"));
-  if (!has_member(spec, "template") || !spec.sound({"template", "metadata"})) return;
+  if (!has_member(spec, "template")) return;
   for (const model::NodeSelectorRequirement& wanted : selector.requirements) {
     if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
+    if (!spec.sound({"template", "metadata", "labels", wanted.key})) continue;
     const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
-    return spec.problem_at(
-        "template", equal ? fmt::format("`selector` does not match template `labels`: {}={} is missing; "
-                                        "add it to metadata.labels of the template",
-                                        wanted.key, wanted.values[0])
-                          : fmt::format("`selector` does not match template `labels`: it wants {}", to_string(wanted)));
+    spec.problem_below(
+        {"template", "metadata", "labels"},
+        equal ? fmt::format("`selector` does not match template `labels`: {}={} is missing; add it", wanted.key,
+                            wanted.values[0])
+              : fmt::format("`selector` does not match template `labels`: it wants {}", to_string(wanted)));
   }
 }
 

@@ -32,8 +32,6 @@ void read_label_selector(const Reader& reader, model::LabelSelector& out);
 // Requirements of node selectors, on labels and on fields. The API server checks the values in required terms only.
 void read_node_expression(const Reader& reader, model::NodeSelectorRequirement& out);
 void read_field_requirement(const Reader& reader, model::NodeSelectorRequirement& out);
-// True for decimal text that an int64 holds, as Gt and Lt need it.
-bool is_int64(std::string_view text);
 void check_label_values(const Reader& reader, const model::NodeSelectorRequirement& requirement);
 void read_pod_affinity(const Reader& reader, PodAffinity& out);
 void read_topology_spread(const Reader& reader, std::vector<TopologySpreadConstraint>& out);

@@ -13,6 +13,8 @@
 namespace berth::api {
 namespace {
 
+constexpr size_t kBadLinesMax = 20;  // of one chunk are told
+
 struct Chunk {
   std::string_view text;
   uint32_t first_line = 1;
@@ -61,8 +63,9 @@ class DocumentReader {
   DocumentReader(const std::string& file, bool plain, Problems& problems)
       : file_(file), plain_(plain), problems_(problems), builder_(file, problems) {}
 
-  void read(const Chunk& chunk) {
-    if (const size_t bad = find_bad_byte(chunk.text); bad != std::string_view::npos) return report_byte(chunk, bad);
+  void read(Chunk chunk) {
+    const std::string cleaned = report_bad_bytes(chunk);
+    if (!cleaned.empty()) chunk.text = cleaned;
     const bool separator = is_separator(chunk.text.substr(0, chunk.text.find('\n')));
     const size_t body = separator ? std::min(chunk.text.find('\n'), chunk.text.size()) : 0;
     const size_t first = chunk.text.find_first_not_of(" \t\r\n", body);
@@ -103,11 +106,30 @@ class DocumentReader {
     }
   }
 
-  void report_byte(const Chunk& chunk, size_t at) {
-    const auto lines = std::count(chunk.text.begin(), chunk.text.begin() + static_cast<ptrdiff_t>(at), '\n');
-    const auto byte = static_cast<unsigned char>(chunk.text[at]);
+  // Tells of each line with a byte that no text may hold, and gives the text without these bytes, in which other
+  // mistakes are looked for; empty where there are none.
+  std::string report_bad_bytes(const Chunk& chunk) {
+    std::string cleaned;
+    uint32_t line = chunk.first_line, told_of = 0;
+    size_t told = 0;
+    for (size_t at = 0, bad = find_bad_byte(chunk.text); bad != std::string_view::npos;) {
+      const std::string_view good = chunk.text.substr(at, bad - at);
+      line += static_cast<uint32_t>(std::count(good.begin(), good.end(), '\n'));
+      if (line != told_of && told++ < kBadLinesMax) report_byte(line, static_cast<unsigned char>(chunk.text[bad]));
+      told_of = line;
+      cleaned += good;
+      at = bad + 1;
+      const size_t next = find_bad_byte(chunk.text.substr(at));
+      bad = next == std::string_view::npos ? next : at + next;
+      if (bad == std::string_view::npos) cleaned += chunk.text.substr(at);
+    }
+    if (told > 0 && cleaned.empty()) cleaned = "\n";
+    return cleaned;
+  }
+
+  void report_byte(uint32_t line, unsigned char byte) {
     problem(
-        chunk.first_line + static_cast<uint32_t>(lines),
+        line,
         byte < 0x80
             ? fmt::format(
                   "control characters are not allowed (byte 0x{:02x}); remove it, or write it as an escape in quotes",
@@ -203,7 +225,7 @@ class DocumentReader {
 std::vector<Document> read_all(std::string_view text, const std::string& file, bool plain, Problems& problems) {
   const std::string shown = printable(file);
   if (text.size() > kDocumentBytesMax) {
-    problems.push_back({shown, 0, "", "the file is larger than 64 MiB; split it"});
+    problems.push_back({shown, 0, "", "the file is larger than 256 MiB; split it"});
     return {};
   }
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";

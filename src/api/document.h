@@ -5,7 +5,7 @@
 // sigs.k8s.io/yaml reads it (YAML 1.1 scalars, merge keys); what that reader lets pass and a user can only have meant
 // otherwise, such as a key given twice, is a Problem.
 //
-// Bounds: 64 MiB of text, 64 levels, 1,000,000 values that come from aliases. Stateless, thread-safe, no I/O.
+// Bounds: 256 MiB of text, 64 levels, 1,000,000 values that come from aliases. Stateless, thread-safe, no I/O.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Document {
   std::vector<std::pair<uint32_t, std::string>> sources;
 };
 
-inline constexpr size_t kDocumentBytesMax = size_t{64} << 20;
+inline constexpr size_t kDocumentBytesMax = size_t{256} << 20;
 inline constexpr int kDocumentDepthMax = 64;
 inline constexpr size_t kAliasedValuesMax = 1'000'000;
 

@@ -23,7 +23,9 @@ void read_annotations(const Reader& reader, model::Labels& out) {
   reader.read(out);
   if (!reader.strict()) return;
   for (const auto& [key, value] : out) {
-    const std::string why = check_qualified_name(key);
+    std::string lower = key;  // in which the API server checks the keys of annotations, though not of labels
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string why = check_qualified_name(lower);
     if (!why.empty()) reader.problem_at(key, invalid_value(key, why));
   }
 }
@@ -77,11 +79,8 @@ void check_object_meta(const Reader& object, const ObjectMeta& metadata) {
     if (members.key() != "metadata" || members.value().type() != JsonType::kObject) continue;
     found = true;
     const Reader& meta = members.value();
-    if (metadata.name.empty() && metadata.generate_name.empty()) {
-      for (Members inner(meta); inner.next();)  // of the wrong type: already reported
-        if (inner.key() == "name" && !inner.value().is_null() && inner.value().type() != JsonType::kString) return;
+    if (metadata.name.empty() && metadata.generate_name.empty() && meta.sound("name") && meta.sound("generateName"))
       meta.problem_at("name", required_value("name or generateName is required"));
-    }
     std::string why = metadata.name.empty() ? "" : check_dns1123_subdomain(metadata.name);
     if (!why.empty()) meta.problem_at("name", invalid_value(metadata.name, why));
     if (metadata.name.empty() && !metadata.generate_name.empty()) {

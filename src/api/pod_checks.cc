@@ -43,7 +43,9 @@ void check_names(const Reader& reader, const PodSpec& spec) {
       const std::string& name = containers[i].name;
       if (name.empty()) continue;
       if (std::find(seen.begin(), seen.end(), name) != seen.end())
-        reader.problem_at(list, i, duplicate_value(name) + " (container names must be unique in a pod)");
+        with_item(reader, list, i, [&](const Reader& at) {
+          at.problem_at("name", duplicate_value(name) + " (container names must be unique in a pod)");
+        });
       seen.push_back(name);
     }
   };
@@ -82,8 +84,23 @@ void check_host_ports(const Reader& reader, const PodSpec& spec) {
   }
 }
 
+// A sum over containers says nothing where one of its amounts could not be read.
+bool amounts_are_sound(const Reader& spec, const std::string& resource) {
+  bool sound = true;
+  const auto look = [&](const Reader& owner) {
+    for (const std::string_view list : {"requests", "limits"})
+      sound = sound && owner.sound({"resources", list, std::string_view(resource)});
+  };
+  look(spec);
+  for (const std::string_view list : {"containers", "initContainers"})
+    with_member(spec, list, [&](const Reader& containers) {
+      for (Items items(containers); items.next();) look(items.value());
+    });
+  return sound;
+}
+
 // validatePodResourceConsistency: pod-level amounts hold what the containers ask for, one problem for each resource.
-void check_pod_resources(const Reader& resources, const PodSpec& spec) {
+void check_pod_resources(const Reader& reader, const Reader& resources, const PodSpec& spec) {
   const auto problem = [&](std::string_view list, const std::string& name, int64_t amount, const std::string& why) {
     bool there = false;
     with_member(resources, list, [&](const Reader& at) {
@@ -95,6 +112,7 @@ void check_pod_resources(const Reader& resources, const PodSpec& spec) {
   const auto& [requests, limits] = *spec.resources;
   const model::ResourceList needed = sum_of_requests(spec);
   for (const auto& [name, amount] : requests) {
+    if (!amounts_are_sound(reader, name)) continue;
     if (amount < needed.get(name))
       problem("requests", name, amount,
               fmt::format("must be greater than or equal to aggregate container requests of {}",
@@ -105,6 +123,7 @@ void check_pod_resources(const Reader& resources, const PodSpec& spec) {
                           model::format_resource(name, limits.get(name))));
   }
   for (const auto& [name, amount] : limits) {
+    if (!amounts_are_sound(reader, name)) continue;
     if (requests.get(name) > amount || requests.get(name) < needed.get(name)) continue;  // told above
     for (const Container& container : spec.containers) {
       const int64_t own = container.resources.limits.get(name);
@@ -117,16 +136,6 @@ void check_pod_resources(const Reader& resources, const PodSpec& spec) {
   }
 }
 
-// Sums over containers say nothing where one of their amounts could not be read.
-bool amounts_are_sound(const Reader& spec) {
-  bool sound = spec.sound("resources");
-  for (const std::string_view list : {"containers", "initContainers"})
-    with_member(spec, list, [&](const Reader& containers) {
-      for (Items items(containers); items.next();) sound = sound && items.value().sound("resources");
-    });
-  return sound;
-}
-
 }  // namespace
 
 void check_pod_spec(const Reader& reader, const PodSpec& spec) {
@@ -134,8 +143,8 @@ void check_pod_spec(const Reader& reader, const PodSpec& spec) {
     reader.problem_at("containers", required_value("a pod needs at least one container"));
   check_names(reader, spec);
   check_host_ports(reader, spec);
-  if (spec.resources && amounts_are_sound(reader))
-    with_member(reader, "resources", [&](const Reader& resources) { check_pod_resources(resources, spec); });
+  if (spec.resources)
+    with_member(reader, "resources", [&](const Reader& resources) { check_pod_resources(reader, resources, spec); });
 }
 
 }  // namespace berth::api

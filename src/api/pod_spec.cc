@@ -85,6 +85,9 @@ void read_volumes(const Reader& reader, PodSpec& out) {
     ClaimVolume volume;
     read_object(items.value(), kVolume, volume);
     check_volume_name(items.value(), volume.name, names);
+    if (items.value().strict() && volume.claim_name.empty() && has_member(items.value(), "persistentVolumeClaim") &&
+        items.value().sound({"persistentVolumeClaim", "claimName"}))
+      items.value().problem_below({"persistentVolumeClaim", "claimName"}, required_value("the claim's name"));
     if (!volume.claim_name.empty() || volume.made) out.claim_volumes.push_back(std::move(volume));
   }
 }

@@ -131,8 +131,14 @@ bool Reader::read(bool& out) const {
 }
 
 bool Reader::read(int64_t& out) const {
-  if (!expect(JsonType::kInteger)) return false;
   const auto element = thaw<dom::element>(raw_);
+  constexpr double kExactMax = int64_t{1} << 53;
+  if (const double number = element.is_double() ? double(element) : 0.5;
+      number == std::floor(number) && std::abs(number) <= kExactMax) {
+    out = static_cast<int64_t>(number);  // 5.0 and 1e2 are integers to the API server, too
+    return true;
+  }
+  if (!expect(JsonType::kInteger)) return false;
   if (!element.is_int64()) {
     problem(fmt::format("{} is out of range; the largest value is {}", source(), std::numeric_limits<int64_t>::max()));
     return false;
@@ -244,8 +250,15 @@ size_t Reader::position() const {
 }
 
 void Reader::report(const std::string& path, uint32_t line, std::string message) const {
-  if (sink_->problems.size() >= ProblemSink::kProblemsMax) return;
+  if (sink_->problems.size() > ProblemSink::kProblemsMax) return;
   const std::string file = sink_->document == nullptr ? "" : sink_->document->file;
+  if (sink_->problems.size() == ProblemSink::kProblemsMax) {
+    sink_->problems.push_back({file, static_cast<int>(line), "",
+                               fmt::format("this object has more than {} mistakes; the others are told when these are "
+                                           "mended",
+                                           ProblemSink::kProblemsMax)});
+    return;
+  }
   sink_->problems.push_back(Problem{file, static_cast<int>(line), printable(path), printable(message, 1000)});
 }
 

@@ -31,10 +31,10 @@ enum class JsonType : uint8_t { kNull, kBool, kInteger, kFloat, kString, kArray,
 // Where problems of one document are collected. Strict: unknown fields and what the API server would refuse are
 // problems.
 struct ProblemSink {
-  static constexpr size_t kProblemsMax = 50;
+  static constexpr size_t kProblemsMax = 1000;
   bool strict = false;
   const Document* document = nullptr;  // for file and lines; null for JSON from the API server
-  Problems problems;                   // at most kProblemsMax
+  Problems problems;                   // at most kProblemsMax, then one that says so
 };
 
 class Reader {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 
 #include "api/decoders.h"
@@ -71,9 +70,6 @@ void check_values(const Reader& reader, const NodeSelectorRequirement& requireme
     case NodeSelectorOperator::kLt:
       if (requirement.values.size() != 1)
         reader.problem_at("values", required_value("must be specified single value when `operator` is 'Lt' or 'Gt'"));
-      else if (!is_int64(requirement.values[0]))
-        reader.problem_at("values", 0,
-                          invalid_value(requirement.values[0], "must be an integer when `operator` is 'Lt' or 'Gt'"));
       return;
   }
 }
@@ -119,12 +115,6 @@ constexpr Field<LabelSelector> kLabelSelector[] = {
 };
 
 }  // namespace
-
-bool is_int64(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return !text.empty() && error == std::errc{} && end == text.data() + text.size();
-}
 
 void read_label_map(const Reader& reader, model::Labels& out) {
   reader.read(out);

@@ -21,13 +21,18 @@ void read_bytes(const Reader& reader, std::optional<int64_t>& out) {
   else out = *bytes;
 }
 
-constexpr Field<std::optional<int64_t>> kStorage[] = {{"storage", &read_bytes}};
+// Claims and volumes may name other resources, too; these mean nothing.
+void read_storage(const Reader& reader, std::optional<int64_t>& out) {
+  if (!reader.expect(JsonType::kObject)) return;
+  for (Members members(reader); members.next();)
+    if (members.key() == "storage" && !members.value().is_null()) read_bytes(members.value(), out);
+}
 struct VolumeResources {
   std::optional<int64_t>* out;
 };
 constexpr Field<VolumeResources> kVolumeResources[] = {
     {"limits"},
-    {"requests", [](const Reader& r, VolumeResources& v) { read_object(r, kStorage, *v.out); }},
+    {"requests", [](const Reader& r, VolumeResources& v) { read_storage(r, *v.out); }},
 };
 
 void read_choice(const Reader& reader, const std::vector<std::string_view>& allowed, std::string& out) {
@@ -124,7 +129,7 @@ constexpr Field<PersistentVolume> kVolumeAffinity[] = {
 };
 
 constexpr Field<PersistentVolume> kVolumeSpec[] = {
-    {"capacity", [](const Reader& r, PersistentVolume& v) { read_object(r, kStorage, v.storage_bytes); }},
+    {"capacity", [](const Reader& r, PersistentVolume& v) { read_storage(r, v.storage_bytes); }},
     {"gcePersistentDisk"},
     {"awsElasticBlockStore"},
     {"hostPath"},

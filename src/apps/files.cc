@@ -22,7 +22,7 @@ Result<std::string> read_stream(std::istream& stream, const std::string& name) {
   while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), stream.gcount() > 0) {
     text.append(buffer.data(), static_cast<size_t>(stream.gcount()));
     if (text.size() > api::kDocumentBytesMax)
-      return fail(ErrorCode::kInvalidInput, fmt::format("{} is larger than 64 MiB; split it", printable(name)));
+      return fail(ErrorCode::kInvalidInput, fmt::format("{} is larger than 256 MiB; split it", printable(name)));
   }
   if (stream.bad())
     return fail(ErrorCode::kInvalidInput, fmt::format("cannot read {}: {}", printable(name), std::strerror(errno)));

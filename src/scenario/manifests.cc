@@ -22,6 +22,7 @@ struct Decoded {
   Manifest manifest;
   const api::Document* document;
   api::ProblemSink* sink;  // of the document
+  bool again = false;      // the same as one before
 };
 
 int line_of(const api::Document& document) {
@@ -138,7 +139,9 @@ class ClassesRead {
   void check(Decoded& decoded) const {
     api::PodSpec* spec = pod_spec_of(decoded.manifest.object);
     if (spec == nullptr || !decidable(decoded, *spec)) return;
-    const auto priority = classes_.resolve(*spec);
+    const bool stored = !api::metadata_of(decoded.manifest.object).uid.empty() &&
+                        std::holds_alternative<api::Pod>(decoded.manifest.object);
+    const auto priority = classes_.resolve(*spec, stored);
     if (priority) {
       spec->priority = priority->value;
       if (priority->preemption_policy == "Never") spec->preemption_policy = "Never";
@@ -183,6 +186,7 @@ std::string full_name(const api::ObjectMeta& metadata) {
 }
 
 // Objects that are there twice: the API server would take the second as an update, which nobody means within one run.
+// The very same object again, such as the Namespace in each file of a folder, changes nothing.
 void check_duplicates(std::vector<Decoded>& all) {
   std::map<std::pair<std::string, std::string>, const Decoded*> seen;
   for (Decoded& decoded : all) {
@@ -191,10 +195,31 @@ void check_duplicates(std::vector<Decoded>& all) {
     const auto [at, first] =
         seen.try_emplace({decoded.document->api_version + " " + decoded.document->kind, full_name(metadata)}, &decoded);
     if (first) continue;
+    decoded.again = decoded.document->json == at->second->document->json;
+    if (decoded.again) continue;
     report(decoded, {"metadata", "name"},
            fmt::format("{} is already defined at {}:{}; rename or remove one of them",
                        describe(decoded.manifest.object), at->second->manifest.file, at->second->manifest.line));
   }
+}
+
+// The UIDs of the controllers that the objects name.
+std::set<std::string> owners_in(const std::vector<Decoded>& all) {
+  std::set<std::string> out;
+  for (const Decoded& decoded : all)
+    if (const api::OwnerReference* owner = api::metadata_of(decoded.manifest.object).controller())
+      out.insert(owner->uid);
+  return out;
+}
+
+// A controller that comes with what it made, as a cluster lists them, makes nothing more here.
+bool made_its_pods(const Decoded& decoded, const std::set<std::string>& owners, std::vector<std::string>& notes) {
+  const api::Object& object = decoded.manifest.object;
+  const std::string& uid = api::metadata_of(object).uid;
+  if (uid.empty() || !owners.contains(uid) || template_metadata(object) == nullptr) return false;
+  notes.push_back(printable(fmt::format("{}:{}: {}: what it made is in the input; it makes no other pods here",
+                                        decoded.manifest.file, decoded.manifest.line, describe(object))));
+  return true;
 }
 
 }  // namespace
@@ -245,6 +270,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
       classes_read.add(all.back(), *priority_class);
   }
   check_duplicates(all);
+  const std::set<std::string> owners = owners_in(all);
   std::vector<Manifest> out;
   for (Decoded& decoded : all) {
     const api::Object& object = decoded.manifest.object;
@@ -253,7 +279,8 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
       check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, notes);
     classes_read.check(decoded);
     note_unused(decoded, notes);
-    if (decoded.sink->problems.empty()) out.push_back(std::move(decoded.manifest));
+    if (decoded.sink->problems.empty() && !decoded.again && !made_its_pods(decoded, owners, notes))
+      out.push_back(std::move(decoded.manifest));
   }
   for (const api::ProblemSink& sink : sinks)
     problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());

@@ -17,11 +17,11 @@ void PriorityClasses::add(const api::PriorityClass& priority_class) {
   if (!global_default_ || priority.value < global_default_->value) global_default_ = priority;
 }
 
-Result<PriorityClasses::Priority> PriorityClasses::resolve(const api::PodSpec& spec) const {
+Result<PriorityClasses::Priority> PriorityClasses::resolve(const api::PodSpec& spec, bool stored) const {
+  if (stored && spec.priority) return Priority{*spec.priority, spec.preemption_policy};
   Priority found = global_default_.value_or(Priority{});
   if (!spec.priority_class_name.empty()) {
     const auto at = classes_.find(spec.priority_class_name);
-    if (at == classes_.end() && spec.priority) return Priority{*spec.priority, spec.preemption_policy};
     if (at == classes_.end())
       return fail(ErrorCode::kInvalidInput,
                   fmt::format("no PriorityClass with name {} was found; add it to the files, or correct the name",

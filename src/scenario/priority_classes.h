@@ -25,9 +25,9 @@ class PriorityClasses {
   };
   bool knows(const std::string& name) const { return classes_.contains(name); }
   // The pod's priority: that of its class, else of the global default (the lowest, if there are several), else 0. An
-  // error, in the API server's words, for a class that is not there or a spec.priority that says otherwise; a priority
-  // that is given for a class that is not there stands, since dumps of a cluster look so.
-  Result<Priority> resolve(const api::PodSpec& spec) const;
+  // error, in the API server's words, for a class that is not there or a spec.priority that says otherwise. A pod that
+  // a server has stored keeps the priority that it got then, whatever became of its class.
+  Result<Priority> resolve(const api::PodSpec& spec, bool stored = false) const;
 
  private:
   std::map<std::string, Priority, std::less<>> classes_;

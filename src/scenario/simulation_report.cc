@@ -31,7 +31,10 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
     if (pod.preempted && out.ended == "Deleted") out.ended = "Preempted";
     if (status.phase == "Failed" && !status.reason.empty()) out.ended += ": " + status.reason;
   }
-  if (out.ended == "Preempted") {
+  if (pod.object.status.phase == "Failed" && pod.object.status.reason == kDeadlineExceeded) {
+    out.reason = kDeadlineExceeded;
+    out.message = "Pod was active on the node longer than the specified deadline";
+  } else if (out.ended == "Preempted") {
     out.reason = "Preempted";
     out.message = fmt::format("Preempted on {}", out.node);
   } else if (pod.reason == "Scheduled")
