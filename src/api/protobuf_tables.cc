@@ -81,7 +81,10 @@ constexpr ProtobufField kTopologySpreadConstraint[] = {
 };
 
 constexpr ProtobufField kToleration[] = {
-    text(1, "key"), text(2, "operator"), text(3, "value"), text(4, "effect"), kept(integer(5, "tolerationSeconds")),
+    text(1, "key"),
+    text(2, "operator"),
+    text(3, "value"),
+    text(4, "effect"),
 };
 
 constexpr ProtobufField kTaint[] = {kept(text(1, "key")), text(2, "value"), kept(text(3, "effect"))};
@@ -105,10 +108,12 @@ constexpr ProtobufField kContainer[] = {
     kept(text(24, "restartPolicy")),
 };
 
+constexpr ProtobufField kVolumeResources[] = {quantity_map(2, "requests")};
+
 constexpr ProtobufField kClaimSpec[] = {
     texts(1, "accessModes"),
     message(4, "selector", kLabelSelector),
-    message(2, "resources", kResources),
+    message(2, "resources", kVolumeResources),
     text(3, "volumeName"),
     kept(text(5, "storageClassName")),
     kept(text(6, "volumeMode")),
@@ -152,7 +157,7 @@ constexpr ProtobufField kPodSpec[] = {
     quantity_map(32, "overhead"),
     messages(33, "topologySpreadConstraints", kTopologySpreadConstraint),
     messages(38, "schedulingGates", kNamed),
-    messages(39, "resourceClaims", kNamed),
+    messages(39, "resourceClaims", {}),  // only whether there are any
     message(40, "resources", kResources),
 };
 
