@@ -33,9 +33,22 @@ class ProtobufCursor {
   std::string_view wrong() const { return wrong_; }
 
  private:
+  static constexpr uint32_t kNumberMax = (uint32_t{1} << 29) - 1;
+
   bool stop(std::string_view wrong);
-  bool read_varint(uint64_t& out);
-  bool take(uint64_t size);
+  bool read_varint(uint64_t& out) {
+    if (rest_.empty() || static_cast<uint8_t>(rest_.front()) >= 0x80) return read_long_varint(out);
+    out = static_cast<uint8_t>(rest_.front());  // most have one byte
+    rest_.remove_prefix(1);
+    return true;
+  }
+  bool read_long_varint(uint64_t& out);
+  bool take(uint64_t size) {
+    if (size > rest_.size()) return stop("ends within a field");
+    bytes_ = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
 
   std::string_view rest_;
   uint32_t number_ = 0;
@@ -44,6 +57,24 @@ class ProtobufCursor {
   std::string_view bytes_;
   std::string_view wrong_;
 };
+
+inline bool ProtobufCursor::next() {
+  if (rest_.empty()) return false;
+  uint64_t key = 0, size = 0;
+  if (!read_varint(key)) return false;
+  if (key >> 3 == 0 || key >> 3 > kNumberMax) return stop("has a field without a valid number");
+  number_ = static_cast<uint32_t>(key >> 3);
+  wire_type_ = static_cast<WireType>(key & 7);
+  bytes_ = {};
+  varint_ = 0;
+  switch (wire_type_) {
+    case WireType::kBytes: return read_varint(size) && take(size);
+    case WireType::kVarint: return read_varint(varint_);
+    case WireType::kFixed64: return take(8);
+    case WireType::kFixed32: return take(4);
+  }
+  return stop("has a field of a kind that Kubernetes does not write");
+}
 
 // What client-go sends as Accept for core kinds: a server or proxy without protobuf answers JSON.
 inline constexpr std::string_view kAcceptProtobuf = "application/vnd.kubernetes.protobuf, application/json";

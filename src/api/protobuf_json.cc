@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -18,27 +17,75 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kMapKey = 1, kMapValue = 2;
 
-// As encoding/json writes strings: a byte that is no UTF-8 becomes U+FFFD.
-void append_special(std::string& json, std::string_view text) {
-  while (!text.empty()) {
-    const auto byte = static_cast<uint8_t>(text.front());
-    const size_t length = utf8_length(text);
-    if (byte < 0x20) json += fmt::format("\\u{:04x}", byte);
-    else if (byte == '"' || byte == '\\') json += '\\', json += text.front();
-    else if (length > 0) json.append(text.substr(0, length));
-    else json += "\xEF\xBF\xBD";
-    text.remove_prefix(std::max<size_t>(length, 1));
+// True if no byte of it has to be looked at: ASCII without control characters, quotes and backslashes.
+bool is_plain(std::string_view text) {
+  unsigned special = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    special |= static_cast<unsigned>(static_cast<uint8_t>(byte - 0x20) >= 0x60) | static_cast<unsigned>(byte == '"') |
+               static_cast<unsigned>(byte == '\\');
   }
+  return special == 0;
 }
 
-void append_text(std::string& json, std::string_view text) {
-  bool plain = true;
-  for (const char c : text) plain &= static_cast<signed char>(c) >= 0x20 && c != '"' && c != '\\';
-  json += '"';
-  if (plain) json.append(text);
-  else append_special(json, text);
-  json += '"';
-}
+// What is appended to a string in many small parts, which its own append() is slow at: the string is made longer than
+// needed, and cut by finish().
+class Text {
+ public:
+  explicit Text(std::string& out, size_t expected) : out_(out), size_(out.size()) { out_.resize(size_ + expected); }
+  void finish() { out_.resize(size_); }
+
+  void put(char c) {
+    make_room(1);
+    out_[size_++] = c;
+  }
+  void put(std::string_view text) {
+    make_room(text.size());
+    put_in_room(text);
+  }
+  // "name":
+  void put_key(std::string_view name) {
+    make_room(name.size() + 3);
+    out_[size_++] = '"';
+    put_in_room(name);
+    out_[size_++] = '"';
+    out_[size_++] = ':';
+  }
+  void put_number(int64_t number) {
+    const fmt::format_int digits(number);
+    put(std::string_view(digits.data(), digits.size()));
+  }
+  void put_quoted(std::string_view text) {
+    make_room(text.size() + 2);
+    out_[size_++] = '"';
+    if (is_plain(text)) put_in_room(text);
+    else put_special(text);
+    put('"');
+  }
+
+ private:
+  // As encoding/json writes strings: a byte that is no UTF-8 becomes U+FFFD.
+  void put_special(std::string_view text) {
+    while (!text.empty()) {
+      const auto byte = static_cast<uint8_t>(text.front());
+      const size_t length = utf8_length(text);
+      if (byte < 0x20) put(fmt::format("\\u{:04x}", byte));
+      else if (byte == '"' || byte == '\\') put('\\'), put(text.front());
+      else put(length > 0 ? text.substr(0, length) : "\xEF\xBF\xBD");
+      text.remove_prefix(std::max<size_t>(length, 1));
+    }
+  }
+  void put_in_room(std::string_view text) {
+    std::copy(text.begin(), text.end(), out_.data() + size_);
+    size_ += text.size();
+  }
+  void make_room(size_t bytes) {
+    if (out_.size() - size_ < bytes) out_.resize(std::max(2 * out_.size(), size_ + bytes));
+  }
+
+  std::string& out_;
+  size_t size_;
+};
 
 WireType wire_type_of(ProtobufKind kind) {
   return kind == ProtobufKind::kInteger || kind == ProtobufKind::kBool ? WireType::kVarint : WireType::kBytes;
@@ -62,16 +109,19 @@ struct Place {
 
 class JsonWriter {
  public:
-  explicit JsonWriter(std::string& json) : json_(json) {}
+  JsonWriter(std::string& json, size_t expected) : json_(json, expected) { found_.reserve(128); }
 
   void object(std::string_view bytes, const ProtobufMessage& table, const Place& place, int depth) {
-    json_ += '{';
+    json_.put('{');
     bool first = true;
     members(bytes, table, place, depth, first);
-    json_ += '}';
+    json_.put('}');
   }
 
-  Status status() && { return problem_.empty() ? Status{} : fail(ErrorCode::kInvalidInput, std::move(problem_)); }
+  Status finish() && {
+    json_.finish();
+    return problem_.empty() ? Status{} : fail(ErrorCode::kInvalidInput, std::move(problem_));
+  }
 
  private:
   // A field as it came; `next`: the one after it of the same number.
@@ -82,15 +132,16 @@ class JsonWriter {
   };
   // Of one number, in found_.
   struct Chain {
-    uint32_t first = kNone, last = kNone;
+    uint32_t first, last;
   };
-  using Chains = std::array<Chain, kProtobufFieldsMax>;
+  using Chains = std::array<Chain, kProtobufFieldsMax>;  // as many as the table has fields are filled
 
   // Reads all fields first, since JSON wants those of one number side by side and protobuf need not.
   void members(std::string_view bytes, const ProtobufMessage& table, const Place& place, int depth, bool& first) {
     if (depth > kProtobufDepthMax) return problem(place, "is nested too deep");
     const size_t mark = found_.size();
     Chains chains;
+    std::fill_n(chains.begin(), table.count, Chain{kNone, kNone});
     collect(bytes, table, place, chains);
     for (size_t i = 0; i < table.count; ++i)
       if (chains[i].first != kNone) member(table.fields[i], chains[i], place, depth, first);
@@ -101,12 +152,9 @@ class JsonWriter {
     size_t hint = 0;  // fields come in the order of their numbers, which is much that of the table
     ProtobufCursor cursor(bytes);
     while (cursor.next()) {
-      size_t at = hint, tried = 0;
-      while (tried < table.count && table.fields[at].number != cursor.number()) {
-        at = at + 1 == table.count ? 0 : at + 1;
-        ++tried;
-      }
-      if (tried == table.count) continue;
+      if (!table.has(cursor.number())) continue;
+      size_t at = hint;
+      while (table.fields[at].number != cursor.number()) at = at + 1 == table.count ? 0 : at + 1;
       hint = at;
       const ProtobufField& field = table.fields[at];
       if (cursor.wire_type() != wire_type_of(field.kind)) {
@@ -125,11 +173,9 @@ class JsonWriter {
   }
 
   void key(const ProtobufField& field, bool& first) {
-    if (!first) json_ += ',';
+    if (!first) json_.put(',');
     first = false;
-    json_ += '"';
-    json_.append(field.name);
-    json_ += "\":";
+    json_.put_key(field.name);
   }
 
   void member(const ProtobufField& field, const Chain& chain, const Place& place, int depth, bool& first) {
@@ -139,16 +185,15 @@ class JsonWriter {
       case ProtobufKind::kText:
         if (one.bytes.empty() && !field.keeps_zero) return;
         key(field, first);
-        return append_text(json_, one.bytes);
+        return json_.put_quoted(one.bytes);
       case ProtobufKind::kInteger:
         if (one.varint == 0 && !field.keeps_zero) return;
         key(field, first);
-        fmt::format_to(std::back_inserter(json_), "{}", static_cast<int64_t>(one.varint));
-        return;
+        return json_.put_number(static_cast<int64_t>(one.varint));
       case ProtobufKind::kBool:
         if (one.varint == 0 && !field.keeps_zero) return;
         key(field, first);
-        json_ += one.varint == 0 ? "false" : "true";
+        json_.put(one.varint == 0 ? "false" : "true");
         return;
       case ProtobufKind::kTime: return time(field, one.bytes, here, first);
       case ProtobufKind::kMessage: key(field, first); return object(one.bytes, field.message, here, depth + 1);
@@ -161,27 +206,27 @@ class JsonWriter {
   }
 
   void list(const ProtobufField& field, const Chain& chain, const Place& place, int depth) {
-    json_ += '[';
+    json_.put('[');
     for (uint32_t at = chain.first; at != kNone; at = found_[at].next) {
-      if (at != chain.first) json_ += ',';
-      if (field.kind == ProtobufKind::kTexts) append_text(json_, found_[at].bytes);
+      if (at != chain.first) json_.put(',');
+      if (field.kind == ProtobufKind::kTexts) json_.put_quoted(found_[at].bytes);
       else object(found_[at].bytes, field.message, place, depth + 1);
     }
-    json_ += ']';
+    json_.put(']');
   }
 
   // A map is a list of messages with a key and a value each.
   void map(const ProtobufField& field, const Chain& chain, const Place& place) {
-    json_ += '{';
+    json_.put('{');
     for (uint32_t at = chain.first; at != kNone; at = found_[at].next) {
       const auto [key, value] = pair(found_[at].bytes, place);
-      if (at != chain.first) json_ += ',';
-      append_text(json_, key);
-      json_ += ':';
+      if (at != chain.first) json_.put(',');
+      json_.put_quoted(key);
+      json_.put(':');
       // A Quantity has its text as field 1.
-      append_text(json_, field.kind == ProtobufKind::kTextMap ? value : pair(value, place).first);
+      json_.put_quoted(field.kind == ProtobufKind::kTextMap ? value : pair(value, place).first);
     }
-    json_ += '}';
+    json_.put('}');
   }
 
   std::pair<std::string_view, std::string_view> pair(std::string_view message, const Place& place) {
@@ -206,7 +251,7 @@ class JsonWriter {
     if (!cursor.wrong().empty()) return problem(place, cursor.wrong());
     if (seconds > kSecondsMax || seconds < -kSecondsMax) return problem(place, "is no time that Berth can count");
     key(field, first);
-    append_text(json_, format_rfc3339(Time{seconds * 1'000'000'000}));
+    json_.put_quoted(format_rfc3339(Time{seconds * 1'000'000'000}));
   }
 
   // Keeps the first.
@@ -218,7 +263,7 @@ class JsonWriter {
     problem_ = fmt::format("{} {} (in protobuf)", path.empty() ? "the object" : path, what);
   }
 
-  std::string& json_;
+  Text json_;
   std::vector<Found> found_;
   std::string problem_;
 };
@@ -226,9 +271,9 @@ class JsonWriter {
 }  // namespace
 
 Status append_protobuf_as_json(std::string_view object, const ProtobufMessage& table, std::string& json) {
-  JsonWriter writer(json);
+  JsonWriter writer(json, object.size());
   writer.object(object, table, Place{}, 0);
-  return std::move(writer).status();
+  return std::move(writer).finish();
 }
 
 }  // namespace berth::api

@@ -45,12 +45,12 @@ inline constexpr int kProtobufDepthMax = 16;
 struct ProtobufMessage {
   const ProtobufField* fields = nullptr;
   size_t count = 0;
+  uint64_t numbers = 0;  // bit N: it has a field with number N
 
   constexpr ProtobufMessage() = default;
   template <size_t N>
-  constexpr ProtobufMessage(const ProtobufField (&table)[N]) : fields(table), count(N) {  // NOLINT: a table is one
-    static_assert(N <= kProtobufFieldsMax);
-  }
+  constexpr ProtobufMessage(const ProtobufField (&table)[N]);  // NOLINT: a table is one
+  constexpr bool has(uint32_t number) const { return number < 64 && (numbers >> number & 1) != 0; }
 };
 
 struct ProtobufField {
@@ -60,6 +60,12 @@ struct ProtobufField {
   bool keeps_zero = false;  // of kText, kInteger and kBool
   ProtobufMessage message{};
 };
+
+template <size_t N>
+constexpr ProtobufMessage::ProtobufMessage(const ProtobufField (&table)[N]) : fields(table), count(N) {
+  static_assert(N <= kProtobufFieldsMax);
+  for (const ProtobufField& field : table) numbers |= uint64_t{1} << field.number;  // below 64, or it does not compile
+}
 
 constexpr ProtobufField text(uint32_t number, std::string_view name) { return {number, name, ProtobufKind::kText}; }
 constexpr ProtobufField integer(uint32_t number, std::string_view name) {

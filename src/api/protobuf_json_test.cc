@@ -199,7 +199,7 @@ TEST(ProtobufJson, EveryByteMayBeAnything) {
 
 struct Recursive {
   ProtobufField fields[1];
-  Recursive() : fields{} { fields[0] = message(1, "x", fields); }
+  Recursive() : fields{text(1, "x")} { fields[0] = message(1, "x", fields); }
 };
 
 TEST(ProtobufJson, DepthIsBounded) {
