@@ -22,6 +22,7 @@
 
 #include "api/decode.h"
 #include "api/patch.h"
+#include "api/protobuf_tables.h"
 #include "base/rng.h"
 #include "bench/busy_pod.h"
 #include "bench/protobuf.h"
@@ -190,31 +191,30 @@ json events(Setting& setting, size_t size, size_t rounds) {
   return out;
 }
 
-// One page; the token of the next. Decodes JSON as Berth does where `decoded_s` is given.
+// One page, decoded as Berth does; the token of the next.
 std::string page(Setting& setting, const std::string& path, bool protobuf, bool gzip, size_t& bytes,
-                 double* decoded_s) {
-  io::HttpRequest request = setting.client.request("GET", path);
-  set(request, "Accept", protobuf ? kProtobuf : kJson);
+                 double& decoded_s) {
+  io::HttpRequest request = setting.client.request("GET", path, protobuf ? kProtobuf : kJson);
   if (gzip) set(request, "Accept-Encoding", "gzip");
   request.timeout = Duration::seconds(120);
   io::HttpResponse answer = *setting.transport.call(std::move(request));
   bytes += answer.body.size();
   if (gzip) return answer.header("content-encoding") == "gzip" ? "gzip" : "";
-  // Unknown.raw, then PodList or NodeList .metadata, then ListMeta.continue
-  if (protobuf) return std::string(field_of(field_of(field_of(std::string_view(answer.body).substr(4), 2), 1), 3));
   const double start = now_s();
   const bool pods = path.find("/pods") != std::string::npos;
-  auto read = kube::read_list_page(answer.body, [&](std::string_view text) {
-    if (decoded_s == nullptr) return;
-    const bool ok = pods ? api::decode_pod(text).has_value() : api::decode_node(text).has_value();
+  const auto item = [&](std::string_view text, const Status& whole = {}) {
+    const bool ok = whole && (pods ? api::decode_pod(text).has_value() : api::decode_node(text).has_value());
     if (!ok) std::fprintf(stderr, "did not decode: %.*s\n", static_cast<int>(text.size()), text.data());
-  });
-  if (decoded_s != nullptr) *decoded_s += now_s() - start;
+  };
+  const auto read = protobuf
+                        ? kube::read_protobuf_page(answer.body, pods ? api::kPodProtobuf : api::kNodeProtobuf, item)
+                        : kube::read_list_page(answer.body, item);
+  decoded_s += now_s() - start;
   return read ? read->continue_token : "";
 }
 
 json one_list(Setting& setting, const kube::Resource& resource, const std::string& way) {
-  const bool protobuf = way == "protobuf", whole = way.starts_with("whole"), gzip = way == "whole, JSON, gzip";
+  const bool protobuf = way.ends_with("protobuf"), whole = way.starts_with("whole"), gzip = way == "whole, JSON, gzip";
   const std::string first = resource.collection() + (whole ? "" : "?limit=500");
   size_t bytes = 0, pages = 0;
   double decoded_s = 0;
@@ -222,8 +222,7 @@ json one_list(Setting& setting, const kube::Resource& resource, const std::strin
   const Meter meter(setting.server_pid);
   do {
     const std::string path = token.empty() ? first : first + "&continue=" + io::url_escape(token);
-    token =
-        page(setting, path, protobuf || way == "whole, protobuf", gzip, bytes, way == "JSON" ? &decoded_s : nullptr);
+    token = page(setting, path, protobuf, gzip, bytes, decoded_s);
     ++pages;
   } while (!token.empty() && !whole);
   json out = meter.read(way, pages, bytes);

@@ -15,6 +15,7 @@ namespace berth::api {
 struct ContainerImage {
   std::vector<std::string> names;
   int64_t size_bytes = 0;
+  friend bool operator==(const ContainerImage&, const ContainerImage&) = default;
 };
 
 struct Node {
@@ -26,6 +27,7 @@ struct Node {
   model::ResourceList allocatable;  // capacity where the status names none, as kubelet's registration defaults it
   std::vector<Condition> conditions;
   std::vector<ContainerImage> images;
+  friend bool operator==(const Node&, const Node&) = default;
 };
 
 struct Namespace {

@@ -38,6 +38,7 @@ struct ObjectMeta {
   const OwnerReference* controller() const;
   // The annotation's value; null without it.
   const std::string* annotation(std::string_view key) const { return annotations.find(key); }
+  friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 };
 
 // A status condition, as pods, nodes and jobs have them.
@@ -46,6 +47,7 @@ struct Condition {
   std::string status;  // "True", "False" or "Unknown"
   std::string reason;
   std::string message;
+  friend bool operator==(const Condition&, const Condition&) = default;
 };
 
 }  // namespace berth::api

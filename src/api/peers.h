@@ -18,11 +18,13 @@ struct PodAffinityTerm {
   std::string topology_key;
   std::vector<std::string> match_label_keys;
   std::vector<std::string> mismatch_label_keys;
+  friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
 };
 
 struct WeightedPodAffinityTerm {
   int32_t weight = 0;  // 1 to 100
   PodAffinityTerm term;
+  friend bool operator==(const WeightedPodAffinityTerm&, const WeightedPodAffinityTerm&) = default;
 };
 
 // podAffinity or podAntiAffinity.
@@ -31,6 +33,7 @@ struct PodAffinity {
   std::vector<WeightedPodAffinityTerm> preferred;
 
   bool empty() const { return required.empty() && preferred.empty(); }
+  friend bool operator==(const PodAffinity&, const PodAffinity&) = default;
 };
 
 struct TopologySpreadConstraint {
@@ -42,6 +45,7 @@ struct TopologySpreadConstraint {
   bool honors_affinity = true;  // nodeAffinityPolicy, by default Honor
   bool honors_taints = false;   // nodeTaintsPolicy, by default Ignore
   std::vector<std::string> match_label_keys;
+  friend bool operator==(const TopologySpreadConstraint&, const TopologySpreadConstraint&) = default;
 };
 
 }  // namespace berth::api

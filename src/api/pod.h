@@ -23,6 +23,7 @@ namespace berth::api {
 struct ResourceRequirements {
   model::ResourceList requests;
   model::ResourceList limits;
+  friend bool operator==(const ResourceRequirements&, const ResourceRequirements&) = default;
 };
 
 struct ContainerPort {
@@ -30,6 +31,7 @@ struct ContainerPort {
   int32_t host_port = 0;  // 0: none; defaulted to the container's port under hostNetwork
   std::string host_ip;
   model::Protocol protocol = model::Protocol::kTcp;
+  friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
 };
 
 struct Container {
@@ -38,6 +40,7 @@ struct Container {
   ResourceRequirements resources;
   std::vector<ContainerPort> ports;
   bool restart_always = false;  // on an init container: a sidecar
+  friend bool operator==(const Container&, const Container&) = default;
 };
 
 // A volume that a claim stands for.
@@ -45,6 +48,7 @@ struct ClaimVolume {
   std::string name;               // of the volume
   std::string claim_name;         // of the claim that exists; empty for ephemeral ones
   std::optional<ClaimSpec> made;  // ephemeral: the claim "<pod>-<volume>" is made with the pod
+  friend bool operator==(const ClaimVolume&, const ClaimVolume&) = default;
 };
 
 struct PodSpec {
@@ -70,12 +74,14 @@ struct PodSpec {
   std::optional<int64_t> active_deadline_s;
   std::optional<int64_t> termination_grace_s;
   std::vector<ClaimVolume> claim_volumes;  // in the order of its volumes
+  friend bool operator==(const PodSpec&, const PodSpec&) = default;
 };
 
 struct ContainerStatus {
   std::string name;
   model::ResourceList allocated;                  // allocatedResources
   std::optional<ResourceRequirements> resources;  // what is in force on the node
+  friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
 };
 
 struct PodStatus {
@@ -92,6 +98,7 @@ struct PodStatus {
 
   // The condition of `type`; null without it.
   const Condition* condition(std::string_view type) const;
+  friend bool operator==(const PodStatus&, const PodStatus&) = default;
 };
 
 struct Pod {
@@ -101,6 +108,7 @@ struct Pod {
 
   // Succeeded or Failed: it holds nothing on its node.
   bool terminal() const { return status.phase == "Succeeded" || status.phase == "Failed"; }
+  friend bool operator==(const Pod&, const Pod&) = default;
 };
 
 struct PodTemplate {

@@ -29,6 +29,7 @@ struct ClaimSpec {
   std::optional<std::string> storage_class_name;  // absent: the cluster's default class; "": none
   std::string volume_mode = "Filesystem";
   std::string volume_attributes_class_name;
+  friend bool operator==(const ClaimSpec&, const ClaimSpec&) = default;
 };
 
 struct PersistentVolumeClaim {

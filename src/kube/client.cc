@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/patch.h"
+#include "api/protobuf.h"
+#include "api/protobuf_tables.h"
 #include "base/version.h"
 
 namespace berth::kube {
@@ -52,6 +54,14 @@ std::string one_line(std::string_view body) {
   return out;
 }
 
+// The JSON of a Status in protobuf, as far as it can be read.
+std::string status_json(std::string_view body) {
+  std::string text;
+  if (const auto object = api::protobuf_object(body))
+    (void)api::append_protobuf_as_json(*object, api::kStatusProtobuf, text);
+  return text;
+}
+
 }  // namespace
 
 std::string Resource::collection(std::string_view name_space) const {
@@ -75,11 +85,11 @@ Duration retry_after(const Error& error) {
 Client::Client(io::Transport& transport, std::string user_agent)
     : transport_(transport), user_agent_(std::move(user_agent)) {}
 
-io::HttpRequest Client::request(std::string method, std::string target) const {
+io::HttpRequest Client::request(std::string method, std::string target, std::string_view accept) const {
   io::HttpRequest out;
   out.method = std::move(method);
   out.target = std::move(target);
-  out.headers = {{"Accept", "application/json"}, {"User-Agent", user_agent_}};
+  out.headers = {{"Accept", std::string(accept)}, {"User-Agent", user_agent_}};
   return out;
 }
 
@@ -174,6 +184,7 @@ std::string_view server_words(std::string_view message) {
 }
 
 Error status_error(int http_status, std::string_view body, std::string_view what) {
+  if (api::is_protobuf(body)) return status_error(http_status, status_json(body), what);
   const json parsed = json::parse(body, nullptr, false);
   std::string reason, message;
   int64_t retry_after_s = 0;

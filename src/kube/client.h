@@ -1,4 +1,5 @@
-// Client: the Kubernetes REST verbs on a Transport; bodies are JSON text, errors are the server's Status objects.
+// Client: the Kubernetes REST verbs on a Transport; bodies are JSON text, errors are the server's Status objects, in
+// JSON or, where a request accepted it, in protobuf.
 //
 // Thread-safe; holds no state but its options, so several may share a Transport, which must outlive it. Callbacks run
 // on the transport's thread. Nothing is retried here: whoever knows what a repetition means decides (see
@@ -95,7 +96,7 @@ class Client {
   Result<std::string> get_now(const std::string& path, CallOptions options = {});
 
   // A request with the headers that every call carries; for reflectors.
-  io::HttpRequest request(std::string method, std::string target) const;
+  io::HttpRequest request(std::string method, std::string target, std::string_view accept = "application/json") const;
   io::Transport& transport() { return transport_; }
 
   static std::string default_user_agent();  // "berth/<version>"

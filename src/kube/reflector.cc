@@ -7,6 +7,7 @@
 #include <charconv>
 #include <mutex>
 
+#include "api/protobuf.h"
 #include "base/rng.h"
 #include "kube/watch_frames.h"
 
@@ -78,7 +79,9 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   void list_page(const std::string& continue_token) {
     std::string query = fmt::format("limit={}", options_.page_size);
     if (!continue_token.empty()) query += "&continue=" + io::url_escape(continue_token);
-    io::HttpRequest request = client_.request("GET", target(query));
+    io::HttpRequest request = options_.protobuf == nullptr
+                                  ? client_.request("GET", target(query))
+                                  : client_.request("GET", target(query), api::kAcceptProtobuf);
     request.timeout = Duration::seconds(60);
     const std::string what = "GET " + options_.resource.collection(options_.name_space);
     client_.transport().send(std::move(request), [self = shared_from_this(), what](Result<io::HttpResponse> answer) {
@@ -92,7 +95,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
 
   void on_page(std::string body) {
     contact();
-    Result<ListPage> page = read_list_page(body, callbacks_.list_item);
+    Result<ListPage> page = read_page(body);
     if (!page) return list_failed(page.error());
     if (!page->continue_token.empty()) return list_page(page->continue_token);
     const uint64_t number = version_number(page->resource_version);
@@ -103,6 +106,13 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     succeeded();
     synced_ = true;
     open_watch();
+  }
+
+  // As what came: a server or proxy may answer JSON, whatever it was asked for.
+  Result<ListPage> read_page(std::string& body) {
+    if (options_.protobuf != nullptr && api::is_protobuf(body))
+      return read_protobuf_page(body, *options_.protobuf, callbacks_.list_item);
+    return read_list_page(body, [&](std::string_view json) { callbacks_.list_item(json, Status{}); });
   }
 
   // 410 amid the pages: the continue token has expired, and a new list is the answer, as client-go does.

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/protobuf_bytes.h"
+#include "api/protobuf_tables.h"
 #include "io/fake_transport.h"
 #include "kube/watch_frames.h"
 
@@ -36,8 +38,12 @@ class ReflectorTest : public testing::Test {
  protected:
   void SetUp() override {
     transport_.on_request([this](const HttpRequest& request) { return list(request); });
+    open({.resource = kPods});
+  }
+
+  void open(ReflectorOptions options) {
     reflector_ = std::make_unique<Reflector<std::string>>(
-        client_, ReflectorOptions{.resource = kPods}, &decode_name,
+        client_, std::move(options), &decode_name,
         [this](std::vector<WatchUpdate<std::string>> batch) { take(std::move(batch)); });
   }
 
@@ -274,6 +280,142 @@ TEST_F(ReflectorTest, StopSilencesTheSink) {
   chunk(frame("ADDED", pod("d", 11)));
   transport_.run_for(Duration::seconds(60));
   EXPECT_EQ(drain(), Log{});
+}
+
+using api::Bytes;
+
+std::string enveloped(std::string_view object) {
+  const std::string type = Bytes().text(1, "v1").text(2, "of no interest").done();
+  return std::string("k8s\0", 4) + Bytes().text(1, type).text(2, object).text(3, "").text(4, "").done();
+}
+
+std::string pod_protobuf(const std::string& name, std::string_view more = {}) {
+  const std::string metadata = Bytes().text(1, name).text(3, "ns").text(5, "uid-" + name).done();
+  return Bytes().text(1, metadata).raw(more).done();
+}
+
+std::string page_protobuf(const std::string& version, const std::string& token,
+                          std::initializer_list<std::string> items) {
+  Bytes list;
+  list.text(1, Bytes().text(1, "").text(2, version).text(3, token).done());
+  for (const std::string& item : items) list.text(2, item);
+  return enveloped(list.done());
+}
+
+std::string status_protobuf(int code, const std::string& reason, const std::string& message, uint64_t after_s = 0) {
+  const std::string details = Bytes().text(1, "").number(5, after_s).done();
+  return enveloped(Bytes()
+                       .text(1, "")
+                       .text(2, "Failure")
+                       .text(3, message)
+                       .text(4, reason)
+                       .text(5, details)
+                       .number(6, static_cast<uint64_t>(code))
+                       .done());
+}
+
+// Lists of pods are asked for in protobuf; answers come from `replies_`, one for each page, the last for all after it.
+class ProtobufReflectorTest : public ReflectorTest {
+ protected:
+  void SetUp() override {
+    ReflectorTest::SetUp();
+    open({.resource = kPods, .protobuf = &api::kPodProtobuf});
+    transport_.on_request([this](const HttpRequest& request) {
+      lists_.push_back(request.target);
+      for (const io::Header& header : request.headers)
+        if (header.name == "Accept") accepted_.push_back(header.value);
+      FakeReply reply = replies_.front();
+      if (replies_.size() > 1) replies_.erase(replies_.begin());
+      return reply;
+    });
+  }
+
+  std::vector<FakeReply> replies_;
+  std::vector<std::string> accepted_;
+};
+
+TEST_F(ProtobufReflectorTest, ListsInProtobufAndWatchesInJson) {
+  replies_ = {FakeReply::json(200, page_protobuf("10", "more of it", {pod_protobuf("a"), pod_protobuf("b")})),
+              FakeReply::json(200, page_protobuf("10", "", {pod_protobuf("c")}))};
+  start();
+  EXPECT_EQ(accepted_, Log(2, "application/vnd.kubernetes.protobuf, application/json"));
+  EXPECT_EQ(lists_[1], "/api/v1/pods?limit=500&continue=more%20of%20it");
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
+  EXPECT_NE(watch_target().find("resourceVersion=10"), std::string::npos);
+  std::string watched_in;
+  for (const io::Header& header : transport_.streams().rbegin()->second.request.headers)
+    if (header.name == "Accept") watched_in = header.value;
+  EXPECT_EQ(watched_in, "application/json");
+  transport_.push("watch", frame("ADDED", pod("d", 11)));
+  EXPECT_EQ(drain(), (Log{"up d"}));
+}
+
+TEST_F(ProtobufReflectorTest, AnAnswerInJsonIsTakenAsSuch) {
+  transport_.on_request([this](const HttpRequest& request) { return list(request); });
+  start();
+  EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
+}
+
+TEST_F(ProtobufReflectorTest, BrokenObjectsAreNamedAsFarAsTheyCanBeReadAndTheRestGoesOn) {
+  const std::string spec = Bytes().text(10, "n").text(22, "\x0b").done(), status = Bytes().text(1, "Failed").done();
+  const std::string unread = Bytes().raw("\x7f\x7f").done();
+  replies_ = {FakeReply::json(200, page_protobuf("10", "",
+                                                 {pod_protobuf("a"), pod_protobuf("b", Bytes().text(2, spec).done()),
+                                                  pod_protobuf("c", Bytes().text(2, spec).text(3, status).done()),
+                                                  pod_protobuf("d", unread), "\x0b", pod_protobuf("e")}))};
+  start();
+  EXPECT_EQ(drain(),
+            (Log{"list a,e,@10", "bad ns/b/uid-b on n", "bad ns/c/uid-c on n over", "bad ns/d/uid-d", "bad //"}));
+}
+
+TEST_F(ProtobufReflectorTest, RefusalsInProtobufAreSaidInTheServersWords) {
+  replies_ = {FakeReply::json(403, status_protobuf(403, "Forbidden", "pods is forbidden: not yours"))};
+  start();
+  EXPECT_EQ(reflector_->last_error(), "GET /api/v1/pods: Forbidden: pods is forbidden: not yours");
+  replies_ = {FakeReply::json(200, page_protobuf("10", "", {pod_protobuf("a")}))};
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_EQ(drain(), (Log{"list a,@10"}));
+}
+
+TEST_F(ProtobufReflectorTest, GoneInProtobufAmidThePagesStartsTheListAfresh) {
+  replies_ = {FakeReply::json(200, page_protobuf("10", "more", {pod_protobuf("a")})),
+              FakeReply::json(410, status_protobuf(410, "Expired", "too old")),
+              FakeReply::json(200, page_protobuf("11", "", {pod_protobuf("b")}))};
+  start();
+  EXPECT_EQ(reflector_->stats().gone, 1u);
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_EQ(drain(), (Log{"list b,@11"}));
+}
+
+TEST_F(ProtobufReflectorTest, RetryAfterInProtobufIsHonoured) {
+  replies_ = {FakeReply::json(429, status_protobuf(429, "TooManyRequests", "later", 20)),
+              FakeReply::json(200, page_protobuf("10", "", {pod_protobuf("a")}))};
+  start();
+  transport_.run_for(Duration::seconds(19));
+  EXPECT_EQ(lists_.size(), 1u);
+  transport_.run_for(Duration::seconds(5));
+  EXPECT_EQ(drain(), (Log{"list a,@10"}));
+}
+
+TEST_F(ProtobufReflectorTest, AnAnswerThatIsNoListIsAskedForAgain) {
+  const std::string whole = page_protobuf("10", "", {pod_protobuf("a")});
+  const std::vector<std::string> wrong = {
+      whole.substr(0, 4),
+      whole.substr(0, whole.size() - 10),
+      enveloped("\x0b\x0c"),
+      enveloped("\x12\x7f"
+                "abc"),
+      status_protobuf(403, "Forbidden", "said with 200"),
+      enveloped(Bytes().text(1, Bytes().text(2, "10").raw("\x1a\x7f").done()).done()),
+      enveloped(Bytes().text(1, Bytes().text(2, "10").done()).number(2, 1).done()),
+      std::string("k8s\0", 4) + Bytes().text(2, "x").text(3, "gzip").done()};
+  for (const std::string& body : wrong) replies_.push_back(FakeReply::json(200, body));
+  replies_.push_back(FakeReply::json(200, whole));
+  start();
+  EXPECT_NE(reflector_->last_error().find("the server's list is not what Kubernetes sends"), std::string::npos);
+  transport_.run_for(Duration::seconds(200));
+  EXPECT_EQ(lists_.size(), wrong.size() + 1);
+  EXPECT_EQ(drain(), (Log{"list a,@10"}));
 }
 
 TEST(ReadListPage, AcceptsAnEmptyListOfEitherForm) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "api/protobuf.h"
 #include "kube/reflector.h"
 
 namespace berth::kube {
@@ -24,12 +25,16 @@ std::string string_at(simdjson::simdjson_result<ondemand::value> value) {
   return value.get_string().get(text) == simdjson::SUCCESS ? std::string(text) : std::string{};
 }
 
-Error not_json(std::string_view what, simdjson::error_code error) {
+Error not_kubernetes(std::string_view what, std::string_view why) {
   return Error{
       ErrorCode::kUnavailable,
       fmt::format("the server's {} is not what Kubernetes sends ({}); check what stands between here and the server",
-                  what, simdjson::error_message(error)),
+                  what, why),
       0, 0};
+}
+
+Error not_json(std::string_view what, simdjson::error_code error) {
+  return not_kubernetes(what, simdjson::error_message(error));
 }
 
 std::optional<WatchFrame::Kind> kind_of(std::string_view type) {
@@ -70,6 +75,17 @@ simdjson::error_code read_items(simdjson::simdjson_result<ondemand::value> value
   return simdjson::SUCCESS;
 }
 
+// metav1.ListMeta in protobuf. An Error rather than a part: without its continue token a page would be the last.
+Status read_list_metadata(std::string_view message, ListPage& page) {
+  constexpr uint32_t kResourceVersion = 2, kContinue = 3;
+  api::ProtobufCursor metadata(message);
+  while (metadata.next()) {
+    if (metadata.number() == kResourceVersion) page.resource_version = metadata.bytes();
+    if (metadata.number() == kContinue) page.continue_token = metadata.bytes();
+  }
+  return metadata.wrong().empty() ? Status{} : fail(not_kubernetes("list", metadata.wrong()));
+}
+
 }  // namespace
 
 Result<ListPage> read_list_page(std::string& body, const std::function<void(std::string_view json)>& item) {
@@ -88,6 +104,32 @@ Result<ListPage> read_list_page(std::string& body, const std::function<void(std:
     if (error != simdjson::SUCCESS) return fail(not_json("list", error));
   }
   if (page.resource_version.empty()) return fail(not_json("list", simdjson::NO_SUCH_FIELD));
+  return page;
+}
+
+// Numbers as in PodList, NodeList and their like.
+Result<ListPage> read_protobuf_page(std::string_view body, const api::ProtobufMessage& table,
+                                    const ProtobufItem& item) {
+  constexpr uint32_t kMetadata = 1, kItems = 2;
+  const auto list = api::protobuf_object(body);
+  if (!list) return fail(not_kubernetes("list", list.error().message));
+  ListPage page;
+  std::string json;
+  api::ProtobufCursor fields(*list);
+  while (fields.next()) {
+    if (fields.number() != kMetadata && fields.number() != kItems) continue;
+    if (fields.wire_type() != api::WireType::kBytes) return fail(not_kubernetes("list", "a part has another type"));
+    if (fields.number() == kMetadata) {
+      BERTH_TRY_VOID(read_list_metadata(fields.bytes(), page));
+      continue;
+    }
+    json.clear();
+    const Status whole = api::append_protobuf_as_json(fields.bytes(), table, json);
+    json.reserve(json.size() + kDecodePadding);
+    item(json, whole);
+  }
+  if (!fields.wrong().empty()) return fail(not_kubernetes("list", fields.wrong()));
+  if (page.resource_version.empty()) return fail(not_kubernetes("list", "it has no resourceVersion"));
   return page;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/protobuf_json.h"
 #include "base/result.h"
 
 namespace berth::kube {
@@ -19,6 +20,11 @@ struct ListPage {
 
 // Calls `item` for each object of a List. `body` gets room for padding behind its end. Errors: not a List.
 Result<ListPage> read_list_page(std::string& body, const std::function<void(std::string_view json)>& item);
+
+// The same for a List in protobuf, whose objects become JSON by `table`. `whole`: what of the object could not be read,
+// if anything; the JSON then has the rest.
+using ProtobufItem = std::function<void(std::string_view json, const Status& whole)>;
+Result<ListPage> read_protobuf_page(std::string_view body, const api::ProtobufMessage& table, const ProtobufItem& item);
 
 // One line of a watch, {"type": …, "object": …}; the views point into the line.
 struct WatchFrame {

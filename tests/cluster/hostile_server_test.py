@@ -20,6 +20,12 @@ from harness.fake_server import FakeServer  # noqa: E402
 from harness.objects import pod  # noqa: E402
 
 
+def field(number: int, value: bytes | str) -> bytes:
+    """A string or a message in protobuf, of less than 128 bytes."""
+    data = value.encode() if isinstance(value, str) else value
+    return bytes([*([number << 3 | 2] if number < 16 else [number << 3 & 0x7F | 0x82, number >> 4]), len(data)]) + data
+
+
 class HostileServer(unittest.TestCase):
     """An API server that sends what no real one would; nothing of Kubernetes runs here."""
 
@@ -120,6 +126,16 @@ class HostileServer(unittest.TestCase):
         self.put_pod("foreign", nodeName="good", tolerations=7)
         self.check_that_its_node_is_closed_until_it_is_mended(self.start())
 
+    def test_a_node_with_a_pod_of_a_list_in_protobuf_that_cannot_be_understood_takes_no_new_work(self) -> None:
+        metadata = field(1, "foreign") + field(3, "default") + field(5, "uid-foreign")
+        foreign = field(1, metadata) + field(2, field(10, "good") + field(22, b"\x0b"))  # a group for a toleration
+        body = b"k8s\0" + field(2, field(1, field(2, "1")) + field(2, foreign))
+        self.server.answers = lambda _m, path: (200, {}, body) if "/pods?limit" in path else None
+        berth = self.start()
+        self.assert_quarantined(berth, "Pod", "foreign")
+        self.assertIn("Pod default/foreign: spec.tolerations has a field of a kind", berth.get("/readyz?verbose")[1])
+        self.check_that_its_node_is_closed_until_it_is_mended(berth)
+
     def test_a_node_with_a_pod_of_a_watch_that_cannot_be_understood_takes_no_new_work(self) -> None:
         berth = self.start()
         self.put_pod("foreign", nodeName="good", tolerations=7)
@@ -180,7 +196,8 @@ class HostileServer(unittest.TestCase):
 
     def test_answers_that_are_no_lists_are_tried_again(self) -> None:
         bodies = [b"", b"<html>Bad gateway</html>", b"null", b"[]", b'{"items":7}', b'{"items":[{', b"{}",
-                  b"[" * 200_000, b"\x00" * 1000]  # fmt: skip
+                  b"[" * 200_000, b"\x00" * 1000, b"k8s\0", b"k8s\0\x12\x7f",
+                  b"k8s\0" + field(2, b"\x0b" * 100)]  # fmt: skip
         self.put_pod("one")
         for number, body in enumerate(bodies):
             with self.subTest(body=body[:40]):

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/decode.h"
+#include "api/protobuf_tables.h"
 #include "apps/scheduler/log.h"
 #include "engine/invariants.h"
 #include "io/system_clock.h"
@@ -100,12 +101,14 @@ Status Session::open() {
                                 options_.may_bind, [this](EvictionReport report) { inbox_.push(std::move(report)); });
   // Terminal pods hold nothing; failed ones are still watched, since some failed because of where we put them.
   pods_ = std::make_unique<kube::Reflector<SeenPod>>(
-      *watch_client_, kube::ReflectorOptions{.resource = kube::kPods, .field_selector = "status.phase!=Succeeded"},
+      *watch_client_,
+      kube::ReflectorOptions{
+          .resource = kube::kPods, .field_selector = "status.phase!=Succeeded", .protobuf = &api::kPodProtobuf},
       [served = served_](std::string_view json) { return decode_seen_pod(json, served); },
       [this](PodUpdates updates) { inbox_.push(std::move(updates)); });
   nodes_ = std::make_unique<kube::Reflector<model::Node>>(
-      *watch_client_, kube::ReflectorOptions{.resource = kube::kNodes}, &decode_model_node,
-      [this](NodeUpdates updates) { inbox_.push(std::move(updates)); });
+      *watch_client_, kube::ReflectorOptions{.resource = kube::kNodes, .protobuf = &api::kNodeProtobuf},
+      &decode_model_node, [this](NodeUpdates updates) { inbox_.push(std::move(updates)); });
   namespaces_ = std::make_unique<kube::Reflector<engine::NamespaceUpserted>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kNamespaces}, &decode_model_namespace,
       [this](NamespaceUpdates updates) { inbox_.push(std::move(updates)); });
