@@ -43,7 +43,9 @@ TEST(Manifests, ANamespaceIsLabelledWithItsName) {
 }
 
 TEST(Manifests, ADuplicateNamesBothLines) {
-  const Read got = read(std::string(kPod) + "---\n" + kPod);
+  const Read got = read(std::string(kPod) +
+                        "---\n{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: "
+                        "[{name: other, image: i}]}}\n");
   ASSERT_EQ(got.problems.size(), 1u);
   EXPECT_EQ(got.problems[0].line, 3);
   EXPECT_THAT(got.problems[0].message, HasSubstr("already defined at a.yaml:1"));
@@ -133,11 +135,40 @@ TEST(Manifests, AnAnnotationOfBerthThatResemblesNoneIsNoted) {
   EXPECT_THAT(got.notes, ElementsAre(HasSubstr("annotation berth.dev/checkpoint-interval means nothing to Berth")));
 }
 
-TEST(PriorityClasses, ThePriorityOfADumpedPodStandsWithoutItsClass) {
+TEST(PriorityClasses, APodThatAServerHasStoredKeepsItsPriority) {
   api::PodSpec spec;
   spec.priority_class_name = "gone";
   spec.priority = 12;
-  EXPECT_EQ(PriorityClasses().resolve(spec)->value, 12);
+  EXPECT_EQ(PriorityClasses().resolve(spec, true)->value, 12);
+  EXPECT_THAT(PriorityClasses().resolve(spec).error().message, HasSubstr("no PriorityClass with name gone"));
+  const Read got = read(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: d}, value: 7, globalDefault: true}\n"
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, uid: x}, spec: {priority: 0, containers: [{name: c, image: "
+      "i}]}}\n");
+  EXPECT_THAT(lines_of(got.problems), IsEmpty());
+}
+
+TEST(Manifests, TheVerySameObjectAgainCountsOnce) {
+  const std::string name_space = "{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n";
+  const Read got = read(name_space + "---\n" + name_space);
+  EXPECT_THAT(lines_of(got.problems), IsEmpty());
+  EXPECT_EQ(got.manifests.size(), 1U);
+}
+
+TEST(Manifests, AControllerThatComesWithItsPodsMakesNoOthers) {
+  const std::string deployment =
+      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, uid: du}, spec: {selector: {matchLabels: {a: b}}, "
+      "template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}\n";
+  const std::string replica_set =
+      "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: d-1, uid: ru, ownerReferences: [{apiVersion: "
+      "apps/v1, kind: Deployment, name: d, uid: du, controller: true}]}, spec: {selector: {matchLabels: {a: b}}, "
+      "template: "
+      "{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}\n";
+  const Read got = read(deployment + replica_set);
+  EXPECT_THAT(lines_of(got.problems), IsEmpty());
+  ASSERT_EQ(got.manifests.size(), 1U);
+  EXPECT_EQ(describe(got.manifests[0].object), "ReplicaSet default/d-1");
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("Deployment default/d: what it made is in the input")));
 }
 
 TEST(PriorityClasses, APriorityThatContradictsTheClassIsRefused) {
