@@ -6,6 +6,7 @@
 
 #include "api/names.h"
 #include "api/reader.h"
+#include "base/printable.h"
 #include "policy/registry.h"
 
 namespace berth::apps {
@@ -197,13 +198,14 @@ Configuration read_configuration(std::string_view text, const std::string& file,
 
 namespace {
 
+// As YAML reads it; what printable() writes for a control character is an escape of YAML too.
 std::string quoted(std::string_view text) {
-  std::string out = "\"";
+  std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
     out += c;
   }
-  return out + "\"";
+  return "\"" + printable(out, std::string::npos) + "\"";
 }
 
 std::string scores_yaml(const Configuration& configuration) {

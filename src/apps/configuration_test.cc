@@ -31,6 +31,17 @@ TEST(Configuration, PrintsItselfAndReadsItBack) {
   EXPECT_THAT(problems, IsEmpty());
 }
 
+TEST(Configuration, PrintsNoTerminalEscapesAndReadsThemBack) {
+  Configuration configuration;
+  const std::string odd = "a\x1b[31m\n\t\"\\x1b\u202e\u00e9";
+  configuration.client.kubeconfig = configuration.client.context = odd;
+  const std::string text = to_yaml(configuration);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  api::Problems problems;
+  EXPECT_EQ(read_configuration(text, "f", problems).client.kubeconfig, odd);
+  EXPECT_THAT(problems, IsEmpty());
+}
+
 TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
   struct Case {
     std::string body, expected;

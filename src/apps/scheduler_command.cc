@@ -15,6 +15,8 @@
 namespace berth::apps {
 namespace {
 
+constexpr size_t kErrorBytesMax = 4000;
+
 struct Flags {
   std::string config_file, kubeconfig, context, log_format, log_level;
   std::vector<std::string> scheduler_names;
@@ -41,7 +43,7 @@ int run_scheduler(const Flags& flags) {
   set_up_log(configuration->logging.format, configuration->logging.level);
   const Status status = run_daemon(*configuration);
   if (status) return 0;
-  std::fprintf(stderr, "error: %s\n", status.error().message.c_str());
+  std::fprintf(stderr, "error: %s\n", printable(status.error().message, kErrorBytesMax).c_str());
   return status.error().code == ErrorCode::kInvalidInput || status.error().code == ErrorCode::kNotFound ? 2 : 1;
 }
 

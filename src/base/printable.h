@@ -1,7 +1,8 @@
 // printable(): text from input, made safe to show.
 //
 // Names, values and messages come from files, users and other programs. Shown raw, an escape sequence in them could
-// repaint a terminal or forge a log line; every error text and report therefore passes input through here once.
+// repaint a terminal or forge a log line; every error text and report therefore passes through here before it is shown.
+// What has been made safe stays as it is, so that a text with such parts may pass whole.
 #pragma once
 
 #include <string>

@@ -24,6 +24,11 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82");
 }
 
+TEST(Printable, LeavesWhatIsPrintableAsItIs) {
+  const std::string once = printable("a\x1b[31m\n\\x1b\xFF\u202e日本");
+  EXPECT_EQ(printable(once), once);
+}
+
 TEST(Printable, CutsLongTextAtACharacter) {
   EXPECT_EQ(printable("日本", 4), "日...");
   EXPECT_EQ(printable("abcd", 4), "abcd");

@@ -121,5 +121,18 @@ TEST(Client, PatchesOneConditionOfThePodItMeans) {
   EXPECT_EQ(body["status"]["conditions"].size(), 1u);
 }
 
+TEST(StatusError, ABodyThatIsOutOfShapeIsAnErrorOfTheHttpStatus) {
+  for (const std::string& body :
+       {std::string("[]"), std::string("5"), std::string("null"),
+        std::string(R"({"reason":5,"message":[],"code":"x","details":{"retryAfterSeconds":"1"}})"),
+        std::string(R"({"reason":{},"message":null,"details":[]})"),
+        R"({"details":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}"}) {
+    const Error error = status_error(404, body, "GET /x");
+    EXPECT_EQ(error.code, ErrorCode::kNotFound);
+    EXPECT_TRUE(error.message.starts_with("GET /x: HTTP 404: ")) << error.message;
+    EXPECT_EQ(error.retry_after_s, 0);
+  }
+}
+
 }  // namespace
 }  // namespace berth::kube

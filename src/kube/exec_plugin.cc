@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/printable.h"
 #include "kube/base64.h"
 
 extern char** environ;
@@ -38,7 +39,8 @@ std::string exec_info(const ExecPlugin& plugin, const ClusterAccess& access) {
     if (!access.proxy_url.empty()) cluster["proxy-url"] = access.proxy_url;
     spec["cluster"] = std::move(cluster);
   }
-  return json{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}}.dump();
+  return json{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", std::move(spec)}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
 }
 
 // Our environment with the plugin's on top.
@@ -65,15 +67,79 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 std::atomic<pid_t> g_running{0};  // the latest plugin started, until it is reaped
 
-Result<std::string> read_until_end(int fd, SteadyClock::time_point deadline) {
+// A pipe from the plugin to us.
+class Pipe {
+ public:
+  Pipe() = default;
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_writing();
+    if (ends_[0] >= 0) close(ends_[0]);
+  }
+
+  bool open() { return pipe2(ends_.data(), O_CLOEXEC) == 0; }
+  int reading() const { return ends_[0]; }
+  int writing() const { return ends_[1]; }
+  void close_writing() {
+    if (ends_[1] >= 0) close(ends_[1]);
+    ends_[1] = -1;
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+// What a plugin says on stderr, for people: it goes to ours by whole lines, none of which can send a terminal escape.
+class Words {
+ public:
+  explicit Words(int fd) : fd_(fd) { fcntl(fd_, F_SETFL, O_NONBLOCK); }
+
+  int fd() const { return fd_; }  // -1 once it has ended
+  // Takes a part of what is there, without waiting; false when nothing is.
+  bool take() {
+    std::array<char, 4096> part;
+    const ssize_t count = fd_ < 0 ? 0 : read(fd_, part.data(), part.size());
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (count <= 0) fd_ = -1;
+    for (ssize_t i = 0; i < count; ++i) {
+      if (part[static_cast<size_t>(i)] == '\n') show();
+      else line_ += part[static_cast<size_t>(i)];
+      if (line_.size() >= kMaxLine) show();
+    }
+    return count > 0;
+  }
+  // What is left once the plugin is gone; something that it started may hold the pipe still.
+  void finish() {
+    for (int parts = 0; parts < kPipeParts && take(); ++parts) {}
+    if (!line_.empty()) show();
+  }
+
+ private:
+  static constexpr size_t kMaxLine = 4096;
+  static constexpr int kPipeParts = 32;  // of 4 KiB, more than a pipe holds
+
+  void show() {
+    const std::string shown = printable(line_, 4 * kMaxLine) + "\n";
+    line_.clear();
+    if (write(STDERR_FILENO, shown.data(), shown.size()) < 0) return;  // nobody to tell
+  }
+
+  int fd_;
+  std::string line_;
+};
+
+Result<std::string> read_until_end(int fd, Words& words, SteadyClock::time_point deadline) {
   std::string out;
   std::array<char, 16384> part;
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now()).count();
     if (left <= 0)
       return fail(ErrorCode::kUnavailable, "took too long and was stopped; run it by hand to see what it waits for");
-    pollfd waited{fd, POLLIN, 0};
-    if (poll(&waited, 1, static_cast<int>(left)) <= 0) continue;
+    std::array<pollfd, 2> waited{pollfd{fd, POLLIN, 0}, pollfd{words.fd(), POLLIN, 0}};
+    if (poll(waited.data(), waited.size(), static_cast<int>(left)) <= 0) continue;
+    if (waited[1].revents != 0) words.take();
+    if (waited[0].revents == 0) continue;
     const ssize_t count = read(fd, part.data(), part.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return out;
@@ -83,25 +149,26 @@ Result<std::string> read_until_end(int fd, SteadyClock::time_point deadline) {
 }
 
 // Waits for the child, which is killed at the deadline; its wait status.
-int reap(pid_t child, SteadyClock::time_point deadline) {
+int reap(pid_t child, Words& words, SteadyClock::time_point deadline) {
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (SteadyClock::now() >= deadline) kill(-child, SIGKILL);
-    usleep(2000);
+    if (!words.take()) usleep(2000);
   }
+  words.finish();
   return status;
 }
 
 Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, Duration limit) {
   std::vector<std::string> args{plugin.command};
   args.insert(args.end(), plugin.args.begin(), plugin.args.end());
-  std::array<int, 2> pipe_fds{};
-  if (pipe2(pipe_fds.data(), O_CLOEXEC) != 0)
-    return fail(ErrorCode::kInternal, "no pipe is left; raise the limit of open files");
+  Pipe out, err;
+  if (!out.open() || !err.open()) return fail(ErrorCode::kInternal, "no pipe is left; raise the limit of open files");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, pipe_fds[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, out.writing(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err.writing(), STDERR_FILENO);
   // A group of its own, so that what it starts ends with it; no signal blocked, whatever this program blocks.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -115,19 +182,18 @@ Result<std::string> run(const ExecPlugin& plugin, std::vector<std::string> env, 
       posix_spawnp(&child, plugin.command.c_str(), &actions, &attributes, pointers(args).data(), pointers(env).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  close(pipe_fds[1]);
-  if (spawned != 0) {
-    close(pipe_fds[0]);
+  if (spawned != 0)
     return fail(ErrorCode::kUnavailable,
                 fmt::format("cannot be run: {}; {}", strerror(spawned),
                             plugin.install_hint.empty() ? "install it or correct 'command'" : plugin.install_hint));
-  }
+  out.close_writing();
+  err.close_writing();
+  Words words(err.reading());
   g_running = child;
   const auto deadline = SteadyClock::now() + std::chrono::nanoseconds(limit.nanos);
-  Result<std::string> output = read_until_end(pipe_fds[0], deadline);
-  close(pipe_fds[0]);
+  Result<std::string> output = read_until_end(out.reading(), words, deadline);
   if (!output) kill(-child, SIGKILL);
-  const int status = reap(child, deadline);
+  const int status = reap(child, words, deadline);
   g_running = 0;
   if (!output) return output;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

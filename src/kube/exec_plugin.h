@@ -16,8 +16,9 @@ struct ExecCredential {
   std::optional<Time> expires{};  // wall
 };
 
-// Runs the plugin once and waits, `limit` at most; blocks the caller. Its stderr goes to ours, its stdin is empty.
-// Errors: it is missing, fails, takes too long, or prints no credential of the asked apiVersion.
+// Runs the plugin once and waits, `limit` at most; blocks the caller. What it writes on stderr goes to ours line by
+// line, made printable; its stdin is empty. Errors: it is missing, fails, takes too long, or prints no credential of
+// the asked apiVersion.
 Result<ExecCredential> run_exec_plugin(const ExecPlugin& plugin, const ClusterAccess& access, Duration limit);
 
 // Ends the plugin that runs, if one does: the process is about to end. Any thread.

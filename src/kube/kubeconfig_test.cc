@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -152,6 +153,56 @@ TEST_F(KubeconfigTest, ExecPluginThatHangsFailsOrIsMissingIsOneClearError) {
   EXPECT_NE(run("echo", {"hello"}, Duration::seconds(5)).find("no JSON"), std::string::npos);
 }
 
+// What a plugin printed on stderr, as it was passed on, and what it came to.
+std::pair<std::string, std::string> stderr_of(const std::string& script, const ClusterAccess& access = {}) {
+  const ExecPlugin plugin{.api_version = "client.authentication.k8s.io/v1",
+                          .command = "/bin/sh",
+                          .args = {"-c", script},
+                          .provide_cluster_info = true};
+  testing::internal::CaptureStderr();
+  const auto made = run_exec_plugin(plugin, access, Duration::seconds(10));
+  std::string shown = testing::internal::GetCapturedStderr();
+  return {std::move(shown), made ? made->token : made.error().message};
+}
+
+constexpr const char* kPrintsCredential =
+    R"(printf '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}}')";
+
+TEST(ExecPlugin, ItsStderrIsPassedOnByLinesAndPrintable) {
+  const auto [shown, token] =
+      stderr_of(std::string(R"(printf 'log in at x\n\033[31mred\nrest' >&2; )") + kPrintsCredential);
+  EXPECT_EQ(shown, "log in at x\n\\x1b[31mred\nrest\n");
+  EXPECT_EQ(token, "t");
+  const auto [last, error] = stderr_of(R"(printf 'no \007 login\n' >&2; exit 3)");
+  EXPECT_EQ(last, "no \\x07 login\n");
+  EXPECT_NE(error.find("exit status 3"), std::string::npos) << error;
+}
+
+TEST(ExecPlugin, HoweverMuchItSaysOnStderrItEnds) {
+  const std::string much = "head -c 300000 /dev/zero | tr '\\0' x >&2; ";
+  const auto [before, token] = stderr_of(much + kPrintsCredential);
+  EXPECT_EQ(std::count(before.begin(), before.end(), 'x'), 300'000);
+  EXPECT_EQ(token, "t");
+  const auto [after, same] = stderr_of(std::string(kPrintsCredential) + "; exec >&-; " + much);
+  EXPECT_EQ(std::count(after.begin(), after.end(), 'x'), 300'000);
+  EXPECT_EQ(same, "t");
+}
+
+TEST(ExecPlugin, WhatItLeavesBehindWithItsStderrIsNotWaitedFor) {
+  const auto [shown, token] = stderr_of(std::string("sleep 15 > /dev/null & printf 'bye' >&2; ") + kPrintsCredential);
+  EXPECT_EQ(shown, "bye\n");
+  EXPECT_EQ(token, "t");
+}
+
+TEST(ExecPlugin, AClusterThatIsNoUtf8IsNoHindrance) {
+  ClusterAccess access;
+  access.server = "https://h/\xff";
+  const auto [shown, token] =
+      stderr_of(std::string("echo \"$KUBERNETES_EXEC_INFO\" >&2; ") + kPrintsCredential, access);
+  EXPECT_NE(shown.find("https://h/\xEF\xBF\xBD"), std::string::npos) << shown;
+  EXPECT_EQ(token, "t");
+}
+
 TEST_F(KubeconfigTest, BasicAuthenticationBecomesAHeader) {
   const auto access = load_kubeconfig({config("", "username: me, password: 'p:w'")}, "");
   ASSERT_TRUE(access);
@@ -169,6 +220,17 @@ TEST(ParseExecCredential, ReadsCertificatesAndExpiry) {
   EXPECT_FALSE(parse_exec_credential(
       R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}})",
       "client.authentication.k8s.io/v1beta1"));
+}
+
+TEST(ParseExecCredential, WhatIsNoCredentialIsAnError) {
+  const std::string head = R"({"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":)";
+  for (const std::string& text :
+       {std::string(), std::string("[]"), std::string("5"), std::string(R"({"kind":5})"),
+        std::string(R"({"kind":"ExecCredential","apiVersion":[]})"), head + "5}", head + "null}", head + "[]}",
+        head + R"({"token":5}})", head + R"({"clientCertificateData":"C","clientKeyData":[]}})",
+        head + R"({"token":"t","expirationTimestamp":"soon"}})",
+        head + std::string(100'000, '[') + std::string(100'000, ']') + "}"})
+    EXPECT_FALSE(parse_exec_credential(text, "client.authentication.k8s.io/v1")) << text.substr(0, 120);
 }
 
 TEST(Base64, RoundTripsAndRefusesDamage) {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "kube/answer.h"
 
 namespace berth::kube {
 namespace {
@@ -17,38 +19,34 @@ using nlohmann::json;
 // client-go's JitterFactor: waits are drawn from [period, 1.2 × period).
 constexpr int64_t kJitterPercent = 20;
 
-std::string text_at(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
+using api::Field;
+using api::Reader;
 
-int32_t number_at(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<int32_t>() : 0;
+constexpr Field<LeaseObject> kMetadata[] = {
+    {"resourceVersion", [](const Reader& r, LeaseObject& lease) { r.read(lease.resource_version); }}};
+constexpr Field<LeaseObject> kSpec[] = {
+    {"holderIdentity", [](const Reader& r, LeaseObject& lease) { r.read(lease.record.holder); }},
+    {"leaseDurationSeconds", [](const Reader& r, LeaseObject& lease) { r.read(lease.record.duration_s); }},
+    {"acquireTime", [](const Reader& r, LeaseObject& lease) { r.read(lease.record.acquired); }},
+    {"renewTime", [](const Reader& r, LeaseObject& lease) { r.read(lease.record.renewed); }},
+    {"leaseTransitions", [](const Reader& r, LeaseObject& lease) { r.read(lease.record.transitions); }}};
+constexpr Field<LeaseObject> kLease[] = {
+    {"metadata", [](const Reader& r, LeaseObject& lease) { read_object(r, kMetadata, lease); }},
+    {"spec", [](const Reader& r, LeaseObject& lease) { read_object(r, kSpec, lease); }}};
+
+// The member, made an object where it is none.
+json& object_at(json& object, const char* key) {
+  json& member = object[key];
+  if (!member.is_object()) member = json::object();
+  return member;
 }
 
 }  // namespace
 
 Result<LeaseObject> decode_lease(std::string_view text) {
-  const json object = json::parse(text, nullptr, false);
-  const json none = json::object();
-  const auto part = [&](const char* key) -> const json& {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_object() ? *found : none;
-  };
-  if (!object.is_object())
-    return fail(ErrorCode::kUnavailable,
-                "the server's answer is not a Lease; check what stands between here and the server");
-  const json& spec = part("spec");
-  LeaseObject out;
-  out.record.holder = text_at(spec, "holderIdentity");
-  out.record.duration_s = number_at(spec, "leaseDurationSeconds");
-  out.record.transitions = number_at(spec, "leaseTransitions");
-  if (const auto time = parse_rfc3339(text_at(spec, "acquireTime"))) out.record.acquired = *time;
-  if (const auto time = parse_rfc3339(text_at(spec, "renewTime"))) out.record.renewed = *time;
-  out.resource_version = text_at(part("metadata"), "resourceVersion");
-  out.json = text;
-  return out;
+  BERTH_TRY(lease, read_answer(text, "Lease", kLease));
+  lease.json = text;
+  return lease;
 }
 
 std::string encode_lease(const LeaseOptions& options, const LeaseRecord& record, const LeaseObject* base) {
@@ -56,9 +54,10 @@ std::string encode_lease(const LeaseOptions& options, const LeaseRecord& record,
   if (!object.is_object()) object = json::object();
   object["apiVersion"] = "coordination.k8s.io/v1";
   object["kind"] = "Lease";
-  object["metadata"]["name"] = options.name;
-  object["metadata"]["namespace"] = options.name_space;
-  json& spec = object["spec"];
+  json& metadata = object_at(object, "metadata");
+  metadata["name"] = options.name;
+  metadata["namespace"] = options.name_space;
+  json& spec = object_at(object, "spec");
   spec["holderIdentity"] = record.holder;
   spec["leaseDurationSeconds"] = record.duration_s;
   spec["acquireTime"] = format_rfc3339_micro(record.acquired);
@@ -100,7 +99,8 @@ LeaseStep LeaseElector::next(Time mono, Time wall) {
   const LeaseRecord& old = observed_->record;
   const bool ours = old.holder == options_.identity;
   if (ours) record.acquired = old.acquired;
-  record.transitions = old.transitions + (ours ? 0 : 1);
+  record.transitions = old.transitions;
+  if (!ours && old.transitions < std::numeric_limits<int32_t>::max()) ++record.transitions;
   return {.kind = LeaseStep::Kind::kUpdate, .record = record};
 }
 

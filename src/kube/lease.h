@@ -51,6 +51,7 @@ struct LeaseObject {
   std::string resource_version{};
   std::string json{};
 };
+// An Error where it is no Lease or a part has the wrong type: what may be another's is not taken.
 Result<LeaseObject> decode_lease(std::string_view json);
 // The object to PUT (`base` not null) or to POST.
 std::string encode_lease(const LeaseOptions& options, const LeaseRecord& record, const LeaseObject* base);

@@ -287,5 +287,105 @@ TEST(EncodeLease, KeepsFieldsThatAreNotOurs) {
   EXPECT_EQ(out["spec"]["strategy"], "z");
 }
 
+TEST(EncodeLease, MakesPartsThatAreOutOfShapeAnew) {
+  for (const char* text : {R"({"metadata":"x","spec":5})", R"({"metadata":[],"spec":[]})",
+                           R"({"metadata":null,"spec":null})", "[]", "5", "null", "{", ""}) {
+    const LeaseObject base{.record = {}, .resource_version = "7", .json = text};
+    const auto out = nlohmann::json::parse(encode_lease({.identity = "me"}, {.holder = "me"}, &base));
+    EXPECT_EQ(out["metadata"]["name"], "berth-scheduler") << text;
+    EXPECT_EQ(out["spec"]["holderIdentity"], "me") << text;
+  }
+}
+
+TEST(DecodeLease, PassesWhatIsAbsentAndWhatItDoesNotKnow) {
+  for (const char* text :
+       {"{}", R"({"metadata":null,"spec":null})", R"({"metadata":{},"spec":{"holderIdentity":null}})",
+        R"({"metadata":{"labels":5},"spec":{"strategy":[]},"other":5})"}) {
+    const auto lease = decode_lease(text);
+    ASSERT_TRUE(lease) << lease.error().message;
+    EXPECT_EQ(lease->record, LeaseRecord{}) << text;
+    EXPECT_EQ(lease->json, text);
+  }
+}
+
+// Answers of 200 that are no Lease; the last is deeper than anything may go.
+std::vector<std::string> malformed_leases() {
+  return {"",
+          "[]",
+          "null",
+          "<html>",
+          R"({"metadata":"x","spec":{"holderIdentity":""}})",
+          R"({"metadata":{},"spec":5})",
+          R"({"metadata":{},"spec":[]})",
+          R"({"metadata":[],"spec":{}})",
+          R"({"metadata":{"resourceVersion":5}})",
+          R"({"spec":{"holderIdentity":5}})",
+          R"({"spec":{"leaseDurationSeconds":99999999999999}})",
+          R"({"spec":{"leaseTransitions":"1"}})",
+          R"({"spec":{"renewTime":"yesterday"}})",
+          R"({"metadata":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}"};
+}
+
+TEST(DecodeLease, WhatIsNoLeaseIsAnErrorInOneLine) {
+  for (const std::string& text : malformed_leases()) {
+    const auto lease = decode_lease(text);
+    ASSERT_FALSE(lease) << text.substr(0, 80);
+    EXPECT_EQ(lease.error().code, ErrorCode::kUnavailable);
+    EXPECT_TRUE(lease.error().message.starts_with("the server's answer is not a Lease (")) << lease.error().message;
+    EXPECT_EQ(lease.error().message.find('\n'), std::string::npos);
+  }
+  EXPECT_EQ(decode_lease(R"({"metadata":{},"spec":5})").error().message,
+            "the server's answer is not a Lease (spec: expected an object, found the number 5); check what stands "
+            "between here and the server");
+}
+
+TEST(LeaderElection, AServerThatAnswersWithNoLeaseIsAskedAgain) {
+  for (const std::string& text : malformed_leases()) {
+    FakeTransport transport;
+    Client client{transport};
+    LeaseServer server;
+    bool malformed = true;
+    int errors = 0;
+    transport.on_request([&](const HttpRequest& r) { return malformed ? FakeReply::json(200, text) : server(r); });
+    LeaderElection election(client, {.identity = "a"}, {.on_error = [&](const Error&) { ++errors; }});
+    election.start();
+    transport.run_for(Duration::seconds(10));
+    EXPECT_GE(errors, 3);
+    EXPECT_FALSE(election.may_act(transport.clock().monotonic(), {}));
+    malformed = false;
+    transport.run_for(Duration::seconds(10));
+    EXPECT_TRUE(election.may_act(transport.clock().monotonic(), {})) << text.substr(0, 80);
+  }
+}
+
+// As above, for the answers to writes: it cannot be known whether they were taken, so leadership runs out by itself.
+TEST(LeaderElection, AWriteThatIsAnsweredWithNoLeaseIsNotCountedAsARenewal) {
+  for (const std::string& text : malformed_leases()) {
+    LeaseServer server;
+    Candidate a(server, "a");
+    a.transport.run_for(kSecond);
+    ASSERT_TRUE(a.leads());
+    bool malformed = true;
+    a.transport.on_request([&](const HttpRequest& request) {
+      const FakeReply reply = server(request);
+      return malformed && request.method != "GET" ? FakeReply::json(200, text) : reply;
+    });
+    a.transport.run_for(Duration::seconds(20));
+    EXPECT_FALSE(a.leads()) << text.substr(0, 80);
+    malformed = false;
+    a.transport.run_for(Duration::seconds(10));
+    EXPECT_TRUE(a.leads()) << text.substr(0, 80);
+  }
+}
+
+TEST(LeaseElector, TransitionsStopAtTheLargestNumberThatALeaseCanHold) {
+  LeaseElector elector({.identity = "me"});
+  const int32_t most = std::numeric_limits<int32_t>::max();
+  elector.on_read(LeaseObject{.record = {.holder = "", .duration_s = 15, .transitions = most}}, Time{1});
+  const LeaseStep take = elector.next(Time{2}, {});
+  EXPECT_EQ(take.kind, LeaseStep::Kind::kUpdate);
+  EXPECT_EQ(take.record.transitions, most);
+}
+
 }  // namespace
 }  // namespace berth::kube

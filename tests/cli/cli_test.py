@@ -87,6 +87,48 @@ def case_no_terminal_escapes_from_input() -> None:
         check("\x1b" not in shown.stderr + shown.stdout, "no escape reaches the terminal", shown)
 
 
+def case_no_terminal_escapes_from_kubeconfigs() -> None:
+    """What ends `berth scheduler` at once is told with nothing raw of a kubeconfig, of its name or of a credential plugin."""
+    v1 = "client.authentication.k8s.io/v1"
+
+    def kubeconfig(*, context: str = "c", server: str = "http://127.0.0.1:1", user: dict | None = None) -> str:
+        return json.dumps({"current-context": context, "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+                           "clusters": [{"name": "k", "cluster": {"server": server}}],
+                           "users": [{"name": "u", "user": user or {"token": "t"}}]})
+
+    def plugin(script: str, **fields: str) -> str:
+        return kubeconfig(user={"exec": {"apiVersion": v1, "command": "/bin/sh", "args": ["-c", script], **fields}})
+
+    printed = {"apiVersion": "\x1b[31mv2", "kind": "ExecCredential"}
+    told = {
+        kubeconfig(context="\x1b[31mX"): r"there is no context '\x1b[31mX'",
+        kubeconfig(server="\x1b[31m"): r"server '\x1b[31m' of context 'c' has no scheme",
+        kubeconfig(user={"tokenFile": "/no\x1b[31m"}): r"tokenFile '/no\x1b[31m' cannot be read",
+        kubeconfig(user={"exec": {"apiVersion": "\x1b[31mv9", "command": "x"}}): r"apiVersion '\x1b[31mv9' is not served",
+        plugin("", command="no\x1b[31m", installHint="get\x1b[31m\nit"): r"plugin 'no\x1b[31m': cannot be run",
+        plugin("printf '\\033[31mboom\\n' >&2; exit 3"): "\\x1b[31mboom\n",
+        plugin(f"echo '{json.dumps(printed)}'"): r"printed apiVersion '\x1b[31mv2'",
+        "\x1b[31m: [": r"kube\x1b[31mconfig:1: end of sequence flow not found",
+        "contexts: 5\n\"\\e[31m\": 5": r"'contexts' is not a list",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "kube\x1b[31mconfig")
+        for text, shown in told.items():
+            file.write_text(text)
+            run = berth("scheduler", "--kubeconfig", str(file), "--port", "0")
+            check(run.returncode in (1, 2), "expected that it ends at once", run)
+            check("\x1b" not in run.stderr + run.stdout, "no escape reaches the terminal", run)
+            check(shown in run.stderr, f"expected on standard error: {shown}", run)
+            check("\\\\x1b" not in run.stderr, "nothing is escaped twice", run)
+        config = Path(folder, "berth.yaml")
+        config.write_text('apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nclientConnection: {kubeconfig: "/\\e[31m"}\n')
+        missing = berth("scheduler", "--config", str(config), "--port", "0")
+        expect(missing, 2, err=r"kubeconfig '/\x1b[31m' does not exist")
+        for run in (missing, berth("config", "--config", str(config)), berth("scheduler", "--kubeconfig", "\x1b[31m"),
+                    berth("scheduler", "--scheduler-name", "\x1b[31m")):
+            check("\x1b" not in run.stderr + run.stdout and r"\x1b[31m" in run.stderr + run.stdout, "it is told printable", run)
+
+
 def case_json_shape() -> None:
     pod = POD % ("a", "requests: {cpu: 500m}")
     report = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{NODE}\n---\n{pod}\n").stdout)

@@ -228,6 +228,21 @@ class HostileServer(unittest.TestCase):
                 self.wait_for(name)
                 berth.kill()
 
+    def test_a_lease_out_of_shape_is_said_in_one_line_and_asked_for_again(self) -> None:
+        for body in (b'{"metadata":"x","spec":{"holderIdentity":""}}', b'{"metadata":{},"spec":5}', b"[]",
+                     b'{"metadata":{},"spec":[]}', b'{"metadata":[],"spec":{}}'):  # fmt: skip
+            with self.subTest(body=body):
+                self.server.answers = lambda _m, path, b=body: (200, {}, b) if "/leases" in path else None
+                asked = lambda: sum(1 for one in self.server.requests if "/leases" in one[1])  # noqa: E731
+                before = asked()
+                berth = self.start(ready=False, config={"leaderElection": {"leaderElect": True}})
+                wait_until("it asks again", lambda n=before, a=asked: a() >= n + 2)
+                said = berth.said("trying again")
+                self.assertEqual(len(said), 1)
+                self.assertIn("the server's answer is not a Lease (", said[0]["error"])
+                self.assertEqual(berth.get("/readyz")[0], 503)
+                self.assertEqual(berth.terminate(), 0)
+
     def test_a_pod_whose_bind_is_refused_is_told_so(self) -> None:
         words = 'pods "one" is forbidden: denied request: not today: ever'
         status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": words}

@@ -81,6 +81,8 @@ std::string way_out(const std::string& trouble) {
 // Logs an error when it changes, and at most once in 30 s while it stays the same.
 class TroubleLog {
  public:
+  explicit TroubleLog(std::string_view what) : what_(what) {}
+
   void say(const std::string& trouble, Time now) {
     if (trouble.empty()) {
       if (!last_.empty()) log_info("the API server answers again");
@@ -90,10 +92,11 @@ class TroubleLog {
     if (trouble == last_ && now - said_ < Duration::seconds(30)) return;
     last_ = trouble;
     said_ = now;
-    log_error("the API server cannot be followed; trying again", {{"error", trouble + way_out(trouble)}});
+    log_error(what_, {{"error", trouble + way_out(trouble)}});
   }
 
  private:
+  std::string_view what_;
   std::string last_;
   Time said_;
 };
@@ -240,7 +243,10 @@ class Daemon {
       BERTH_TRY(transport, io::CurlTransport::create(transport_));
       auth_transport_ = std::move(transport);
       auth_client_ = std::make_unique<kube::Client>(*auth_transport_);
-      auth = token_review_hook(*auth_client_, *auth_transport_, "/metrics");
+      auth =
+          token_review_hook(*auth_client_, *auth_transport_, {.path = "/metrics", .on_error = [this](const Error& e) {
+                                                                auth_trouble_.say(e.message, clock_.monotonic());
+                                                              }});
     }
     std::vector<io::Route> routes;
     routes.push_back({"/metrics",
@@ -296,7 +302,9 @@ class Daemon {
   io::CurlTransportOptions transport_;
   Metrics metrics_;
   Inbox<Happening> inbox_;
-  TroubleLog trouble_, lease_trouble_;
+  static constexpr std::string_view kNotFollowed = "the API server cannot be followed; trying again";
+  TroubleLog trouble_{kNotFollowed}, lease_trouble_{kNotFollowed};
+  TroubleLog auth_trouble_{"a request for /metrics was refused, since its token could not be checked"};
   std::unique_ptr<io::CurlTransport> lease_transport_, auth_transport_;
   std::unique_ptr<kube::Client> lease_client_, auth_client_;
   std::unique_ptr<kube::LeaderElection> election_;

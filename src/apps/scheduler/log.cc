@@ -6,10 +6,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "io/system_clock.h"
 
 namespace berth::apps {
 namespace {
+
+constexpr size_t kMessageBytesMax = 4000;
 
 bool g_json = false;  // written once by set_up_log()
 
@@ -43,7 +46,7 @@ void write(spdlog::level::level_enum level, std::string_view name, std::string_v
   } else {
     std::string upper(name);
     for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    line = time + " " + upper + " " + std::string(message);
+    line = time + " " + upper + " " + printable(message, kMessageBytesMax);
     for (const auto& [key, value] : fields)
       line += " " + std::string(key) + "=" + (is_plain(value) ? value : quoted(value));
   }

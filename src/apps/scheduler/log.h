@@ -4,7 +4,8 @@
 //   2026-01-02T03:04:05.678Z INFO bound pod=ml/train-0 node=a100-3
 //   {"ts":"2026-01-02T03:04:05.678Z","level":"info","msg":"bound","pod":"ml/train-0","node":"a100-3"}
 //
-// Thread-safe. Values are quoted as needed, so that input cannot forge lines or send terminal escapes.
+// Thread-safe. Values are quoted and messages made printable as needed, so that input cannot forge lines or send
+// terminal escapes.
 #pragma once
 
 #include <initializer_list>
