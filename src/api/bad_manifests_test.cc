@@ -452,7 +452,7 @@ TEST(BadManifests, OneMistakeHidesNoOther) {
       {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec:\n" + kSelector +
            "  template:\n    metadata: {labels: {app: other}}\n    spec: {restartPolicy: Never, containers: [{name: c, "
            "image: x}]}\n",
-       {"f.yaml:6: spec.template: `selector` does not match",
+       {"f.yaml:7: spec.template.metadata.labels: `selector` does not match",
         "f.yaml:8: spec.template.spec.restartPolicy: Unsupported"}},
       {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: c}}\n  "
        "template: "

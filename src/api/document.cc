@@ -218,7 +218,7 @@ class DocumentReader {
   Problems& problems_;
   TreeBuilder builder_;
   std::vector<Document> documents_;
-  WriteBudget budget_{0, 4 * kDocumentBytesMax};
+  WriteBudget budget_{0, kDocumentBytesMax};
   size_t list_items_ = 0;
 };
 

@@ -19,7 +19,7 @@ struct OfflineInput {
   std::string config_file;           // a BerthConfiguration: scores, verdictInterval and backoff count; empty: defaults
   std::vector<std::string> weights;  // "pack=5", over those of the file
   std::vector<std::string> wrong_flags;  // what the verb found wrong with its other flags, told with the rest
-  bool list_feasible = false;            // note for each pod all nodes that fitted it
+  size_t list_feasible = 0;              // note for each pod so many of the nodes that fitted it, and how many did
 };
 
 // --config, the same for every verb that runs offline. `input` must outlive the parse.

@@ -17,6 +17,9 @@ namespace {
 
 using scenario::ReportFormat;
 
+// Of each pod's feasible nodes so many are named: a report of all of them would grow with pods times nodes.
+constexpr size_t kFeasibleNamesMax = 100;
+
 struct Flags {
   OfflineInput input;
   std::string format = "table";
@@ -62,7 +65,7 @@ int simulate(const Flags& flags) {
   OfflineInput input = flags.input;
   if (const std::string wrong = wrong_choice(flags.format, {"table", "wide", "json", "yaml"}); !wrong.empty())
     input.wrong_flags.push_back("--output: " + printable(wrong) + "; see `berth simulate --help`");
-  input.list_feasible = flags.format == "json" || flags.format == "yaml";
+  if (flags.format == "json" || flags.format == "yaml") input.list_feasible = kFeasibleNamesMax;
   const auto cluster = run_offline(input);
   if (cluster == nullptr) return kExitUsage;
   const scenario::Report report = cluster->report();

@@ -35,7 +35,9 @@ struct Decision {
   std::shared_ptr<const std::string> message = {};
   std::vector<VolumeBinding> volumes = {};  // kBind
   std::string preemptor_uid = {};           // kEvict: for whom
-  std::vector<std::string> feasible = {};   // kBind: the nodes that fit, by name, if EngineOptions::list_feasible
+  // kBind, as EngineOptions::list_feasible says: the first by name of the nodes that fit, and how many do.
+  std::vector<std::string> feasible = {};
+  uint32_t feasible_count = 0;
   friend bool operator==(const Decision& a, const Decision& b) {
     return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name && a.volumes == b.volumes &&
            a.preemptor_uid == b.preemptor_uid &&

@@ -307,7 +307,7 @@ bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
 
 // Gives a node to a pod that is in no queue.
 void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
-  std::vector<std::string> feasible = options_.list_feasible ? fitting_nodes(pod) : std::vector<std::string>{};
+  auto [feasible, feasible_count] = fitting_nodes(pod);
   Txn txn(state_);
   txn.place(pod, node);
   const NodeView view = state_.view(node);
@@ -326,18 +326,21 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
                               nullptr,
                               state_.volumes_to_bind(pod),
                               {},
-                              std::move(feasible)});
+                              std::move(feasible),
+                              feasible_count});
 }
 
-std::vector<std::string> Engine::fitting_nodes(PodSlot pod) {
+std::pair<std::vector<std::string>, uint32_t> Engine::fitting_nodes(PodSlot pod) {
+  std::vector<std::string> out;
+  if (options_.list_feasible == 0) return {out, 0};
   const ClassId id = state_.pod(pod).cls;
   Candidates& candidates = queue_.of(id).candidates;
   WorkBudget unlimited{INT64_MAX};
   candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, unlimited);
-  std::vector<std::string> out;
+  uint32_t count = 0;
   for (const auto& [name, slot] : state_.nodes_by_name())
-    if (candidates.failure(slot) == kFits) out.push_back(name);
-  return out;
+    if (candidates.failure(slot) == kFits && ++count <= options_.list_feasible) out.push_back(name);
+  return {std::move(out), count};
 }
 
 }  // namespace berth::engine

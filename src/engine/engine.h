@@ -43,8 +43,8 @@ struct EngineOptions {
   Duration preemption_retry = Duration::seconds(1);
   // After so many nominations for which others had to leave, and which came to nothing, a pod preempts no more.
   uint32_t nominations_max = 5;
-  bool list_feasible = false;  // Bind decisions name all nodes that fit; O(nodes) each
-  size_t idle_classes = 256;   // classes without waiting pods whose ranking is kept
+  size_t list_feasible = 0;   // Bind decisions name so many of the nodes that fit, and count all; O(nodes) each
+  size_t idle_classes = 256;  // classes without waiting pods whose ranking is kept
 };
 
 struct CycleLimits {
@@ -114,7 +114,7 @@ class Engine {
   bool place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   bool take_turn(PodSlot pod, WorkBudget& work, CycleResult& result);
   void place(PodSlot pod, NodeSlot node, CycleResult& result);
-  std::vector<std::string> fitting_nodes(PodSlot pod);
+  std::pair<std::vector<std::string>, uint32_t> fitting_nodes(PodSlot pod);
   // Preemption: engine/engine_preemption.cc.
   bool look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work);
   void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);

@@ -1,5 +1,6 @@
 #include "model/node_affinity.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace berth::model {
@@ -35,10 +36,14 @@ bool NodeSelectorRequirement::matches(const std::string* value) const {
   return false;
 }
 
-bool NodeSelectorTerm::matches(const Labels& labels, const std::string& node_name) const {
+bool NodeSelectorTerm::matches(const Labels& labels) const {
   if (match_expressions.empty() && match_fields.empty()) return false;
-  for (const auto& requirement : match_expressions)
-    if (!requirement.matches(labels.find(requirement.key))) return false;
+  return std::all_of(match_expressions.begin(), match_expressions.end(),
+                     [&](const auto& requirement) { return requirement.matches(labels.find(requirement.key)); });
+}
+
+bool NodeSelectorTerm::matches(const Labels& labels, const std::string& node_name) const {
+  if (!matches(labels)) return false;
   for (const auto& requirement : match_fields)
     if (!requirement.matches(requirement.key == "metadata.name" ? &node_name : nullptr)) return false;
   return true;

@@ -34,6 +34,7 @@ struct NodeSelectorTerm {
   std::vector<NodeSelectorRequirement> match_fields;       // on metadata.name, the only field that the API allows
 
   bool matches(const Labels& labels, const std::string& node_name) const;
+  bool matches(const Labels& labels) const;  // whatever the node is called
   friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const NodeSelectorTerm& t) {

@@ -5,9 +5,10 @@
 namespace berth::model {
 namespace {
 
-// Storage knows nodes by their labels; a term on the node's name matches none, as in kube-scheduler.
+// Storage knows nodes by their labels alone: what a term says of the node's name is passed over, as in kube-scheduler
+// (CheckNodeAffinity makes its node from labels).
 bool any_term_matches(const std::vector<NodeSelectorTerm>& terms, const Labels& node) {
-  return std::any_of(terms.begin(), terms.end(), [&](const NodeSelectorTerm& term) { return term.matches(node, ""); });
+  return std::any_of(terms.begin(), terms.end(), [&](const NodeSelectorTerm& term) { return term.matches(node); });
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ Json to_json(const Report& report) {
                            {"started_s", seconds(pod.started)},
                            {"finished_s", seconds(pod.finished)},
                            {"feasible", pod.feasible},
+                           {"feasible_count", pod.feasible_count},
                            {"nominated_node", pod.nominated_node.empty() ? Json(nullptr) : Json(pod.nominated_node)},
                            {"evicted", std::move(evicted)}});
   }

@@ -23,7 +23,8 @@ struct PodReport {
   std::string ended;    // "Succeeded", "Failed: DeadlineExceeded"; empty while it runs or waits
   std::optional<Time> submitted, started, finished;
   model::ResourceList requests;
-  std::vector<std::string> feasible;  // nodes that fitted it when it was bound, by name; if they were asked for
+  std::vector<std::string> feasible;  // the first of the nodes that fitted it when it was bound; if they were asked for
+  uint32_t feasible_count = 0;        // how many did
   std::string nominated_node;         // for which it was nominated last; empty: never
   std::vector<std::string> evicted;   // "namespace/name" of the pods that had to leave for it
   bool waiting = false;               // it should run and does not

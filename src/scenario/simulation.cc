@@ -124,7 +124,10 @@ void Simulation::carry_out(const engine::Decision& decision) {
     pod.verdict = decision.message;
     return;
   }
-  if (pod.feasible.empty()) pod.feasible = decision.feasible;
+  if (pod.feasible_count == 0) {
+    pod.feasible = decision.feasible;
+    pod.feasible_count = decision.feasible_count;
+  }
   if (!decision.volumes.empty())
     storage_.bind(decision.namespace_name, decision.volumes, nodes_.at(decision.node_name).metadata.labels);
   const auto plan = planned_.find(pod_name(pod.object));

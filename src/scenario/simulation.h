@@ -108,8 +108,9 @@ class Simulation {
     std::string unknown_node;  // where a bind without an answer may have put it
     std::string nominated_node;
     std::vector<std::string> feasible;  // nodes, when it was bound
-    std::vector<size_t> evicted;        // pods that had to leave for it
-    bool preempted = false;             // it had to leave for another
+    uint32_t feasible_count = 0;
+    std::vector<size_t> evicted;  // pods that had to leave for it
+    bool preempted = false;       // it had to leave for another
   };
   struct Workload {
     Manifest manifest;

@@ -23,6 +23,7 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.finished = pod.finished;
   out.requests = api::effective_requests(pod.object);
   out.feasible = pod.feasible;
+  out.feasible_count = pod.feasible_count;
   out.nominated_node = pod.nominated_node;
   for (const size_t victim : pod.evicted) out.evicted.push_back(pod_name(pods_[victim].object));
   if (pod.stage == Stage::kEnded) {

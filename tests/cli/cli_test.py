@@ -135,8 +135,11 @@ def case_json_shape() -> None:
     assert report["apiVersion"] == "berth.dev/v1alpha1" and report["kind"] == "SimulationReport", report
     assert report["pods"] == [{"namespace": "default", "name": "a", "node": "n1", "reason": "Scheduled",
                                "message": "Successfully assigned default/a to n1", "submitted_s": 0, "started_s": 0,
-                               "finished_s": None, "feasible": ["n1"], "nominated_node": None,
+                               "finished_s": None, "feasible": ["n1"], "feasible_count": 1, "nominated_node": None,
                                "evicted": []}], report["pods"]
+    nodes = "\n---\n".join(NODE.replace("n1", f"n{i:03}") for i in range(120))
+    many = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{nodes}\n---\n{pod}\n").stdout)["pods"][0]
+    assert many["feasible_count"] == 120 and many["feasible"] == [f"n{i:03}" for i in range(100)], many
     [node] = report["nodes"]
     assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
     assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"}, node
@@ -149,7 +152,9 @@ def case_files_folders_and_stdin() -> None:
                                                       "spec": {"containers": [{"name": "c", "image": "i"}]}}))
         Path(folder, "README.md").write_text("not a manifest")
         expect(berth("simulate", "-f", folder, "-f", "-", stdin=POD % ("second", "") + "\n"), 0, "2 pods placed")
-        expect(berth("simulate", "-f", folder, f"{folder}/a.yaml"), 2, err="Node n1 is already defined at")
+        expect(berth("simulate", "-f", folder, f"{folder}/a.yaml"), 0, "1 pod placed")
+        other = NODE.replace("cpu: 4", "cpu: 5")
+        expect(berth("simulate", "-f", folder, "-f", "-", stdin=other), 2, err="Node n1 is already defined at")
     with tempfile.TemporaryDirectory() as folder:
         expect(berth("simulate", "-f", folder), 2, err="no *.yaml, *.yml or *.json in this folder")
 
