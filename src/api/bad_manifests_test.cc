@@ -534,7 +534,8 @@ TEST(BadManifests, AMistakeIsToldOnce) {
                  "preference: {}}]}}\n"),
         spread("maxSkews: 1, whenUnsatisfiable: DoNotSchedule"), deployment("  selectr: {matchLabels: {app: x}}\n"),
         deployment("  selector: {matchLabels: {app: 5}}\n"), job("  completionMode: Indexed\n  completions: x\n"),
-        container("    ports: [{containerport: 80}]\n"), pod("  containers: 7\n")}) {
+        container("    ports: [{containerport: 80}]\n"), pod("  containers: 7\n"),
+        std::string("apiVersion: v1\nkind: Namespace\nmetadata: 7\n")}) {
     Problems problems;
     for (const Document& document : read_documents(yaml, "f.yaml", problems)) decode(document, problems);
     std::string all;

@@ -135,6 +135,7 @@ class DocumentReader {
                   "control characters are not allowed (byte 0x{:02x}); remove it, or write it as an escape in quotes",
                   byte)
             : fmt::format("the text is not UTF-8 (byte 0x{:02x}); save the file as UTF-8", byte));
+    problems_.back().read_on = true;
   }
 
   void problem(uint32_t line, std::string message, std::string path = "") {

@@ -22,6 +22,7 @@ struct Problem {
   int line = 0;      // from 1; 0 when it concerns the whole file
   std::string path;  // "spec.containers[0].resources.limits[nvidia.com/gpu]"; empty at the document's root
   std::string message;
+  bool read_on = false;  // of the text: all the rest of it was read nevertheless
 };
 using Problems = std::vector<Problem>;
 

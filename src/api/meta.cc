@@ -76,8 +76,9 @@ void check_object_meta(const Reader& object, const ObjectMeta& metadata) {
   if (!object.strict()) return;
   bool found = false;
   for (Members members(object); members.next();) {
-    if (members.key() != "metadata" || members.value().type() != JsonType::kObject) continue;
+    if (members.key() != "metadata" || members.value().is_null()) continue;
     found = true;
+    if (members.value().type() != JsonType::kObject) continue;  // told already
     const Reader& meta = members.value();
     if (metadata.name.empty() && metadata.generate_name.empty() && meta.sound("name") && meta.sound("generateName"))
       meta.problem_at("name", required_value("name or generateName is required"));

@@ -232,7 +232,8 @@ void TreeBuilder::check_duplicates(const TreeNode& map) {
     if (sorted[i]->key == sorted[i - 1]->key)
       problems_.push_back(
           {file_, static_cast<int>(sorted[i]->line), printable(append_key(path(), sorted[i]->key)),
-           fmt::format("given twice in the same map, first on line {}; remove one of them", sorted[i - 1]->line)});
+           fmt::format("given twice in the same map, first on line {}; remove one of them", sorted[i - 1]->line),
+           true});
 }
 
 std::string TreeBuilder::path() const {

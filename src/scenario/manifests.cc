@@ -46,13 +46,18 @@ bool sound(const Decoded& decoded, std::initializer_list<Path> paths) {
   return all;
 }
 
-// Adds a problem with the line of what `path` names, or of the nearest part of it that is there; nothing where one was
-// told of it already.
-void report(Decoded& decoded, const Path& path, const std::string& message) {
+// Adds problems with the lines of what their paths name, or of the nearest part of it that is there; nothing where one
+// was told of it already.
+void report(Decoded& decoded, const std::vector<std::pair<Path, std::string>>& found) {
+  if (found.empty()) return;
   reopen(decoded, [&](const api::Reader& root) {
-    if (root.sound(path)) root.problem_below(path, message);
+    std::vector<bool> told;  // before any of these: asking costs nothing in a document without problems
+    for (const auto& [path, message] : found) told.push_back(!root.sound(path));
+    for (size_t i = 0; i < found.size(); ++i)
+      if (!told[i]) root.problem_below(found[i].first, found[i].second);
   });
 }
+void report(Decoded& decoded, const Path& path, const std::string& message) { report(decoded, {{path, message}}); }
 
 template <typename T>
 constexpr bool kHasTemplate = requires(T t) {
@@ -105,20 +110,22 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
   constexpr std::string_view kOurs = "berth.dev/";
   std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
   for (const std::string_view key : known) names.push_back(key.substr(kOurs.size()));
+  std::vector<std::pair<Path, std::string>> found;
   for (const auto& [key, value] : metadata.annotations) {
-    if (!key.starts_with(kOurs)) continue;
+    if (!key.starts_with(kOurs) || found.size() > api::ProblemSink::kProblemsMax) continue;
     Path path = at;
     path.push_back(key);
     if (std::find(known.begin(), known.end(), key) != known.end()) {
-      if (const std::string wrong = wrong_annotation(key, value); !wrong.empty()) report(decoded, path, wrong);
+      if (const std::string wrong = wrong_annotation(key, value); !wrong.empty()) found.emplace_back(path, wrong);
     } else if (const std::string_view near = api::closest(std::string_view(key).substr(kOurs.size()), names);
                !near.empty()) {
-      report(decoded, path, fmt::format("unknown annotation; did you mean {}{}?", kOurs, near));
+      found.emplace_back(path, fmt::format("unknown annotation; did you mean {}{}?", kOurs, near));
     } else {
       notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth", decoded.manifest.file,
                                             decoded.manifest.line, key)));
     }
   }
+  report(decoded, found);
 }
 
 // The PriorityClasses of the input, and those whose value could not be read: no pod is judged by these.
@@ -277,10 +284,10 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
     check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, notes);
     if (const api::ObjectMeta* metadata = template_metadata(object))
       check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, notes);
-    classes_read.check(decoded);
+    const bool makes_nothing = made_its_pods(decoded, owners, notes);
+    if (!makes_nothing) classes_read.check(decoded);
     note_unused(decoded, notes);
-    if (decoded.sink->problems.empty() && !decoded.again && !made_its_pods(decoded, owners, notes))
-      out.push_back(std::move(decoded.manifest));
+    if (decoded.sink->problems.empty() && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
   }
   for (const api::ProblemSink& sink : sinks)
     problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
@@ -301,7 +308,9 @@ std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, Pri
     auto more = api::read_documents(file.text, file.name, problems);
     std::move(more.begin(), more.end(), std::back_inserter(documents));
   }
-  return decode_all(documents, problems.empty(), classes, problems, notes);
+  const bool all_read =
+      std::all_of(problems.begin(), problems.end(), [](const api::Problem& problem) { return problem.read_on; });
+  return decode_all(documents, all_read, classes, problems, notes);
 }
 
 }  // namespace berth::scenario

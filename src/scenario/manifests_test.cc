@@ -104,6 +104,11 @@ TEST(Manifests, WhatCouldNotBeReadAccusesNobody) {
       "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: 3}, value: 4}\n";
   EXPECT_THAT(lines_of(read(nameless + pods).problems),
               ElementsAre(HasSubstr("a.yaml:1: metadata.name:"), HasSubstr("metadata.namespace: expected a string")));
+  const std::string twice = "{apiVersion: v1, kind: Node, metadata: {name: m1, name: m1}}\n";  // and yet all was read
+  EXPECT_THAT(lines_of(read(twice + pods).problems),
+              testing::UnorderedElementsAre(HasSubstr("given twice"), HasSubstr("no PriorityClass with name gold"),
+                                            HasSubstr("no PriorityClass with name tin"),
+                                            HasSubstr("metadata.namespace: expected a string")));
   const std::string broken =
       "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: gold}, value: 4\n";
   EXPECT_THAT(lines_of(read(broken + pods).problems),
@@ -158,7 +163,7 @@ TEST(Manifests, TheVerySameObjectAgainCountsOnce) {
 TEST(Manifests, AControllerThatComesWithItsPodsMakesNoOthers) {
   const std::string deployment =
       "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, uid: du}, spec: {selector: {matchLabels: {a: b}}, "
-      "template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}\n";
+      "template: {metadata: {labels: {a: b}}, spec: {priorityClassName: gone, containers: [{name: c, image: i}]}}}}\n";
   const std::string replica_set =
       "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: d-1, uid: ru, ownerReferences: [{apiVersion: "
       "apps/v1, kind: Deployment, name: d, uid: du, controller: true}]}, spec: {selector: {matchLabels: {a: b}}, "
