@@ -398,6 +398,13 @@ const std::vector<BadCase> kCases = {
     {"custom_tag", "apiVersion: v1\nkind: Pod\nmetadata: !secret {name: p}\n", "the tag '!secret' is not supported"},
     {"infinity", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, generation: .inf}\n",
      ".inf is not a number that JSON has"},
+    {"misspelt_group", "apiVersion: app/v1\nkind: Deployment\nmetadata: {name: d}\n",
+     "f.yaml:1: apiVersion: kind Deployment is not in 'app/v1'; write 'apps/v1'"},
+    {"misspelt_group_of_a_kind_of_its_own", "apiVersion: batc/v1\nkind: Thing\nmetadata: {name: d}\n",
+     "f.yaml:1: apiVersion: unknown API group 'batc'; did you mean 'batch'?"},
+    {"priority_class_in_lower_case",
+     "apiVersion: scheduling.k8s.io/v1\nkind: Priorityclass\nmetadata: {name: p}\nvalue: 1\n",
+     "f.yaml:2: kind: unknown kind 'Priorityclass' in 'scheduling.k8s.io/v1'; did you mean 'PriorityClass'?"},
     {"merge_of_text", "apiVersion: v1\nkind: Pod\nmetadata: {<<: text}\n", "map merge requires map"},
 };
 

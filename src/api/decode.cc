@@ -79,11 +79,21 @@ std::string check_kind(const Document& document, std::string_view group, const K
                ? ""
                : fmt::format("unknown version '{}' of kind {}; write '{}'", document.api_version, document.kind,
                              api_version_of(*found));
-  const bool legacy = group == "extensions" || is_closed_group(group);
+  const bool dotless = !group.empty() && group.find('.') == std::string_view::npos;
+  const bool legacy = dotless || is_closed_group(group);
   if (found != nullptr && legacy)
     return fmt::format("kind {} is not in '{}'; write '{}'", document.kind, document.api_version,
                        api_version_of(*found));
-  if (!is_closed_group(group) || group == "scheduling.k8s.io") return "";
+  static const std::vector<std::string_view> kShortGroups = {"apps", "autoscaling", "batch", "extensions", "policy"};
+  if (dotless && std::find(kShortGroups.begin(), kShortGroups.end(), group) == kShortGroups.end()) {
+    const std::string_view near = closest(group, kShortGroups);
+    return fmt::format(
+        "unknown API group '{}'{}", group,
+        near.empty() ? "; groups of your own have a dot in their name" : fmt::format("; did you mean '{}'?", near));
+  }
+  const bool open_group = !is_closed_group(group) || group == "scheduling.k8s.io";
+  const bool almost_class = group == "scheduling.k8s.io" && !closest(document.kind, {"PriorityClass"}).empty();
+  if (open_group && !almost_class) return "";
   path = "kind";
   std::vector<std::string_view> kinds;
   for (const KindEntry& entry : kKinds) kinds.push_back(entry.kind);
