@@ -84,9 +84,9 @@ std::string check_kind(const Document& document, std::string_view group, const K
   if (found != nullptr && legacy)
     return fmt::format("kind {} is not in '{}'; write '{}'", document.kind, document.api_version,
                        api_version_of(*found));
-  static const std::vector<std::string_view> kShortGroups = {"apps", "autoscaling", "batch", "extensions", "policy"};
-  if (dotless && std::find(kShortGroups.begin(), kShortGroups.end(), group) == kShortGroups.end()) {
-    const std::string_view near = closest(group, kShortGroups);
+  static const std::vector<std::string_view> short_groups = {"apps", "autoscaling", "batch", "extensions", "policy"};
+  if (dotless && std::find(short_groups.begin(), short_groups.end(), group) == short_groups.end()) {
+    const std::string_view near = closest(group, short_groups);
     return fmt::format(
         "unknown API group '{}'{}", group,
         near.empty() ? "; groups of your own have a dot in their name" : fmt::format("; did you mean '{}'?", near));
