@@ -91,9 +91,11 @@ std::string check_kind(const Document& document, std::string_view group, const K
         "unknown API group '{}'{}", group,
         near.empty() ? "; groups of your own have a dot in their name" : fmt::format("; did you mean '{}'?", near));
   }
-  const bool open_group = !is_closed_group(group) || group == "scheduling.k8s.io";
-  const bool almost_class = group == "scheduling.k8s.io" && !closest(document.kind, {"PriorityClass"}).empty();
-  if (open_group && !almost_class) return "";
+  std::vector<std::string_view> of_group;
+  for (const KindEntry& entry : kKinds)
+    if (entry.group == group) of_group.push_back(entry.kind);
+  const bool has_others = group == "scheduling.k8s.io";  // than those of kKinds
+  if (of_group.empty() || (has_others && closest(document.kind, of_group).empty())) return "";
   path = "kind";
   std::vector<std::string_view> kinds;
   for (const KindEntry& entry : kKinds) kinds.push_back(entry.kind);

@@ -1,5 +1,6 @@
 // Spreads pods over topology domains: no domain may hold more than maxSkew pods above the emptiest one (DoNotSchedule),
 // or domains with fewer pods are preferred (ScheduleAnyway), the more so the more domains there are to choose from.
+// Replicas without constraints of their own prefer zones with few of them, unless they pack (src/bridge/peers.cc).
 // Source: kube-scheduler's PodTopologySpread plugin (KEP-895, KEP-3022, KEP-3094).
 #include <fmt/format.h>
 

@@ -135,10 +135,12 @@ class ClassesRead {
       : classes_(classes), some_lost_(!all_texts_read) {}
 
   void add(const Decoded& decoded, const api::PriorityClass& priority_class) {
-    default_unknown_ = default_unknown_ || !sound(decoded, {{"globalDefault"}});
-    if (!sound(decoded, {{"metadata", "name"}})) some_lost_ = true;
-    else if (sound(decoded, {{"value"}})) classes_.add(priority_class);
-    else unread_.insert(priority_class.metadata.name), default_unknown_ |= priority_class.global_default;
+    const bool named = sound(decoded, {{"metadata", "name"}}), valued = sound(decoded, {{"value"}});
+    const bool known_default = sound(decoded, {{"globalDefault"}}) && (valued || !priority_class.global_default);
+    default_unknown_ = default_unknown_ || !known_default;
+    if (!named) some_lost_ = true;
+    else if (valued) classes_.add(priority_class);
+    else unread_.insert(priority_class.metadata.name);
   }
   // A document that was to be a class, of which nothing is known.
   void add_lost() { some_lost_ = true; }
