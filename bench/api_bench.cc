@@ -236,7 +236,7 @@ int run(int argc, char** argv) {
     return std::fprintf(stderr, "usage: api_bench KUBECONFIG create|bind|bind-and-note|watch|arrive COUNT ...\n"), 2;
   auto access = kube::load_kubeconfig({argv[1]}, "");
   if (!access) return std::fprintf(stderr, "error: %s\n", access.error().message.c_str()), 1;
-  auto options = *kube::transport_options(*access);
+  auto options = kube::transport_options(*access);
   const std::string verb = argv[2];
   const int count = std::atoi(argv[3]);
   auto transport = *io::CurlTransport::create(std::move(options));

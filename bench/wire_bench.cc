@@ -261,7 +261,7 @@ int run(int argc, char** argv) {
   if (argc < 4) return std::fprintf(stderr, "usage: wire_bench KUBECONFIG create|binds|events|lists ...\n"), 2;
   auto access = kube::load_kubeconfig({argv[1]}, "");
   if (!access) return std::fprintf(stderr, "error: %s\n", access.error().message.c_str()), 1;
-  auto transport = *io::CurlTransport::create(*kube::transport_options(*access));
+  auto transport = *io::CurlTransport::create(kube::transport_options(*access));
   Setting setting{*transport, kube::Client(*transport), argc > 4 ? argv[4] : "self"};
   const std::string verb = argv[2], what = argv[3];
   const int rounds = argc > 5 ? std::atoi(argv[5]) : 5;

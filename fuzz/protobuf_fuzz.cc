@@ -35,9 +35,9 @@ void read(std::string_view object) {
 // A list in its envelope, of which each item is read; anything else is taken for an object.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto list = api::protobuf_object(bytes);
-  read(list ? *list : bytes);
+  const auto list = api::protobuf_envelope(bytes);
+  read(list ? list->object : bytes);
   if (!list) return 0;
-  for (api::ProtobufCursor fields(*list); fields.next();) read(fields.bytes());
+  for (api::ProtobufCursor fields(list->object); fields.next();) read(fields.bytes());
   return 0;
 }

@@ -7,8 +7,17 @@ namespace {
 
 constexpr std::string_view kMagic("k8s\0", 4);
 
-// Of runtime.Unknown.
-constexpr uint32_t kRaw = 2, kContentEncoding = 3;
+// Of runtime.Unknown, and of the TypeMeta within it.
+constexpr uint32_t kTypeMeta = 1, kRaw = 2, kContentEncoding = 3;
+constexpr uint32_t kKind = 2;
+
+std::string_view kind_of(std::string_view type_meta) {
+  std::string_view kind;
+  ProtobufCursor cursor(type_meta);
+  while (cursor.next())
+    if (cursor.number() == kKind && cursor.wire_type() == WireType::kBytes) kind = cursor.bytes();
+  return kind;
+}
 
 }  // namespace
 
@@ -34,19 +43,20 @@ bool ProtobufCursor::read_long_varint(uint64_t& out) {
 
 bool is_protobuf(std::string_view body) { return body.starts_with(kMagic); }
 
-Result<std::string_view> protobuf_object(std::string_view body) {
+Result<ProtobufEnvelope> protobuf_envelope(std::string_view body) {
   if (!is_protobuf(body)) return fail(ErrorCode::kInvalidInput, "does not begin as Kubernetes protobuf does");
   body.remove_prefix(kMagic.size());
-  std::string_view object;
+  ProtobufEnvelope out;
   ProtobufCursor cursor(body);
   while (cursor.next()) {
     if (cursor.wire_type() != WireType::kBytes) continue;
-    if (cursor.number() == kRaw) object = cursor.bytes();
+    if (cursor.number() == kTypeMeta) out.kind = kind_of(cursor.bytes());
+    else if (cursor.number() == kRaw) out.object = cursor.bytes();
     else if (cursor.number() == kContentEncoding && !cursor.bytes().empty())
       return fail(ErrorCode::kUnsupported, "is encoded once more within its envelope");
   }
   if (!cursor.wrong().empty()) return fail(ErrorCode::kInvalidInput, fmt::format("the envelope {}", cursor.wrong()));
-  return object;
+  return out;
 }
 
 }  // namespace berth::api

@@ -82,7 +82,13 @@ inline constexpr std::string_view kAcceptProtobuf = "application/vnd.kubernetes.
 // True if it begins with the four bytes of an envelope, which no JSON does.
 bool is_protobuf(std::string_view body);
 
-// The object within the envelope. Errors: not an envelope, or one whose content is encoded in a way of its own.
-Result<std::string_view> protobuf_object(std::string_view body);
+// runtime.Unknown: an object with its kind, both within the text that was read.
+struct ProtobufEnvelope {
+  std::string_view kind{};
+  std::string_view object{};
+};
+
+// Errors: not an envelope, or one whose content is encoded in a way of its own.
+Result<ProtobufEnvelope> protobuf_envelope(std::string_view body);
 
 }  // namespace berth::api

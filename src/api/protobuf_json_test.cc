@@ -214,12 +214,14 @@ TEST(ProtobufJson, DepthIsBounded) {
 TEST(Protobuf, FindsTheObjectInItsEnvelope) {
   const std::string magic("k8s\0", 4);
   const std::string type = Bytes().text(1, "v1").text(2, "Pod").done();
-  EXPECT_EQ(*protobuf_object(magic + Bytes().text(1, type).text(2, "object").text(3, "").text(4, "").done()), "object");
-  EXPECT_EQ(*protobuf_object(magic), "");
-  EXPECT_FALSE(protobuf_object(""));
-  EXPECT_FALSE(protobuf_object("{}"));
-  EXPECT_FALSE(protobuf_object(magic + Bytes().text(2, "object").text(3, "gzip").done()));
-  EXPECT_FALSE(protobuf_object(magic + "\x12\x7f"));
+  const std::string whole = magic + Bytes().text(1, type).text(2, "object").text(3, "").text(4, "").done();
+  EXPECT_EQ(protobuf_envelope(whole)->object, "object");
+  EXPECT_EQ(protobuf_envelope(whole)->kind, "Pod");
+  EXPECT_EQ(protobuf_envelope(magic)->object, "");
+  EXPECT_FALSE(protobuf_envelope(""));
+  EXPECT_FALSE(protobuf_envelope("{}"));
+  EXPECT_FALSE(protobuf_envelope(magic + Bytes().text(2, "object").text(3, "gzip").done()));
+  EXPECT_FALSE(protobuf_envelope(magic + "\x12\x7f"));
   EXPECT_FALSE(is_protobuf("k8s"));
 }
 

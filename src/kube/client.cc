@@ -57,8 +57,8 @@ std::string one_line(std::string_view body) {
 // The JSON of a Status in protobuf, as far as it can be read.
 std::string status_json(std::string_view body) {
   std::string text;
-  if (const auto object = api::protobuf_object(body))
-    (void)api::append_protobuf_as_json(*object, api::kStatusProtobuf, text);
+  if (const auto envelope = api::protobuf_envelope(body))
+    (void)api::append_protobuf_as_json(envelope->object, api::kStatusProtobuf, text);
   return text;
 }
 

@@ -26,6 +26,7 @@ struct Resource {
   std::string_view group{};  // empty: core
   std::string_view version{};
   std::string_view plural{};
+  std::string_view kind;  // no default: lists are known by it
 
   // "/api/v1/namespaces/ns/pods"; all namespaces, or a cluster-wide kind, with an empty `name_space`.
   std::string collection(std::string_view name_space = {}) const;
@@ -33,15 +34,15 @@ struct Resource {
   std::string object(std::string_view name_space, std::string_view name, std::string_view subresource = {}) const;
 };
 
-inline constexpr Resource kPods{"", "v1", "pods"};
-inline constexpr Resource kNodes{"", "v1", "nodes"};
-inline constexpr Resource kNamespaces{"", "v1", "namespaces"};
-inline constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims"};
-inline constexpr Resource kPersistentVolumes{"", "v1", "persistentvolumes"};
-inline constexpr Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses"};
-inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
-inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
-inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets"};
+inline constexpr Resource kPods{"", "v1", "pods", "Pod"};
+inline constexpr Resource kNodes{"", "v1", "nodes", "Node"};
+inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace"};
+inline constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"};
+inline constexpr Resource kPersistentVolumes{"", "v1", "persistentvolumes", "PersistentVolume"};
+inline constexpr Resource kStorageClasses{"storage.k8s.io", "v1", "storageclasses", "StorageClass"};
+inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
+inline constexpr Resource kEvents{"events.k8s.io", "v1", "events", "Event"};
+inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
 
 enum class PatchType { kMerge, kStrategic, kJson, kApply };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -33,28 +34,36 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+// RFC 9110, 5.5: a field value has no control characters.
+bool fits_header(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7F; });
+}
+
 }  // namespace
 
 Credentials::Credentials(const ClusterAccess& access, const Clock& clock) : access_(access), clock_(clock) {}
 
+// A plugin that is about to begin escapes one kill, so it is tried until the thread has ended.
 Credentials::~Credentials() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
   wake_.notify_all();
+  while (thread_.joinable() && !wake_.wait_for(lock, std::chrono::milliseconds(50), [this] { return ended_; }))
+    kill_exec_plugin();
+  lock.unlock();
   if (thread_.joinable()) thread_.join();
 }
 
-Result<std::shared_ptr<Credentials>> Credentials::create(const ClusterAccess& access, const Clock& clock) {
+std::shared_ptr<Credentials> Credentials::create(const ClusterAccess& access, const Clock& clock) {
   std::shared_ptr<Credentials> out(new Credentials(access, clock));
-  BERTH_TRY_VOID(out->renew());
+  out->renew();
   if (out->renewable()) out->thread_ = std::thread([self = out.get()] { self->renew_loop(); });
   return out;
 }
 
 Result<std::shared_ptr<const io::Credential>> Credentials::current() {
   const std::lock_guard lock(mutex_);
+  if (credential_ == nullptr) return fail(trouble_);
   return credential_;
 }
 
@@ -70,43 +79,62 @@ bool Credentials::renewable() const {
   return access_.exec || !access_.token_file.empty() || !access_.client_cert_file.empty();
 }
 
-// Reads or runs what the credential comes from; the old one stays in use if that fails.
-Status Credentials::renew() {
-  auto fresh = std::make_shared<io::Credential>();
-  fresh->client_cert_pem = access_.client_cert_pem;
-  fresh->client_key_pem = access_.client_key_pem;
+Result<std::string> Credentials::token_of_file() const {
+  BERTH_TRY(text, read_file(access_.token_file, "tokenFile"));
+  const std::string token = trimmed(text);
+  if (token.empty())
+    return fail(ErrorCode::kUnauthorized,
+                fmt::format("tokenFile '{}' is empty; write a token into it", access_.token_file));
+  return token;
+}
+
+// Reads or runs what the credential comes from. `serves`: until it is to be made anew.
+Result<io::Credential> Credentials::make(Duration& serves) const {
+  io::Credential fresh;
+  fresh.client_cert_pem = access_.client_cert_pem;
+  fresh.client_key_pem = access_.client_key_pem;
   if (!access_.client_cert_file.empty()) {
     BERTH_TRY(cert, read_file(access_.client_cert_file, "client-certificate"));
-    fresh->client_cert_pem = cert;
+    fresh.client_cert_pem = cert;
   }
   if (!access_.client_key_file.empty()) {
     BERTH_TRY(key, read_file(access_.client_key_file, "client-key"));
-    fresh->client_key_pem = key;
+    fresh.client_key_pem = key;
   }
   std::string token = access_.token;
-  Duration next = kFilePeriod;
+  serves = kFilePeriod;
   if (!access_.token_file.empty()) {
-    BERTH_TRY(text, read_file(access_.token_file, "tokenFile"));
-    token = trimmed(text);
-    if (token.empty())
-      return fail(ErrorCode::kUnauthorized,
-                  fmt::format("tokenFile '{}' is empty; write a token into it", access_.token_file));
+    BERTH_TRY(read, token_of_file());
+    token = read;
   }
   if (access_.exec) {
     BERTH_TRY(made, run_exec_plugin(*access_.exec, access_, kPluginLimit));
     if (!made.token.empty()) token = made.token;
     if (!made.client_cert_pem.empty())
-      fresh->client_cert_pem = made.client_cert_pem, fresh->client_key_pem = made.client_key_pem;
-    next = made.expires ? std::max(kRetryPeriod, *made.expires - clock_.wall() - kExpiryMargin)
-                        : Duration::seconds(365 * 86400);
+      fresh.client_cert_pem = made.client_cert_pem, fresh.client_key_pem = made.client_key_pem;
+    serves = made.expires ? std::max(kRetryPeriod, *made.expires - clock_.wall() - kExpiryMargin)
+                          : Duration::seconds(365 * 86400);
   }
-  if (!token.empty()) fresh->authorization = "Bearer " + token;
+  if (!fits_header(token))
+    return fail(
+        ErrorCode::kUnauthorized,
+        "the token has a control character, such as a line end within it, which no HTTP header can hold; look at "
+        "where it comes from");
+  if (!token.empty()) fresh.authorization = "Bearer " + token;
   if (token.empty() && !access_.username.empty())
-    fresh->authorization = "Basic " + base64_encode(access_.username + ":" + access_.password);
+    fresh.authorization = "Basic " + base64_encode(access_.username + ":" + access_.password);
+  return fresh;
+}
+
+// False if that failed: the old credential then stays in use, and requests will show whether it still serves.
+bool Credentials::renew() {
+  Duration serves;
+  Result<io::Credential> made = make(serves);
   const std::lock_guard lock(mutex_);
-  credential_ = std::move(fresh);
-  renew_at_ = clock_.monotonic() + next;
-  return {};
+  renew_at_ = clock_.monotonic() + (made ? serves : kRetryPeriod);
+  if (made) credential_ = std::make_shared<const io::Credential>(std::move(*made));
+  else trouble_ = made.error();
+  return made.has_value();
 }
 
 void Credentials::renew_loop() {
@@ -122,15 +150,16 @@ void Credentials::renew_loop() {
     }
     renew_now_ = false;
     lock.unlock();
-    const Status renewed = renew();  // a failure leaves the old credential; requests will show whether it still serves
+    renew();
     lock.lock();
     earliest = clock_.monotonic() + kRetryPeriod;
-    if (!renewed) renew_at_ = earliest;
   }
+  ended_ = true;
+  wake_.notify_all();
 }
 
-Result<io::CurlTransportOptions> transport_options(const ClusterAccess& access) {
-  BERTH_TRY(credentials, Credentials::create(access, io::SystemClock::instance()));
+io::CurlTransportOptions transport_options(const ClusterAccess& access) {
+  const auto credentials = Credentials::create(access, io::SystemClock::instance());
   io::CurlTransportOptions out;
   out.server = access.server;
   out.ca_pem = access.ca_pem;

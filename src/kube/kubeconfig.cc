@@ -267,7 +267,8 @@ Result<ClusterAccess> load_access(const AccessOptions& options) {
   }
   const std::string home = env(options, "HOME");
   const std::string standard = home + "/.kube/config";
-  if (!home.empty() && fs::exists(standard)) return load_kubeconfig({standard}, options.context);
+  std::error_code unknown;  // as of a home that is another user's
+  if (!home.empty() && fs::exists(standard, unknown)) return load_kubeconfig({standard}, options.context);
   return load_in_cluster(options);
 }
 

@@ -115,8 +115,8 @@ TEST_F(KubeconfigTest, FallsBackToThePodsServiceAccount) {
   EXPECT_EQ(access->server, "https://[fd00::1]:443");
   EXPECT_EQ(access->name_space, "berth");
   const auto credentials = Credentials::create(*access, io::SystemClock::instance());
-  ASSERT_TRUE(credentials);
-  EXPECT_EQ((*(*credentials)->current())->authorization, "Bearer tok");
+  ASSERT_TRUE(credentials->current());
+  EXPECT_EQ((*credentials->current())->authorization, "Bearer tok");
 }
 
 TEST_F(KubeconfigTest, OutsideAPodAndWithoutConfigItSaysWhatToGive) {
@@ -136,8 +136,27 @@ TEST_F(KubeconfigTest, RunsTheExecPluginWithItsEnvironment) {
                                       "");
   ASSERT_TRUE(access) << access.error().message;
   const auto credentials = Credentials::create(*access, io::SystemClock::instance());
-  ASSERT_TRUE(credentials) << credentials.error().message;
-  EXPECT_EQ((*(*credentials)->current())->authorization, "Bearer a-me");
+  ASSERT_TRUE(credentials->current()) << credentials->current().error().message;
+  EXPECT_EQ((*credentials->current())->authorization, "Bearer a-me");
+}
+
+TEST_F(KubeconfigTest, WhatGivesNoCredentialSaysSoAndIsLeftToBeTriedAgain) {
+  const auto error_with = [&](const std::string& user) {
+    const auto access = load_kubeconfig({config("", user)}, "");
+    EXPECT_TRUE(access) << access.error().message;
+    const auto current = Credentials::create(*access, io::SystemClock::instance())->current();
+    EXPECT_FALSE(current);
+    return current ? "no error" : current.error().message;
+  };
+  EXPECT_NE(error_with("tokenFile: absent").find("absent' cannot be read"), std::string::npos);
+  EXPECT_NE(error_with("exec: {apiVersion: client.authentication.k8s.io/v1, command: 'false'}").find("exit status 1"),
+            std::string::npos);
+  EXPECT_NE(error_with(R"(token: "a\r\nX-Other: b")").find("control character"), std::string::npos);
+}
+
+TEST_F(KubeconfigTest, AHomeThatCannotBeLookedIntoHasNoKubeconfig) {
+  AccessOptions options = with_env({{"HOME", std::string(5000, 'x')}});  // ENAMETOOLONG, for root as well
+  EXPECT_NE(error_of(load_access(options)).find("KUBECONFIG"), std::string::npos);
 }
 
 TEST_F(KubeconfigTest, ExecPluginThatHangsFailsOrIsMissingIsOneClearError) {
@@ -206,8 +225,7 @@ TEST(ExecPlugin, AClusterThatIsNoUtf8IsNoHindrance) {
 TEST_F(KubeconfigTest, BasicAuthenticationBecomesAHeader) {
   const auto access = load_kubeconfig({config("", "username: me, password: 'p:w'")}, "");
   ASSERT_TRUE(access);
-  EXPECT_EQ((*(*Credentials::create(*access, io::SystemClock::instance()))->current())->authorization,
-            "Basic bWU6cDp3");
+  EXPECT_EQ((*Credentials::create(*access, io::SystemClock::instance())->current())->authorization, "Basic bWU6cDp3");
 }
 
 TEST(ParseExecCredential, ReadsCertificatesAndExpiry) {

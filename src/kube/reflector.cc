@@ -8,12 +8,14 @@
 #include <mutex>
 
 #include "api/protobuf.h"
+#include "base/printable.h"
 #include "base/rng.h"
 #include "kube/watch_frames.h"
 
 namespace berth::kube {
 namespace {
 
+constexpr int kPagesMax = 100'000;  // of one list; at 500 objects a page far beyond what etcd holds
 constexpr Duration kWatchAnswered = Duration::seconds(15);  // from opening a watch to its headers
 
 uint64_t version_number(std::string_view version) {
@@ -72,6 +74,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   // No resourceVersion: a consistent read, so the list cannot be older than what was delivered before.
   void begin_list() {
     ++lists_;
+    pages_ = 0;
     callbacks_.list_begin();
     list_page("");
   }
@@ -84,20 +87,27 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
                                   : client_.request("GET", target(query), api::kAcceptProtobuf);
     request.timeout = Duration::seconds(60);
     const std::string what = "GET " + options_.resource.collection(options_.name_space);
-    client_.transport().send(std::move(request), [self = shared_from_this(), what](Result<io::HttpResponse> answer) {
-      self->guarded([&](Loop& loop) {
-        Result<std::string> body = answer ? body_or_error(std::move(*answer), what) : fail(answer.error());
-        if (!body) return loop.list_failed(body.error());
-        loop.on_page(std::move(*body));
-      });
-    });
+    client_.transport().send(
+        std::move(request), [self = shared_from_this(), what, continue_token](Result<io::HttpResponse> answer) {
+          self->guarded([&](Loop& loop) {
+            Result<std::string> body = answer ? body_or_error(std::move(*answer), what) : fail(answer.error());
+            if (!body) return loop.list_failed(body.error());
+            loop.on_page(std::move(*body), continue_token);
+          });
+        });
   }
 
-  void on_page(std::string body) {
+  void on_page(std::string body, const std::string& continue_token) {
     contact();
     Result<ListPage> page = read_page(body);
     if (!page) return list_failed(page.error());
-    if (!page->continue_token.empty()) return list_page(page->continue_token);
+    if (!page->continue_token.empty()) {
+      if (page->continue_token == continue_token || ++pages_ >= kPagesMax)
+        return list_failed({ErrorCode::kUnavailable,
+                            "the server's list has no end; check what stands between here and "
+                            "the server"});
+      return list_page(page->continue_token);
+    }
     const uint64_t number = version_number(page->resource_version);
     const bool went_back = number != 0 && number < version_number(resource_version_);
     resource_version_ = page->resource_version;
@@ -110,9 +120,14 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
 
   // As what came: a server or proxy may answer JSON, whatever it was asked for.
   Result<ListPage> read_page(std::string& body) {
-    if (options_.protobuf != nullptr && api::is_protobuf(body))
-      return read_protobuf_page(body, *options_.protobuf, callbacks_.list_item);
-    return read_list_page(body, [&](std::string_view json) { callbacks_.list_item(json, Status{}); });
+    Result<ListPage> page =
+        options_.protobuf != nullptr && api::is_protobuf(body)
+            ? read_protobuf_page(body, *options_.protobuf, callbacks_.list_item)
+            : read_list_page(body, [&](std::string_view json) { callbacks_.list_item(json, Status{}); });
+    const std::string wanted = std::string(options_.resource.kind) + "List";
+    if (page && page->kind != wanted)
+      return fail(not_kubernetes("list", fmt::format("its kind is '{}', not {}", printable(page->kind, 100), wanted)));
+    return page;
   }
 
   // 410 amid the pages: the continue token has expired, and a new list is the answer, as client-go does.
@@ -281,6 +296,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
 
   WatchFrames frames_;
   std::string resource_version_;
+  int pages_ = 0;  // of the list that is being read
   io::StreamId stream_ = 0;
   uint64_t watch_turn_ = 0;
   bool saw_event_ = false;  // on this watch

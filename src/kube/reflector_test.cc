@@ -285,7 +285,7 @@ TEST_F(ReflectorTest, StopSilencesTheSink) {
 using api::Bytes;
 
 std::string enveloped(std::string_view object) {
-  const std::string type = Bytes().text(1, "v1").text(2, "of no interest").done();
+  const std::string type = Bytes().text(1, "v1").text(2, "PodList").done();
   return std::string("k8s\0", 4) + Bytes().text(1, type).text(2, object).text(3, "").text(4, "").done();
 }
 
@@ -408,13 +408,25 @@ TEST_F(ProtobufReflectorTest, AnAnswerThatIsNoListIsAskedForAgain) {
       status_protobuf(403, "Forbidden", "said with 200"),
       enveloped(Bytes().text(1, Bytes().text(2, "10").raw("\x1a\x7f").done()).done()),
       enveloped(Bytes().text(1, Bytes().text(2, "10").done()).number(2, 1).done()),
-      std::string("k8s\0", 4) + Bytes().text(2, "x").text(3, "gzip").done()};
+      std::string("k8s\0", 4) + Bytes().text(2, "x").text(3, "gzip").done(),
+      R"({"kind":"NodeList","metadata":{"resourceVersion":"10"},"items":[]})",
+      R"({"metadata":{"resourceVersion":"10"},"items":[]})"};
   for (const std::string& body : wrong) replies_.push_back(FakeReply::json(200, body));
   replies_.push_back(FakeReply::json(200, whole));
   start();
   EXPECT_NE(reflector_->last_error().find("the server's list is not what Kubernetes sends"), std::string::npos);
   transport_.run_for(Duration::seconds(200));
   EXPECT_EQ(lists_.size(), wrong.size() + 1);
+  EXPECT_EQ(drain(), (Log{"list a,@10"}));
+}
+
+TEST_F(ProtobufReflectorTest, AListWithoutAnEndIsGivenUp) {
+  replies_.push_back(FakeReply::json(200, page_protobuf("10", "again", {pod_protobuf("a")})));
+  replies_.push_back(FakeReply::json(200, page_protobuf("10", "again", {pod_protobuf("a")})));
+  replies_.push_back(FakeReply::json(200, page_protobuf("10", "", {pod_protobuf("a")})));
+  start();
+  EXPECT_NE(reflector_->last_error().find("has no end"), std::string::npos) << reflector_->last_error();
+  transport_.run_for(Duration::seconds(10));
   EXPECT_EQ(drain(), (Log{"list a,@10"}));
 }
 

@@ -25,14 +25,6 @@ std::string string_at(simdjson::simdjson_result<ondemand::value> value) {
   return value.get_string().get(text) == simdjson::SUCCESS ? std::string(text) : std::string{};
 }
 
-Error not_kubernetes(std::string_view what, std::string_view why) {
-  return Error{
-      ErrorCode::kUnavailable,
-      fmt::format("the server's {} is not what Kubernetes sends ({}); check what stands between here and the server",
-                  what, why),
-      0, 0};
-}
-
 Error not_json(std::string_view what, simdjson::error_code error) {
   return not_kubernetes(what, simdjson::error_message(error));
 }
@@ -88,6 +80,14 @@ Status read_list_metadata(std::string_view message, ListPage& page) {
 
 }  // namespace
 
+Error not_kubernetes(std::string_view what, std::string_view why) {
+  return Error{
+      ErrorCode::kUnavailable,
+      fmt::format("the server's {} is not what Kubernetes sends ({}); check what stands between here and the server",
+                  what, why),
+      0, 0};
+}
+
 Result<ListPage> read_list_page(std::string& body, const std::function<void(std::string_view json)>& item) {
   body.reserve(body.size() + kDecodePadding);
   ListPage page;
@@ -100,6 +100,7 @@ Result<ListPage> read_list_page(std::string& body, const std::function<void(std:
     std::string_view key;
     error = field.unescaped_key().get(key);
     if (error == simdjson::SUCCESS && key == "metadata") error = read_list_metadata(field.value(), page);
+    if (error == simdjson::SUCCESS && key == "kind") page.kind = string_at(field.value());
     if (error == simdjson::SUCCESS && key == "items") error = read_items(field.value(), item);
     if (error != simdjson::SUCCESS) return fail(not_json("list", error));
   }
@@ -111,11 +112,12 @@ Result<ListPage> read_list_page(std::string& body, const std::function<void(std:
 Result<ListPage> read_protobuf_page(std::string_view body, const api::ProtobufMessage& table,
                                     const ProtobufItem& item) {
   constexpr uint32_t kMetadata = 1, kItems = 2;
-  const auto list = api::protobuf_object(body);
+  const auto list = api::protobuf_envelope(body);
   if (!list) return fail(not_kubernetes("list", list.error().message));
   ListPage page;
+  page.kind = list->kind;
   std::string json;
-  api::ProtobufCursor fields(*list);
+  api::ProtobufCursor fields(list->object);
   while (fields.next()) {
     if (fields.number() != kMetadata && fields.number() != kItems) continue;
     if (fields.wire_type() != api::WireType::kBytes) return fail(not_kubernetes("list", "a part has another type"));

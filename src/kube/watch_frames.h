@@ -14,9 +14,13 @@
 namespace berth::kube {
 
 struct ListPage {
+  std::string kind{};  // "PodList"
   std::string resource_version{};
   std::string continue_token{};  // empty: this was the last page
 };
+
+// Of an answer that some proxy may have made.
+Error not_kubernetes(std::string_view what, std::string_view why);
 
 // Calls `item` for each object of a List. `body` gets room for padding behind its end. Errors: not a List.
 Result<ListPage> read_list_page(std::string& body, const std::function<void(std::string_view json)>& item);

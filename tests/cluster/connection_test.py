@@ -127,6 +127,25 @@ class Connection(Suite):
         file.write_text(self.token)
         self.assert_it_binds(berth)
 
+    def test_a_token_file_that_comes_later(self) -> None:
+        file = self.scratch / "later"
+        berth = self.berth(self.kubeconfig({"tokenFile": str(file)})).start(ready=False)
+        self.assert_says_it_in_one_line_and_tries_on(berth, "later' cannot be read")
+        file.write_text(self.token)
+        self.assert_it_binds(berth)
+
+    def test_an_exec_plugin_that_fails_at_first(self) -> None:
+        plugin = self.scratch / "plugin.sh"
+        version = "client.authentication.k8s.io/v1"
+        answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": self.token}}
+        exec_ = {"apiVersion": version, "command": str(plugin), "interactiveMode": "Never"}
+        plugin.write_text("#!/bin/sh\nexit 7\n")
+        plugin.chmod(0o755)
+        berth = self.berth(self.kubeconfig({"exec": exec_})).start(ready=False)
+        self.assert_says_it_in_one_line_and_tries_on(berth, "exit status 7")
+        plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+        self.assert_it_binds(berth)
+
     def test_sigterm_ends_it_in_order_whatever_the_credentials(self) -> None:
         file = self.scratch / "token"
         file.write_text(self.token)

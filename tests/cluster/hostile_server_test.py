@@ -129,7 +129,7 @@ class HostileServer(unittest.TestCase):
     def test_a_node_with_a_pod_of_a_list_in_protobuf_that_cannot_be_understood_takes_no_new_work(self) -> None:
         metadata = field(1, "foreign") + field(3, "default") + field(5, "uid-foreign")
         foreign = field(1, metadata) + field(2, field(10, "good") + field(22, b"\x0b"))  # a group for a toleration
-        body = b"k8s\0" + field(2, field(1, field(2, "1")) + field(2, foreign))
+        body = b"k8s\0" + field(1, field(2, "PodList")) + field(2, field(1, field(2, "1")) + field(2, foreign))
         self.server.answers = lambda _m, path: (200, {}, body) if "/pods?limit" in path else None
         berth = self.start()
         self.assert_quarantined(berth, "Pod", "foreign")

@@ -112,8 +112,7 @@ class Daemon {
     auto making = std::async(std::launch::async, [&] { return kube::transport_options(access); });
     while (making.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready)
       if (!inbox_.take(Duration::millis(20)).empty()) leave_at_once();
-    BERTH_TRY(transport, making.get());
-    transport_ = std::move(transport);
+    transport_ = making.get();
     BERTH_TRY_VOID(serve());
     log_info("starting", {{"version", std::string(version())},
                           {"server", access.server},

@@ -17,19 +17,17 @@ Result<SeenStorage> decode(std::string_view json) {
 
 struct Kind {
   StorageKind kind;
-  std::string_view name;
   kube::Resource resource;
   Result<SeenStorage> (*decode)(std::string_view);
 };
 constexpr Kind kKinds[] = {
-    {StorageKind::kClaim, "PersistentVolumeClaim", kube::kPersistentVolumeClaims, &decode<api::PersistentVolumeClaim>},
-    {StorageKind::kVolume, "PersistentVolume", kube::kPersistentVolumes, &decode<api::PersistentVolume>},
-    {StorageKind::kClass, "StorageClass", kube::kStorageClasses, &decode<api::StorageClass>},
-    {StorageKind::kAttachLimits, "CSINode", {"storage.k8s.io", "v1", "csinodes"}, &decode<api::CsiNode>},
-    {StorageKind::kDriver, "CSIDriver", {"storage.k8s.io", "v1", "csidrivers"}, &decode<api::CsiDriver>},
+    {StorageKind::kClaim, kube::kPersistentVolumeClaims, &decode<api::PersistentVolumeClaim>},
+    {StorageKind::kVolume, kube::kPersistentVolumes, &decode<api::PersistentVolume>},
+    {StorageKind::kClass, kube::kStorageClasses, &decode<api::StorageClass>},
+    {StorageKind::kAttachLimits, {"storage.k8s.io", "v1", "csinodes", "CSINode"}, &decode<api::CsiNode>},
+    {StorageKind::kDriver, {"storage.k8s.io", "v1", "csidrivers", "CSIDriver"}, &decode<api::CsiDriver>},
     {StorageKind::kCapacity,
-     "CSIStorageCapacity",
-     {"storage.k8s.io", "v1", "csistoragecapacities"},
+     {"storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"},
      &decode<api::CsiStorageCapacity>},
 };
 
@@ -47,7 +45,7 @@ std::string_view plural_of(StorageKind kind) {
 
 std::string_view kind_of(StorageKind kind) {
   for (const Kind& each : kKinds)
-    if (each.kind == kind) return each.name;
+    if (each.kind == kind) return each.resource.kind;
   return "";
 }
 

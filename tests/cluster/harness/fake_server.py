@@ -16,8 +16,10 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-RESOURCES = ("pods", "nodes", "namespaces", "persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes",
-             "csidrivers", "csistoragecapacities", "poddisruptionbudgets")  # fmt: skip
+KINDS = {"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "persistentvolumeclaims": "PersistentVolumeClaim",
+         "persistentvolumes": "PersistentVolume", "storageclasses": "StorageClass", "csinodes": "CSINode",
+         "csidrivers": "CSIDriver", "csistoragecapacities": "CSIStorageCapacity",
+         "poddisruptionbudgets": "PodDisruptionBudget"}  # fmt: skip
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -32,8 +34,8 @@ class FakeServer:
         self.patches: list[tuple[str, dict]] = []  # (path, body), of those that were taken
         self._lock = threading.RLock()
         self._version = 100
-        self._objects: dict[str, dict[tuple, dict]] = {name: {} for name in RESOURCES}
-        self._watches: dict[str, list[queue.Queue]] = {name: [] for name in RESOURCES}
+        self._objects: dict[str, dict[tuple, dict]] = {name: {} for name in KINDS}
+        self._watches: dict[str, list[queue.Queue]] = {name: [] for name in KINDS}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -87,7 +89,7 @@ class FakeServer:
 
     def _list(self, resource: str) -> bytes:
         with self._lock:
-            body = {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": str(self._version)},
+            body = {"kind": f"{KINDS[resource]}List", "apiVersion": "v1", "metadata": {"resourceVersion": str(self._version)},
                     "items": list(self._objects[resource].values())}  # fmt: skip
         return json.dumps(body).encode()
 
@@ -128,7 +130,7 @@ class FakeServer:
 
             def _known(self, path: str, query: dict, body: bytes) -> None:
                 resource = path.rpartition("/")[2]
-                if self.command == "GET" and resource in RESOURCES:
+                if self.command == "GET" and resource in KINDS:
                     since = int(query.get("resourceVersion", ["0"])[0])
                     return self._watch(resource, since) if "watch" in query else self._reply(200, fake._list(resource))
                 if self.command == "POST" and (match := re.search(r"/pods/([^/]+)/binding$", path)):
