@@ -489,6 +489,29 @@ TEST(BadManifests, OneMistakeHidesNoOther) {
        {"containerPort: expected an integer", "hostPort: Invalid value"}},
       {job("  completionMode: Indexed\n  parallelism: x\n", ""),
        {"parallelism: expected an integer", "restartPolicy: Required value", "completions: Required value"}},
+      {pod("  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 2, memory: 2Gi}}}\n"
+           "  resources: {limits: {cpu: 1, memory: 1Gi}}\n"),
+       {"f.yaml:7: spec.resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1",
+        "f.yaml:7: spec.resources.requests: Invalid value: \"2Gi\": must be less than or equal to memory limit of "
+        "1Gi"}},
+      {pod("  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 100m}, limits: {cpu: 2}}}\n"
+           "  - {name: d, image: i, resources: {requests: {cpu: 100m}, limits: {cpu: 3}}}\n"
+           "  resources: {requests: {cpu: 1}, limits: {cpu: 1}}\n"),
+       {"limits.cpu: Invalid value: \"1\": container 'c' may use 2", "container 'd' may use 3"}},
+      {pod("  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 2}, limits: {cpu: 4}}}\n"
+           "  resources: {requests: {cpu: 1}, limits: {cpu: 3}}\n"),
+       {"requests.cpu: Invalid value: \"1\": must be greater than or equal", "container 'c' may use 4"}},
+      {pod("  containers:\n  - {name: c, image: i, resources: {limits: {cpu: 3}}}\n"
+           "  resources: {requests: {cpu: 2}, limits: {cpu: 1}}\n"),
+       {"requests.cpu: Invalid value: \"2\": must be less than or equal", "container 'c' may use 3"}},
+      {deployment("  selector: {matchLabels: {app: z, b: c}, matchExpressions: [{key: a, operator: Foo}, {key: d, "
+                  "operator: Exists}]}\n"),
+       {"matchExpressions[0].operator: Invalid value: \"Foo\"", "template `labels`: app=z is missing",
+        "template `labels`: b=c is missing", "template `labels`: it wants d"}},
+      {deployment("  selector: {matchLabels: {app: 5, b: c}}\n"),
+       {"matchLabels.app: expected a string", "template `labels`: b=c is missing"}},
+      {peer("topologyKey: z, labelSelector: {}, namespaces: [A, B]"),
+       {"namespaces[0]: Invalid value", "namespaces[1]: Invalid value"}},
       {node("spec: {taints: [{key: a b, effect: Sometimes, value: c d}]}\n"),
        {"effect: Unsupported value", "key: Invalid value", "value: Invalid value"}},
   };

@@ -190,21 +190,41 @@ constexpr Field<CronJob> kCronJob[] = {
     {"status"},
 };
 
+// The requirements of a selector that could be read, by its reader: those of matchLabels come first.
+std::vector<model::NodeSelectorRequirement> sound_requirements(const Reader& selector,
+                                                               const model::LabelSelector& all) {
+  std::vector<bool> expressions;  // sound
+  for (Members members(selector); members.next();)
+    if (members.key() == "matchExpressions")
+      for (Items items(members.value()); items.next();)
+        expressions.push_back(items.value().sound("key") && items.value().sound("operator") &&
+                              items.value().sound("values"));
+  const size_t labels = all.requirements.size() - std::min(all.requirements.size(), expressions.size());
+  std::vector<model::NodeSelectorRequirement> out;
+  for (size_t i = 0; i < all.requirements.size(); ++i) {
+    const model::NodeSelectorRequirement& each = all.requirements[i];
+    if (i < labels ? selector.sound({"matchLabels", each.key}) : expressions[i - labels]) out.push_back(each);
+  }
+  return out;
+}
+
 void check_selector(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
-  if (!spec.sound("selector")) return;
-  if (selector.requirements.empty())
+  if (selector.requirements.empty() && spec.sound("selector"))
     return spec.problem_at("selector", required_value("give matchLabels that the template's labels have"));
   if (!has_member(spec, "template")) return;
-  for (const model::NodeSelectorRequirement& wanted : selector.requirements) {
-    if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
-    if (!spec.sound({"template", "metadata", "labels", wanted.key})) continue;
-    const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
-    spec.problem_below(
-        {"template", "metadata", "labels"},
-        equal ? fmt::format("`selector` does not match template `labels`: {}={} is missing; add it", wanted.key,
-                            wanted.values[0])
-              : fmt::format("`selector` does not match template `labels`: it wants {}", to_string(wanted)));
+  std::vector<std::string> wrong;
+  for (Members members(spec); members.next();) {
+    if (members.key() != "selector") continue;
+    for (const model::NodeSelectorRequirement& wanted : sound_requirements(members.value(), selector)) {
+      if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
+      if (!spec.sound({"template", "metadata", "labels", wanted.key})) continue;
+      const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
+      wrong.push_back(equal ? fmt::format("{}={} is missing; add it", wanted.key, wanted.values[0])
+                            : fmt::format("it wants {}", to_string(wanted)));
+    }
   }
+  for (const std::string& why : wrong)
+    spec.problem_below({"template", "metadata", "labels"}, "`selector` does not match template `labels`: " + why);
 }
 
 void check_controller(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
