@@ -91,7 +91,7 @@ void check_object_meta(const Reader& object, const ObjectMeta& metadata) {
     why = metadata.namespace_name.empty() ? "" : check_dns1123_label(metadata.namespace_name);
     if (!why.empty()) meta.problem_at("namespace", invalid_value(metadata.namespace_name, why));
   }
-  if (!found && !misspelt(object, "metadata"))
+  if (!found && object.sound("metadata"))
     object.problem_at("metadata", required_value("give the object a name: metadata: {name: my-name}"));
 }
 

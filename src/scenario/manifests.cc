@@ -38,7 +38,7 @@ void reopen(const Decoded& decoded, const Use& use) {
 
 // True if what was read at these places holds.
 bool sound(const Decoded& decoded, std::initializer_list<Path> paths) {
-  if (decoded.sink->problems.empty()) return true;
+  if (decoded.sink->told.empty() && !decoded.document->damaged) return true;
   bool all = true;
   reopen(decoded, [&](const api::Reader& root) {
     for (const Path& path : paths) all = all && root.sound(path);
@@ -289,7 +289,8 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
     const bool makes_nothing = made_its_pods(decoded, owners, notes);
     if (!makes_nothing) classes_read.check(decoded);
     note_unused(decoded, notes);
-    if (decoded.sink->problems.empty() && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
+    const bool holds = decoded.sink->problems.empty() && decoded.sink->told.empty();
+    if (holds && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
   }
   for (const api::ProblemSink& sink : sinks)
     problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
