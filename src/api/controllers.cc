@@ -274,9 +274,10 @@ constexpr Field<DaemonSet> kDaemonSet[] = {
 };
 
 template <typename T, size_t N>
-void read_whole(const Reader& reader, const Field<T> (&fields)[N], T& out) {
+void read_whole(const Reader& reader, const Field<T> (&fields)[N], T& out,
+                NameCheck check_name = &check_dns1123_subdomain) {
   read_object(reader, fields, out);
-  check_object_meta(reader, out.metadata);
+  check_object_meta(reader, out.metadata, check_name);
   require_spec(reader);
 }
 
@@ -286,7 +287,7 @@ void read_value(const Reader& reader, Job& out) { read_whole(reader, kJob, out);
 void read_value(const Reader& reader, CronJob& out) { read_whole(reader, kCronJob, out); }
 void read_value(const Reader& reader, Deployment& out) { read_whole(reader, kDeployment, out); }
 void read_value(const Reader& reader, ReplicaSet& out) { read_whole(reader, kReplicaSet, out); }
-void read_value(const Reader& reader, StatefulSet& out) { read_whole(reader, kStatefulSet, out); }
+void read_value(const Reader& reader, StatefulSet& out) { read_whole(reader, kStatefulSet, out, &check_dns1123_label); }
 void read_value(const Reader& reader, DaemonSet& out) { read_whole(reader, kDaemonSet, out); }
 
 }  // namespace berth::api
