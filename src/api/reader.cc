@@ -153,14 +153,25 @@ bool Reader::read(Time& out) const {
 bool Reader::read(model::Labels& out) const {
   if (!expect(JsonType::kObject)) return false;
   bool ok = true;
+  // Labels are kept in order, in which the API server writes them; one by one, many others would cost their square.
+  std::vector<std::pair<std::string_view, std::string>> unordered;
+  std::string_view last;
   for (Members members(*this); members.next();) {
     std::string value;
     if (!members.value().is_null() && !members.value().read(value)) {
       ok = false;
       continue;
     }
-    out.set(std::string(members.key()), std::move(value));
+    if (unordered.empty() && last <= members.key()) out.set(std::string(members.key()), std::move(value));
+    else unordered.emplace_back(members.key(), std::move(value));
+    last = members.key();
   }
+  if (unordered.empty()) return ok;
+  unordered.insert(unordered.begin(), out.begin(), out.end());
+  std::stable_sort(unordered.begin(), unordered.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  model::Labels all;
+  for (auto& [key, value] : unordered) all.set(std::string(key), std::move(value));
+  out = std::move(all);
   return ok;
 }
 
