@@ -133,7 +133,8 @@ std::vector<AmountProblem> pod_resource_problems(const Reader& reader, const Rea
   for (const auto& [name, amount] : limits) {
     if (!amounts_are_sound(reader, name, {"limits"})) continue;
     bool requested = false;
-    with_member(resources, "requests", [&](const Reader& list) { requested = has_member(list, name); });
+    with_member(resources, "requests",
+                [&, &resource = name](const Reader& list) { requested = has_member(list, resource); });
     // Without a request of the pod's own, that the limit must be raised to hold the containers' was told above.
     const int64_t told_up_to = requested ? amount : std::max({amount, requests.get(name), needed.get(name)});
     for (const Container& container : spec.containers) {
