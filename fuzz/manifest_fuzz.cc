@@ -15,7 +15,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const api::Document& document : api::read_documents(text, "fuzz.yaml", problems)) {
     const size_t before = problems.size();
     const auto object = api::decode(document, problems);
-    check(object.has_value() == (problems.size() == before), "an object and problems of it exclude each other");
+    check(!object || problems.size() == before, "an object and problems of it exclude each other");
+    check(object || problems.size() > before || document.damaged, "what is not decoded is told of");
+    check(!document.damaged || !problems.empty(), "bad bytes are told of");
     if (const auto* kind = object ? workloads::find_kind(*object) : nullptr) {
       constexpr int32_t kPodsMax = 100;  // expansion costs what it says; the fuzzer need not
       const auto* deployment = std::get_if<api::Deployment>(&*object);

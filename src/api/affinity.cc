@@ -40,11 +40,7 @@ constexpr Field<std::vector<NodeSelectorTerm>> kNodeSelector[] = {
      [](const Reader& r, std::vector<NodeSelectorTerm>& t) { read_list(r, t, &read_required_term); }},
 };
 
-void read_required(const Reader& reader, NodeAffinity& out) {
-  read_object(reader, kNodeSelector, out.required.emplace());
-  if (reader.strict() && out.required->empty() && reader.sound("nodeSelectorTerms"))
-    reader.problem_at("nodeSelectorTerms", required_value("must have at least one node selector term"));
-}
+void read_required(const Reader& reader, NodeAffinity& out) { read_node_selector(reader, out.required.emplace()); }
 
 constexpr Field<PreferredSchedulingTerm> kPreferred[] = {
     {"weight", [](const Reader& r, PreferredSchedulingTerm& p) { r.read(p.weight); }},
@@ -149,6 +145,8 @@ constexpr Field<Taint> kTaint[] = {
 
 void read_node_selector(const Reader& reader, std::vector<model::NodeSelectorTerm>& out) {
   read_object(reader, kNodeSelector, out);
+  if (reader.strict() && out.empty() && reader.sound("nodeSelectorTerms"))
+    reader.problem_at("nodeSelectorTerms", required_value("must have at least one node selector term"));
 }
 
 void read_node_affinity(const Reader& reader, model::NodeAffinity& out) { read_object(reader, kNodeAffinity, out); }

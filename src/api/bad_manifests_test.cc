@@ -440,59 +440,81 @@ struct ManyCase {
   std::vector<std::string> wanted;
 };
 
+const std::string kPreferred = pod_with(
+    "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 101, "
+    "preference: {matchexpressions: []}}]}}\n");
+const std::vector<ManyCase> kManyCases = {
+    {kPreferred, {"preference.matchexpressions: unknown field", "weight: Invalid value"}},
+    {pod("  containers: [{name: c, image: i}, {name: c}]\n  tolerations: [{operator: Exists, value: v, key: 5}]\n"),
+     {"containers[1].image: Required", "tolerations[0].key: expected a string", "value must be empty",
+      "containers[1].name: Duplicate value"}},
+    {resources("limits: {nvidia.com/gpu: 1, nvidia.com/gpus: 0.5}, requests: {nvidia.com/gpu: 2, example.com/a: 1}"),
+     {"nvidia.com/gpus]: Invalid value", "example.com/a]: Required value: Limit must be set",
+      "nvidia.com/gpu]: Invalid value: \"2\": must be equal to nvidia.com/gpu limit of 1"}},
+    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template: {spec: {nodeselector: {}, "
+     "restartPolicy: Never, containers: [{name: c, image: x}]}}\n",
+     {"nodeselector: unknown field", "spec.selector: Required value",
+      "f.yaml:5: spec.template.spec.restartPolicy: Unsupported value: \"Never\""}},
+    {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec:\n" + kSelector +
+         "  template:\n    metadata: {labels: {app: other}}\n    spec: {restartPolicy: Never, containers: [{name: c, "
+         "image: x}]}\n",
+     {"f.yaml:7: spec.template.metadata.labels: `selector` does not match",
+      "f.yaml:8: spec.template.spec.restartPolicy: Unsupported"}},
+    {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: c}}\n  "
+     "template: "
+     "{metadata: {labels: {a: b, z: \"x y\"}}, spec: {nodeselector: {}, containers: [{name: c, image: x}]}}\n",
+     {"labels.z: Invalid value", "template.metadata.labels: `selector` does not match", "nodeselector: unknown field"}},
+    {pod("  resources: {requests: {cpu: 500m}}\n  containers:\n  - {name: c, image: i, resources: {requests: {cpu: "
+         "1, "
+         "nvidia.com/gpu: 2}, limits: {nvidia.com/gpu: 1}}}\n  - {name: c, image: i}\n"),
+     {"spec.resources.requests.cpu: Invalid value: \"500m\"", "must be equal to nvidia.com/gpu limit of 1",
+      "containers[1].name: Duplicate value"}},
+    {"apiVersion: v1\nkind: Pod\nmetadata: {name: 5, namespace: A}\nspec: {containers: [{name: c, image: x}]}\n",
+     {"metadata.name: expected a string", "metadata.namespace: Invalid value"}},
+    {pod_with("  nodeselector: {a: b}\n# bad \x1b byte\n  volumes: [{name: v, persistentVolumeClaim: {}}]\n"),
+     {"control characters are not allowed (byte 0x1b)", "nodeselector: unknown field",
+      "spec.volumes[0].persistentVolumeClaim.claimName: Required value"}},
+    {pod_with("  volumes: [{name: a}, {name: a}, {name: A}, {emptyDir: {}}]\n"),
+     {"volumes[1].name: Duplicate value: \"a\"", "volumes[2].name: Invalid value", "volumes[3].name: Required value"}},
+    {expression("{key: a b, operator: In}"), {"values: Required", "key: Invalid value"}},
+    {expression("{key: a b, operator: Im, values: [x]}"), {"operator: Invalid value", "key: Invalid value"}},
+    {peer("namespaces: [5], matchLabelKeys: [a], topologyKey: a b"),
+     {"namespaces[0]: expected a string", "matchLabelKeys: Forbidden", "topologyKey: Invalid value"}},
+    {spread("maxSkew: many, whenUnsatisfiable: Never, minDomains: 0"),
+     {"maxSkew: expected an integer", "whenUnsatisfiable: Unsupported", "minDomains: Invalid value"}},
+    {container("    ports: [{containerPort: x, hostPort: 70000}]\n"),
+     {"containerPort: expected an integer", "hostPort: Invalid value"}},
+    {job("  completionMode: Indexed\n  parallelism: x\n", ""),
+     {"parallelism: expected an integer", "restartPolicy: Required value", "completions: Required value"}},
+    {pod("  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 2, memory: 2Gi}}}\n"
+         "  resources: {limits: {cpu: 1, memory: 1Gi}}\n"),
+     {"f.yaml:7: spec.resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1",
+      "f.yaml:7: spec.resources.requests: Invalid value: \"2Gi\": must be less than or equal to memory limit of "
+      "1Gi"}},
+    {pod("  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 100m}, limits: {cpu: 2}}}\n"
+         "  - {name: d, image: i, resources: {requests: {cpu: 100m}, limits: {cpu: 3}}}\n"
+         "  resources: {requests: {cpu: 1}, limits: {cpu: 1}}\n"),
+     {"limits.cpu: Invalid value: \"1\": container 'c' may use 2", "container 'd' may use 3"}},
+    {pod("  containers:\n  - {name: c, image: i, resources: {requests: {cpu: 2}, limits: {cpu: 4}}}\n"
+         "  resources: {requests: {cpu: 1}, limits: {cpu: 3}}\n"),
+     {"requests.cpu: Invalid value: \"1\": must be greater than or equal", "container 'c' may use 4"}},
+    {pod("  containers:\n  - {name: c, image: i, resources: {limits: {cpu: 3}}}\n"
+         "  resources: {requests: {cpu: 2}, limits: {cpu: 1}}\n"),
+     {"requests.cpu: Invalid value: \"2\": must be less than or equal", "container 'c' may use 3"}},
+    {deployment("  selector: {matchLabels: {app: z, b: c}, matchExpressions: [{key: a, operator: Foo}, {key: d, "
+                "operator: Exists}]}\n"),
+     {"matchExpressions[0].operator: Invalid value: \"Foo\"", "template `labels`: app=z is missing",
+      "template `labels`: b=c is missing", "template `labels`: it wants d"}},
+    {deployment("  selector: {matchLabels: {app: 5, b: c}}\n"),
+     {"matchLabels.app: expected a string", "template `labels`: b=c is missing"}},
+    {peer("topologyKey: z, labelSelector: {}, namespaces: [A, B]"),
+     {"namespaces[0]: Invalid value", "namespaces[1]: Invalid value"}},
+    {node("spec: {taints: [{key: a b, effect: Sometimes, value: c d}]}\n"),
+     {"effect: Unsupported value", "key: Invalid value", "value: Invalid value"}},
+};
+
 TEST(BadManifests, OneMistakeHidesNoOther) {
-  const std::string preferred = pod_with(
-      "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 101, "
-      "preference: {matchexpressions: []}}]}}\n");
-  const ManyCase cases[] = {
-      {preferred, {"preference.matchexpressions: unknown field", "weight: Invalid value"}},
-      {pod("  containers: [{name: c, image: i}, {name: c}]\n  tolerations: [{operator: Exists, value: v, key: 5}]\n"),
-       {"containers[1].image: Required", "tolerations[0].key: expected a string", "value must be empty",
-        "containers[1].name: Duplicate value"}},
-      {resources("limits: {nvidia.com/gpu: 1, nvidia.com/gpus: 0.5}, requests: {nvidia.com/gpu: 2, example.com/a: 1}"),
-       {"nvidia.com/gpus]: Invalid value", "example.com/a]: Required value: Limit must be set",
-        "nvidia.com/gpu]: Invalid value: \"2\": must be equal to nvidia.com/gpu limit of 1"}},
-      {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template: {spec: {nodeselector: {}, "
-       "restartPolicy: Never, containers: [{name: c, image: x}]}}\n",
-       {"nodeselector: unknown field", "spec.selector: Required value",
-        "f.yaml:5: spec.template.spec.restartPolicy: Unsupported value: \"Never\""}},
-      {"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: s}\nspec:\n" + kSelector +
-           "  template:\n    metadata: {labels: {app: other}}\n    spec: {restartPolicy: Never, containers: [{name: c, "
-           "image: x}]}\n",
-       {"f.yaml:7: spec.template.metadata.labels: `selector` does not match",
-        "f.yaml:8: spec.template.spec.restartPolicy: Unsupported"}},
-      {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: c}}\n  "
-       "template: "
-       "{metadata: {labels: {a: b, z: \"x y\"}}, spec: {nodeselector: {}, containers: [{name: c, image: x}]}}\n",
-       {"labels.z: Invalid value", "template.metadata.labels: `selector` does not match",
-        "nodeselector: unknown field"}},
-      {pod("  resources: {requests: {cpu: 500m}}\n  containers:\n  - {name: c, image: i, resources: {requests: {cpu: "
-           "1, "
-           "nvidia.com/gpu: 2}, limits: {nvidia.com/gpu: 1}}}\n  - {name: c, image: i}\n"),
-       {"spec.resources.requests.cpu: Invalid value: \"500m\"", "must be equal to nvidia.com/gpu limit of 1",
-        "containers[1].name: Duplicate value"}},
-      {"apiVersion: v1\nkind: Pod\nmetadata: {name: 5, namespace: A}\nspec: {containers: [{name: c, image: x}]}\n",
-       {"metadata.name: expected a string", "metadata.namespace: Invalid value"}},
-      {pod_with("  nodeselector: {a: b}\n# bad \x1b byte\n  volumes: [{name: v, persistentVolumeClaim: {}}]\n"),
-       {"control characters are not allowed (byte 0x1b)", "nodeselector: unknown field",
-        "spec.volumes[0].persistentVolumeClaim.claimName: Required value"}},
-      {pod_with("  volumes: [{name: a}, {name: a}, {name: A}, {emptyDir: {}}]\n"),
-       {"volumes[1].name: Duplicate value: \"a\"", "volumes[2].name: Invalid value",
-        "volumes[3].name: Required value"}},
-      {expression("{key: a b, operator: In}"), {"values: Required", "key: Invalid value"}},
-      {expression("{key: a b, operator: Im, values: [x]}"), {"operator: Invalid value", "key: Invalid value"}},
-      {peer("namespaces: [5], matchLabelKeys: [a], topologyKey: a b"),
-       {"namespaces[0]: expected a string", "matchLabelKeys: Forbidden", "topologyKey: Invalid value"}},
-      {spread("maxSkew: many, whenUnsatisfiable: Never, minDomains: 0"),
-       {"maxSkew: expected an integer", "whenUnsatisfiable: Unsupported", "minDomains: Invalid value"}},
-      {container("    ports: [{containerPort: x, hostPort: 70000}]\n"),
-       {"containerPort: expected an integer", "hostPort: Invalid value"}},
-      {job("  completionMode: Indexed\n  parallelism: x\n", ""),
-       {"parallelism: expected an integer", "restartPolicy: Required value", "completions: Required value"}},
-      {node("spec: {taints: [{key: a b, effect: Sometimes, value: c d}]}\n"),
-       {"effect: Unsupported value", "key: Invalid value", "value: Invalid value"}},
-  };
-  for (const ManyCase& each : cases) {
+  for (const ManyCase& each : kManyCases) {
     Problems problems;
     for (const Document& document : read_documents(each.yaml, "f.yaml", problems)) decode(document, problems);
     std::string all;

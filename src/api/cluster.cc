@@ -87,14 +87,7 @@ void read_value(const Reader& reader, Node& out) {
 
 void read_value(const Reader& reader, Namespace& out) {
   read_object(reader, kNamespace, out);
-  check_object_meta(reader, out.metadata);
-  if (!reader.strict() || out.metadata.name.empty()) return;
-  for (Members members(reader); members.next();) {
-    if (members.key() != "metadata") continue;
-    const std::string why = check_dns1123_label(out.metadata.name);
-    if (!why.empty() && check_dns1123_subdomain(out.metadata.name).empty())
-      members.value().problem_at("name", invalid_value(out.metadata.name, why));
-  }
+  check_object_meta(reader, out.metadata, &check_dns1123_label);
 }
 
 void read_value(const Reader& reader, PriorityClass& out) {

@@ -190,21 +190,41 @@ constexpr Field<CronJob> kCronJob[] = {
     {"status"},
 };
 
+// The requirements of a selector that could be read, by its reader: those of matchLabels come first.
+std::vector<model::NodeSelectorRequirement> sound_requirements(const Reader& selector,
+                                                               const model::LabelSelector& all) {
+  std::vector<bool> expressions;  // sound
+  for (Members members(selector); members.next();)
+    if (members.key() == "matchExpressions")
+      for (Items items(members.value()); items.next();)
+        expressions.push_back(items.value().sound("key") && items.value().sound("operator") &&
+                              items.value().sound("values"));
+  const size_t labels = all.requirements.size() - std::min(all.requirements.size(), expressions.size());
+  std::vector<model::NodeSelectorRequirement> out;
+  for (size_t i = 0; i < all.requirements.size(); ++i) {
+    const model::NodeSelectorRequirement& each = all.requirements[i];
+    if (i < labels ? selector.sound({"matchLabels", each.key}) : expressions[i - labels]) out.push_back(each);
+  }
+  return out;
+}
+
 void check_selector(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
-  if (!spec.sound("selector")) return;
-  if (selector.requirements.empty())
+  if (selector.requirements.empty() && spec.sound("selector"))
     return spec.problem_at("selector", required_value("give matchLabels that the template's labels have"));
   if (!has_member(spec, "template")) return;
-  for (const model::NodeSelectorRequirement& wanted : selector.requirements) {
-    if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
-    if (!spec.sound({"template", "metadata", "labels", wanted.key})) continue;
-    const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
-    spec.problem_below(
-        {"template", "metadata", "labels"},
-        equal ? fmt::format("`selector` does not match template `labels`: {}={} is missing; add it", wanted.key,
-                            wanted.values[0])
-              : fmt::format("`selector` does not match template `labels`: it wants {}", to_string(wanted)));
+  std::vector<std::string> wrong;
+  for (Members members(spec); members.next();) {
+    if (members.key() != "selector") continue;
+    for (const model::NodeSelectorRequirement& wanted : sound_requirements(members.value(), selector)) {
+      if (wanted.matches(pod_template.metadata.labels.find(wanted.key))) continue;
+      if (!spec.sound({"template", "metadata", "labels", wanted.key})) continue;
+      const bool equal = wanted.op == model::NodeSelectorOperator::kIn && wanted.values.size() == 1;
+      wrong.push_back(equal ? fmt::format("{}={} is missing; add it", wanted.key, wanted.values[0])
+                            : fmt::format("it wants {}", to_string(wanted)));
+    }
   }
+  for (const std::string& why : wrong)
+    spec.problem_below({"template", "metadata", "labels"}, "`selector` does not match template `labels`: " + why);
 }
 
 void check_controller(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
@@ -254,9 +274,10 @@ constexpr Field<DaemonSet> kDaemonSet[] = {
 };
 
 template <typename T, size_t N>
-void read_whole(const Reader& reader, const Field<T> (&fields)[N], T& out) {
+void read_whole(const Reader& reader, const Field<T> (&fields)[N], T& out,
+                NameCheck check_name = &check_dns1123_subdomain) {
   read_object(reader, fields, out);
-  check_object_meta(reader, out.metadata);
+  check_object_meta(reader, out.metadata, check_name);
   require_spec(reader);
 }
 
@@ -266,7 +287,7 @@ void read_value(const Reader& reader, Job& out) { read_whole(reader, kJob, out);
 void read_value(const Reader& reader, CronJob& out) { read_whole(reader, kCronJob, out); }
 void read_value(const Reader& reader, Deployment& out) { read_whole(reader, kDeployment, out); }
 void read_value(const Reader& reader, ReplicaSet& out) { read_whole(reader, kReplicaSet, out); }
-void read_value(const Reader& reader, StatefulSet& out) { read_whole(reader, kStatefulSet, out); }
+void read_value(const Reader& reader, StatefulSet& out) { read_whole(reader, kStatefulSet, out, &check_dns1123_label); }
 void read_value(const Reader& reader, DaemonSet& out) { read_whole(reader, kDaemonSet, out); }
 
 }  // namespace berth::api

@@ -143,7 +143,7 @@ std::optional<Object> decode(const Document& document, Problems& problems) {
   ProblemSink sink;
   std::optional<Object> object = decode_what_holds(document, sink);
   problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
-  return sink.problems.empty() ? std::move(object) : std::nullopt;
+  return sink.told.empty() && sink.problems.empty() ? std::move(object) : std::nullopt;
 }
 
 std::string_view kind_of(const Object& object) {

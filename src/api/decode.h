@@ -34,7 +34,7 @@ using Object = std::variant<Pod, Node, Namespace, PriorityClass, Job, CronJob, D
                             DaemonSet, PersistentVolumeClaim, PersistentVolume, StorageClass, CsiNode, CsiDriver,
                             CsiStorageCapacity, PodDisruptionBudget, Unknown>;
 
-// Strict. The object, or nothing when it had problems, which are appended (at most 1,000 of one document).
+// Strict. Or nothing: it had problems, which are appended (at most 1,000), or bad bytes, of which its text has told.
 std::optional<Object> decode(const Document& document, Problems& problems);
 
 // The same for checks that look further and tell all that is wrong in one go: the object with what could be read of

@@ -210,6 +210,14 @@ TEST(DecodeStrict, PodLevelRequestsDefaultToThoseOfTheContainers) {
   EXPECT_EQ(pod.spec.resources->requests, (model::ResourceList{{"cpu", 2000}, {"memory", int64_t{8} << 30}}));
 }
 
+TEST(DecodeLenient, TakesLabelsInAnyOrder) {
+  const auto pod =
+      decode_json<Pod>(R"({"metadata": {"labels": {"b": "1", "d": "2", "a": "3", "e": "4", "c": null, "b": "5"}}})");
+  ASSERT_TRUE(pod) << pod.error().message;
+  const model::Labels wanted = {{"a", "3"}, {"b", "5"}, {"c", ""}, {"d", "2"}, {"e", "4"}};
+  EXPECT_EQ(pod->metadata.labels, wanted);
+}
+
 TEST(DecodeLenient, IgnoresUnknownFieldsAndDoesNotValidateNames) {
   const auto pod = decode_pod(
       R"({"metadata":{"name":"P_1","future":{}},"spec":{"brandNew":[1],"containers":[]},"status":{"phase":"Running","x":1}})");

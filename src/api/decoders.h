@@ -7,6 +7,7 @@
 #include "api/cluster.h"
 #include "api/controllers.h"
 #include "api/disruption_budget.h"
+#include "api/names.h"
 #include "api/pod.h"
 #include "api/reader.h"
 #include "api/volumes.h"
@@ -14,8 +15,11 @@
 namespace berth::api {
 
 void read_object_meta(const Reader& reader, ObjectMeta& out);
-// When strict: the object has metadata with a name (or generateName) that the API server would take.
-void check_object_meta(const Reader& object, const ObjectMeta& metadata);
+// When strict: the object has metadata with a name (or generateName) that the API server would take. `check_name`: the
+// rule for names of its kind, one of api/names.h.
+using NameCheck = std::string (*)(std::string_view name);
+void check_object_meta(const Reader& object, const ObjectMeta& metadata,
+                       NameCheck check_name = &check_dns1123_subdomain);
 
 void read_condition(const Reader& reader, Condition& out);
 

@@ -87,7 +87,7 @@ constexpr Field<PodDisruptionBudget> kBudget[] = {
 
 void read_value(const Reader& reader, PodDisruptionBudget& out) {
   read_object(reader, kBudget, out);
-  check_object_meta(reader, out.metadata);
+  check_object_meta(reader, out.metadata, &check_path_segment);
 }
 
 }  // namespace berth::api

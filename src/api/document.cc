@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "api/bad_bytes.h"
 #include "api/json_text.h"
 #include "api/names.h"
 #include "api/tree.h"
@@ -44,18 +45,23 @@ std::vector<Chunk> split(std::string_view text) {
   return chunks;
 }
 
-// The first byte that no text may hold, or npos: control characters, and what is not UTF-8.
-size_t find_bad_byte(std::string_view text) {
-  for (size_t at = 0; at < text.size(); ++at) {
-    const auto c = static_cast<unsigned char>(text[at]);
-    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F) return at;
-    if (c < 0x80) continue;
-    const size_t bytes = utf8_length(text.substr(at));
-    if (bytes == 0) return at;
-    at += bytes - 1;
+// How a chunk begins, behind its separator.
+struct Start {
+  explicit Start(std::string_view text)
+      : separator(is_separator(text.substr(0, text.find('\n')))),
+        body(separator ? std::min(text.find('\n'), text.size()) : 0),
+        first(text.find_first_not_of(" \t\r\n", body)),
+        maybe_json(first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {}
+  // The first thing in its first bracket is a quote.
+  bool looks_like_json(std::string_view text) const {
+    return text.substr(first + 1).find_first_not_of(" \t\r\n") == text.find('"', first) - first - 1;
   }
-  return std::string_view::npos;
-}
+
+  bool separator;
+  size_t body;
+  size_t first;
+  bool maybe_json;
+};
 
 // Turns trees into Documents: checks apiVersion and kind, expands lists.
 class DocumentReader {
@@ -64,23 +70,30 @@ class DocumentReader {
       : file_(file), plain_(plain), problems_(problems), builder_(file, problems) {}
 
   void read(Chunk chunk) {
-    const std::string cleaned = report_bad_bytes(chunk);
-    if (!cleaned.empty()) chunk.text = cleaned;
-    const bool separator = is_separator(chunk.text.substr(0, chunk.text.find('\n')));
-    const size_t body = separator ? std::min(chunk.text.find('\n'), chunk.text.size()) : 0;
-    const size_t first = chunk.text.find_first_not_of(" \t\r\n", body);
-    if (first == std::string_view::npos && !separator) return;
-    const bool maybe_json = first != std::string_view::npos && (chunk.text[first] == '{' || chunk.text[first] == '[');
+    const std::string_view original = chunk.text;
+    const size_t problems_at_first = problems_.size();
+    CleanText cleaned = clean(chunk, true);
+    Start start(chunk.text);
+    if (start.first == std::string_view::npos && !start.separator) return;
     Problems json_problems;
-    if (maybe_json && read_as_json(chunk, body, json_problems)) return;
+    if (start.maybe_json && read_as_json(chunk, start.body, json_problems)) return;
+    if (original.find('\x7F') != std::string_view::npos) {  // it is no JSON, where this is text
+      problems_.resize(problems_at_first);
+      chunk.text = original;
+      cleaned = clean(chunk, false);
+      start = Start(chunk.text);
+    }
     const size_t problems_before = problems_.size();
-    read_yaml_text(chunk.text, chunk.first_line, builder_, [this](const TreeNode& root) { add(root); });
-    const bool meant_json =
-        maybe_json && (file_.ends_with(".json") || chunk.text.substr(first + 1).find_first_not_of(" \t\r\n") ==
-                                                       chunk.text.find('"', first) - first - 1);
-    if (!meant_json || problems_.size() == problems_before) return;
-    problems_.resize(problems_before);
-    problems_.insert(problems_.end(), json_problems.begin(), json_problems.end());
+    const bool read_to_end =
+        read_yaml_text(chunk.text, chunk.first_line, builder_, [this](const TreeNode& root) { add(root); });
+    if (problems_.size() == problems_before) return;
+    if (start.maybe_json && (file_.ends_with(".json") || start.looks_like_json(chunk.text))) {
+      problems_.resize(problems_before);
+      problems_.insert(problems_.end(), json_problems.begin(), json_problems.end());
+    }
+    if (read_to_end || !cleaned.concerns(problems_.back().line)) return;
+    problems_.pop_back();
+    lose_document();
   }
 
   std::vector<Document> take() { return std::move(documents_); }
@@ -106,24 +119,16 @@ class DocumentReader {
     }
   }
 
-  // Tells of each line with a byte that no text may hold, and gives the text without these bytes, in which other
-  // mistakes are looked for; empty where there are none.
-  std::string report_bad_bytes(const Chunk& chunk) {
-    std::string cleaned;
-    uint32_t line = chunk.first_line, told_of = 0;
-    size_t told = 0;
-    for (size_t at = 0, bad = find_bad_byte(chunk.text); bad != std::string_view::npos;) {
-      const std::string_view good = chunk.text.substr(at, bad - at);
-      line += static_cast<uint32_t>(std::count(good.begin(), good.end(), '\n'));
-      if (line != told_of && told++ < kBadLinesMax) report_byte(line, static_cast<unsigned char>(chunk.text[bad]));
-      told_of = line;
-      cleaned += good;
-      at = bad + 1;
-      const size_t next = find_bad_byte(chunk.text.substr(at));
-      bad = next == std::string_view::npos ? next : at + next;
-      if (bad == std::string_view::npos) cleaned += chunk.text.substr(at);
-    }
-    if (told > 0 && cleaned.empty()) cleaned = "\n";
+  // Tells of the lines with bytes that no text may hold, and replaces these in the chunk.
+  CleanText clean(Chunk& chunk, bool delete_is_text) {
+    CleanText cleaned = replace_bad_bytes(chunk.text, chunk.first_line, delete_is_text);
+    bad_bytes_told_ = problems_.size();
+    for (size_t i = 0; i < std::min(cleaned.lines.size(), kBadLinesMax); ++i)
+      report_byte(cleaned.lines[i].first, cleaned.lines[i].second);
+    bad_bytes_end_ = problems_.size();
+    damaged_ = !cleaned.lines.empty();
+    builder_.expect_bad_bytes(damaged_);
+    if (damaged_) chunk.text = cleaned.text;
     return cleaned;
   }
 
@@ -138,12 +143,20 @@ class DocumentReader {
     problems_.back().read_on = true;
   }
 
+  // Bad bytes hide what a document is: its text counts as not read.
+  void lose_document() {
+    for (size_t i = bad_bytes_told_; i < bad_bytes_end_; ++i) problems_[i].read_on = false;
+  }
+
+  bool unreadable(std::string_view text) const { return damaged_ && text.find(kBadByte) != std::string_view::npos; }
+
   void problem(uint32_t line, std::string message, std::string path = "") {
     problems_.push_back({file_, static_cast<int>(line), std::move(path), printable(message, 1000)});
   }
 
   void add(const TreeNode& root) {
     if (root.kind == TreeKind::kNull) return;
+    if (root.kind == TreeKind::kString && unreadable(root.text)) return lose_document();
     if (root.kind != TreeKind::kMap)
       return problem(root.line, "a document must be an object with apiVersion, kind and metadata");
     budget_.values = builder_.value_count() + kAliasedValuesMax;
@@ -162,6 +175,13 @@ class DocumentReader {
     const bool absent =
         node == nullptr || node->kind == TreeKind::kNull || (node->kind == TreeKind::kString && node->text.empty());
     out = absent ? fallback : node->text;
+    const bool may_be_there =
+        absent && fallback.empty() &&
+        std::any_of(map.members.begin(), map.members.end(), [&](const auto& m) { return unreadable(m.key); });
+    if (may_be_there || unreadable(out)) {
+      lose_document();
+      return false;
+    }
     if (absent && fallback.empty()) {
       problem(map.line,
               required_value(key == "kind" ? "say what this object is, for example 'kind: Pod'"
@@ -191,6 +211,7 @@ class DocumentReader {
                  int depth) {
     constexpr int kListDepthMax = 4;
     if (items == nullptr || items->kind == TreeKind::kNull) return;
+    if (items->kind == TreeKind::kString && unreadable(items->text)) return lose_document();
     if (items->kind != TreeKind::kList)
       return problem(items->line, "expected a list; put '- ' before each item", "items");
     if (depth >= kListDepthMax) return problem(list.line, "lists within lists within lists; write them out flat");
@@ -211,6 +232,7 @@ class DocumentReader {
     document.api_version = std::move(version);
     document.kind = std::move(kind);
     document.file = file_;
+    document.damaged = damaged_;
     if (write_document(object, extra, document, budget_, problems_)) documents_.push_back(std::move(document));
   }
 
@@ -221,12 +243,18 @@ class DocumentReader {
   std::vector<Document> documents_;
   WriteBudget budget_{0, kDocumentBytesMax};
   size_t list_items_ = 0;
+  bool damaged_ = false;                           // the chunk
+  size_t bad_bytes_told_ = 0, bad_bytes_end_ = 0;  // where `problems_` tells of its bad bytes
 };
 
 std::vector<Document> read_all(std::string_view text, const std::string& file, bool plain, Problems& problems) {
   const std::string shown = printable(file);
   if (text.size() > kDocumentBytesMax) {
     problems.push_back({shown, 0, "", "the file is larger than 256 MiB; split it"});
+    return {};
+  }
+  if (is_wide_text(text)) {
+    problems.push_back({shown, 0, "", "the file is UTF-16 or UTF-32; save it as UTF-8"});
     return {};
   }
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";

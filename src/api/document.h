@@ -5,6 +5,9 @@
 // sigs.k8s.io/yaml reads it (YAML 1.1 scalars, merge keys); what that reader lets pass and a user can only have meant
 // otherwise, such as a key given twice, is a Problem.
 //
+// Bytes that no text may hold (control characters, what is not UTF-8) are told of once for each line and read as
+// kBadByte. Whoever reads a Document that is `damaged` judges no key or value with one further, nor what depends on it.
+//
 // Bounds: 256 MiB of text, 64 levels, 1,000,000 values that come from aliases. Stateless, thread-safe, no I/O.
 #pragma once
 
@@ -38,7 +41,11 @@ struct Document {
   std::vector<uint32_t> lines;  // the line of every value of `json` in the order of the text, the root first
   // How the file writes numbers and booleans that JSON may write otherwise (1e19, 0x10, yes), by place in `lines`.
   std::vector<std::pair<uint32_t, std::string>> sources;
+  bool damaged = false;  // there may be a kBadByte in it, and a Problem tells of its line
 };
+
+// U+FFFD.
+inline constexpr std::string_view kBadByte = "\xEF\xBF\xBD";
 
 inline constexpr size_t kDocumentBytesMax = size_t{256} << 20;
 inline constexpr int kDocumentDepthMax = 64;

@@ -72,7 +72,7 @@ void read_object_meta(const Reader& reader, ObjectMeta& out) { read_object(reade
 
 void read_condition(const Reader& reader, Condition& out) { read_object(reader, kCondition, out); }
 
-void check_object_meta(const Reader& object, const ObjectMeta& metadata) {
+void check_object_meta(const Reader& object, const ObjectMeta& metadata, NameCheck check_name) {
   if (!object.strict()) return;
   bool found = false;
   for (Members members(object); members.next();) {
@@ -82,16 +82,16 @@ void check_object_meta(const Reader& object, const ObjectMeta& metadata) {
     const Reader& meta = members.value();
     if (metadata.name.empty() && metadata.generate_name.empty() && meta.sound("name") && meta.sound("generateName"))
       meta.problem_at("name", required_value("name or generateName is required"));
-    std::string why = metadata.name.empty() ? "" : check_dns1123_subdomain(metadata.name);
+    std::string why = metadata.name.empty() ? "" : check_name(metadata.name);
     if (!why.empty()) meta.problem_at("name", invalid_value(metadata.name, why));
     if (metadata.name.empty() && !metadata.generate_name.empty()) {
-      why = check_dns1123_subdomain(metadata.generate_name + "x");
+      why = check_name(metadata.generate_name + "x");
       if (!why.empty()) meta.problem_at("generateName", invalid_value(metadata.generate_name, why));
     }
     why = metadata.namespace_name.empty() ? "" : check_dns1123_label(metadata.namespace_name);
     if (!why.empty()) meta.problem_at("namespace", invalid_value(metadata.namespace_name, why));
   }
-  if (!found && !misspelt(object, "metadata"))
+  if (!found && object.sound("metadata"))
     object.problem_at("metadata", required_value("give the object a name: metadata: {name: my-name}"));
 }
 

@@ -81,6 +81,13 @@ std::string check_dns1123_subdomain(std::string_view value) {
   }
 }
 
+std::string check_path_segment(std::string_view value) {
+  if (value == "." || value == "..") return fmt::format("may not be '{}'", value);
+  for (const char c : {'/', '%'})
+    if (value.find(c) != std::string_view::npos) return fmt::format("may not contain '{}'", c);
+  return "";
+}
+
 std::string check_qualified_name(std::string_view value) {
   const size_t slash = value.find('/');
   std::string_view name = value;

@@ -12,6 +12,7 @@ namespace berth::api {
 
 std::string check_dns1123_label(std::string_view value);      // container, namespace
 std::string check_dns1123_subdomain(std::string_view value);  // pod, node, most objects
+std::string check_path_segment(std::string_view value);       // budget
 std::string check_qualified_name(std::string_view value);     // label keys, taint keys, resource names: [prefix/]name
 std::string check_label_value(std::string_view value);
 

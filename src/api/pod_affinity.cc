@@ -68,7 +68,8 @@ constexpr Field<PodAffinityTerm> kTerm[] = {
 void check_term(const Reader& reader, const PodAffinityTerm& term) {
   const bool selector = reader.sound("labelSelector");
   const bool keys = reader.sound("matchLabelKeys"), others_read = reader.sound("mismatchLabelKeys");
-  for (size_t i = 0; i < term.namespaces.size() && reader.sound("namespaces"); ++i) {
+  const bool namespaces = reader.sound("namespaces");
+  for (size_t i = 0; namespaces && i < term.namespaces.size(); ++i) {
     const std::string why = check_dns1123_label(term.namespaces[i]);
     if (!why.empty()) reader.problem_at("namespaces", i, invalid_value(term.namespaces[i], why));
   }

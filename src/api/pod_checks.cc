@@ -84,11 +84,12 @@ void check_host_ports(const Reader& reader, const PodSpec& spec) {
   }
 }
 
-// A sum over containers says nothing where one of its amounts could not be read.
-bool amounts_are_sound(const Reader& spec, const std::string& resource) {
+// A sum over containers says nothing where one of its amounts could not be read. `lists`: of the amounts that are
+// summed.
+bool amounts_are_sound(const Reader& spec, const std::string& resource, std::initializer_list<std::string_view> lists) {
   bool sound = true;
   const auto look = [&](const Reader& owner) {
-    for (const std::string_view list : {"requests", "limits"})
+    for (const std::string_view list : lists)
       sound = sound && owner.sound({"resources", list, std::string_view(resource)});
   };
   look(spec);
@@ -99,40 +100,64 @@ bool amounts_are_sound(const Reader& spec, const std::string& resource) {
   return sound;
 }
 
-// validatePodResourceConsistency: pod-level amounts hold what the containers ask for, one problem for each resource.
-void check_pod_resources(const Reader& reader, const Reader& resources, const PodSpec& spec) {
-  const auto problem = [&](std::string_view list, const std::string& name, int64_t amount, const std::string& why) {
-    bool there = false;
-    with_member(resources, list, [&](const Reader& at) {
-      there = true;
-      at.problem_at(name, invalid_value(model::format_resource(name, amount), why));
-    });
-    if (!there) resources.problem_at(list, invalid_value(model::format_resource(name, amount), why));
-  };
+struct AmountProblem {
+  std::string_view list;
+  std::string resource;
+  int64_t amount;
+  std::string why;
+};
+
+// What is wrong with a request of the pod as a whole; empty for none.
+std::string check_pod_request(const std::string& name, int64_t amount, int64_t needed,
+                              const model::ResourceList& limits) {
+  if (amount < needed)
+    return fmt::format("must be greater than or equal to aggregate container requests of {}",
+                       model::format_resource(name, needed));
+  if (limits.contains(name) && amount > limits.get(name))
+    return fmt::format("must be less than or equal to {} limit of {}; the containers together request as much", name,
+                       model::format_resource(name, limits.get(name)));
+  return "";
+}
+
+// validatePodResourceConsistency: pod-level amounts hold what the containers ask for. Of each resource a problem with
+// the request, and one for each container that may use more than the pod.
+std::vector<AmountProblem> pod_resource_problems(const Reader& reader, const Reader& resources, const PodSpec& spec) {
+  std::vector<AmountProblem> out;
   const auto& [requests, limits] = *spec.resources;
   const model::ResourceList needed = sum_of_requests(spec);
   for (const auto& [name, amount] : requests) {
-    if (!amounts_are_sound(reader, name)) continue;
-    if (amount < needed.get(name))
-      problem("requests", name, amount,
-              fmt::format("must be greater than or equal to aggregate container requests of {}",
-                          model::format_resource(name, needed.get(name))));
-    else if (limits.contains(name) && amount > limits.get(name))
-      problem("requests", name, amount,
-              fmt::format("must be less than or equal to {} limit of {}; the containers together request as much", name,
-                          model::format_resource(name, limits.get(name))));
+    if (!amounts_are_sound(reader, name, {"requests", "limits"})) continue;
+    const std::string why = check_pod_request(name, amount, needed.get(name), limits);
+    if (!why.empty()) out.push_back({"requests", name, amount, why});
   }
   for (const auto& [name, amount] : limits) {
-    if (!amounts_are_sound(reader, name)) continue;
-    if (requests.get(name) > amount || requests.get(name) < needed.get(name)) continue;  // told above
+    if (!amounts_are_sound(reader, name, {"limits"})) continue;
+    bool requested = false;
+    with_member(resources, "requests",
+                [&, &resource = name](const Reader& list) { requested = has_member(list, resource); });
+    // Without a request of the pod's own, that the limit must be raised to hold the containers' was told above.
+    const int64_t told_up_to = requested ? amount : std::max({amount, requests.get(name), needed.get(name)});
     for (const Container& container : spec.containers) {
       const int64_t own = container.resources.limits.get(name);
-      if (own <= amount) continue;
-      problem("limits", name, amount,
-              fmt::format("container '{}' may use {}, which must be less than or equal to pod limits of {}",
-                          container.name, model::format_resource(name, own), model::format_resource(name, amount)));
-      break;
+      if (own > told_up_to)
+        out.push_back(
+            {"limits", name, amount,
+             fmt::format("container '{}' may use {}, which must be less than or equal to pod limits of {}",
+                         container.name, model::format_resource(name, own), model::format_resource(name, amount))});
     }
+  }
+  return out;
+}
+
+void check_pod_resources(const Reader& reader, const Reader& resources, const PodSpec& spec) {
+  for (const AmountProblem& problem : pod_resource_problems(reader, resources, spec)) {
+    const std::string text = invalid_value(model::format_resource(problem.resource, problem.amount), problem.why);
+    bool there = false;
+    with_member(resources, problem.list, [&](const Reader& list) {
+      there = true;
+      list.problem_at(problem.resource, text);
+    });
+    if (!there) resources.problem_at(problem.list, text);
   }
 }
 

@@ -4,12 +4,11 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
 
-#include "api/names.h"
+#include "api/reader_raw.h"
 #include "base/printable.h"
 
 namespace berth::api {
@@ -17,12 +16,6 @@ namespace {
 
 namespace dom = simdjson::dom;
 using ElementType = dom::element_type;
-
-template <typename T, typename Raw>
-T thaw(const Raw& raw) {
-  static_assert(sizeof(T) == sizeof(Raw) && std::is_trivially_copyable_v<T>);
-  return std::bit_cast<T>(raw);
-}
 
 std::string_view name_of(JsonType type) {
   switch (type) {
@@ -35,24 +28,6 @@ std::string_view name_of(JsonType type) {
     case JsonType::kObject: return "an object";
   }
   return "";
-}
-
-// How many values a subtree has, itself included: the step between siblings in Document::lines.
-size_t count_values(const dom::element& element) {
-  size_t count = 1;
-  if (element.is_array()) {
-    for (const dom::element item : dom::array(element)) count += count_values(item);
-  } else if (element.is_object()) {
-    for (const dom::key_value_pair member : dom::object(element)) count += count_values(member.value);
-  }
-  return count;
-}
-
-// Shortest text that reads back as the same number, for messages and quantities.
-std::string number_text(const dom::element& element) {
-  if (element.is_int64()) return fmt::format("{}", int64_t(element));
-  if (element.is_uint64()) return fmt::format("{}", uint64_t(element));
-  return fmt::format("{}", double(element));
 }
 
 // What to do about a value of the wrong type.
@@ -93,6 +68,10 @@ JsonType Reader::type() const {
 
 bool Reader::expect(JsonType wanted) const {
   const JsonType found = type();
+  if (found == JsonType::kString && unreadable(std::string_view(thaw<dom::element>(raw_)))) {
+    sink_->told.add(path());
+    return false;
+  }
   if (found == wanted) return true;
   // As a user would recognise it: scalars themselves, containers by kind.
   std::string shown(name_of(found));
@@ -174,15 +153,25 @@ bool Reader::read(Time& out) const {
 bool Reader::read(model::Labels& out) const {
   if (!expect(JsonType::kObject)) return false;
   bool ok = true;
+  // Labels are kept in order, in which the API server writes them; one by one, many others would cost their square.
+  std::vector<std::pair<std::string_view, std::string>> unordered;
+  std::string_view last;
   for (Members members(*this); members.next();) {
     std::string value;
-    if (members.value().is_null()) value.clear();
-    else if (!members.value().read(value)) {
+    if (!members.value().is_null() && !members.value().read(value)) {
       ok = false;
       continue;
     }
-    out.set(std::string(members.key()), std::move(value));
+    if (unordered.empty() && last <= members.key()) out.set(std::string(members.key()), std::move(value));
+    else unordered.emplace_back(members.key(), std::move(value));
+    last = members.key();
   }
+  if (unordered.empty()) return ok;
+  unordered.insert(unordered.begin(), out.begin(), out.end());
+  std::stable_sort(unordered.begin(), unordered.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  model::Labels all;
+  for (auto& [key, value] : unordered) all.set(std::string(key), std::move(value));
+  out = std::move(all);
   return ok;
 }
 
@@ -190,7 +179,10 @@ bool Reader::read(std::vector<std::string>& out) const {
   if (!expect(JsonType::kArray)) return false;
   out.clear();
   bool ok = true;
-  for (Items items(*this); items.next();) ok &= items.value().read(out.emplace_back());
+  for (Items items(*this); items.next();) {
+    std::string& item = out.emplace_back();  // null is the empty string, as in the API server
+    ok &= items.value().is_null() || items.value().read(item);
+  }
   return ok;
 }
 
@@ -201,132 +193,9 @@ bool Reader::read_string_or_number(std::string& out) const {
   return true;
 }
 
-std::string Reader::path() const {
-  if (parent_ == nullptr) return "";
-  std::string out = parent_->path();
-  if (in_array_) return out + fmt::format("[{}]", index_);
-  return append_key(std::move(out), key_);
-}
-
-std::string Reader::source() const {
-  if (const Document* document = sink_->document; document != nullptr && !document->sources.empty()) {
-    const size_t place = position();
-    const auto& sources = document->sources;
-    const auto at = std::lower_bound(sources.begin(), sources.end(), place,
-                                     [](const auto& entry, size_t wanted) { return entry.first < wanted; });
-    if (at != sources.end() && at->first == place) return at->second;
-  }
-  const auto element = thaw<dom::element>(raw_);
-  return element.is_bool() ? fmt::format("{}", bool(element)) : number_text(element);
-}
-
-uint32_t Reader::line() const {
-  const Document* document = sink_->document;
-  if (document == nullptr || document->lines.empty()) return 0;
-  const size_t place = position();
-  return place < document->lines.size() ? document->lines[place] : 0;
-}
-
-// Where the walk from the root to this value stands in Document::lines.
-size_t Reader::position() const {
-  size_t position = 0;
-  for (const Reader* step = this; step->parent_ != nullptr; step = step->parent_) {
-    const auto parent = thaw<dom::element>(step->parent_->raw_);
-    ++position;
-    size_t index = 0;
-    if (step->in_array_) {
-      for (const dom::element item : dom::array(parent)) {
-        if (index++ == step->index_) break;
-        position += count_values(item);
-      }
-    } else {
-      for (const dom::key_value_pair member : dom::object(parent)) {
-        if (member.key.data() == step->key_.data()) break;
-        position += count_values(member.value);
-      }
-    }
-  }
-  return position;
-}
-
-void Reader::report(const std::string& path, uint32_t line, std::string message) const {
-  if (sink_->problems.size() > ProblemSink::kProblemsMax) return;
-  const std::string file = sink_->document == nullptr ? "" : sink_->document->file;
-  if (sink_->problems.size() == ProblemSink::kProblemsMax) {
-    sink_->problems.push_back({file, static_cast<int>(line), "",
-                               fmt::format("this object has more than {} mistakes; the others are told when these are "
-                                           "mended",
-                                           ProblemSink::kProblemsMax)});
-    return;
-  }
-  sink_->problems.push_back(Problem{file, static_cast<int>(line), printable(path), printable(message, 1000)});
-}
-
-void Reader::problem(std::string message) const { report(path(), line(), std::move(message)); }
-
-void Reader::problem_at(std::string_view key, std::string message) const {
-  for (Members members(*this); members.next();)
-    if (members.key() == key) return members.value().problem(std::move(message));
-  report(append_key(path(), key), line(), std::move(message));
-}
-
-void Reader::problem_at(std::string_view key, size_t index, std::string message) const {
-  for (Members members(*this); members.next();) {
-    if (members.key() != key) continue;
-    for (Items items(members.value()); items.next();)
-      if (items.index() == index) return items.value().problem(std::move(message));
-  }
-  problem_at(key, std::move(message));
-}
-
-void Reader::problem_below(std::span<const std::string_view> keys, std::string message) const {
-  if (keys.size() <= 1) return keys.empty() ? problem(std::move(message)) : problem_at(keys[0], std::move(message));
-  for (Members members(*this); members.next();)
-    if (members.key() == keys[0]) return members.value().problem_below(keys.subspan(1), std::move(message));
-  problem(std::move(message));
-}
-
-void Reader::unknown_field(const std::vector<std::string_view>& known) const {
-  if (!strict()) return;
-  const std::string_view near = closest(key_, known);
-  problem(near.empty() ? "unknown field; remove it, or check its indentation"
-                       : fmt::format("unknown field; did you mean '{}'?", near));
-}
-
-bool Reader::sound(std::span<const std::string_view> keys) const {
-  if (sink_->problems.empty()) return true;
-  const std::string_view key = keys[0];
-  const std::string here = printable(path()), below = printable(append_key(path(), key));
-  for (const Problem& problem : sink_->problems) {
-    const std::string_view place = problem.path;
-    if (place == here) return false;
-    if (!place.starts_with(below)) continue;
-    const std::string_view rest = place.substr(below.size());
-    if (rest.empty() || (keys.size() == 1 && (rest[0] == '.' || rest[0] == '['))) return false;
-  }
-  for (Members members(*this); members.next();) {
-    if (members.key() == key) {
-      if (keys.size() > 1 && !members.value().sound(keys.subspan(1))) return false;
-    } else if (!closest(members.key(), {key}).empty()) {
-      const std::string slip = printable(members.value().path());
-      const auto unknown = [&](const Problem& problem) {
-        return problem.path == slip && problem.message.starts_with("unknown field");
-      };
-      if (std::any_of(sink_->problems.begin(), sink_->problems.end(), unknown)) return false;
-    }
-  }
-  return true;
-}
-
 bool has_member(const Reader& object, std::string_view key) {
   for (Members members(object); members.next();)
     if (members.key() == key && !members.value().is_null()) return true;
-  return false;
-}
-
-bool misspelt(const Reader& object, std::string_view wanted) {
-  for (Members members(object); members.next();)
-    if (members.key() != wanted && !closest(members.key(), {wanted}).empty()) return true;
   return false;
 }
 
@@ -342,12 +211,15 @@ Members::Members(const Reader& object) {
 }
 
 bool Members::next() {
-  if (at_.index == end_.index) return false;
-  auto at = thaw<dom::object::iterator>(at_);
-  value_.key_ = at.key();
-  value_.raw_ = std::bit_cast<Reader::Raw>(at.value());
-  at_ = std::bit_cast<Reader::Raw>(++at);
-  return true;
+  while (at_.index != end_.index) {
+    auto at = thaw<dom::object::iterator>(at_);
+    value_.key_ = at.key();
+    value_.raw_ = std::bit_cast<Reader::Raw>(at.value());
+    at_ = std::bit_cast<Reader::Raw>(++at);
+    if (!value_.unreadable(value_.key_)) return true;
+    value_.sink_->told.add(value_.path());
+  }
+  return false;
 }
 
 Items::Items(const Reader& array) {

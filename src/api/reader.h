@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "api/document.h"
+#include "api/told_places.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "model/labels.h"
@@ -35,12 +36,15 @@ struct ProblemSink {
   bool strict = false;
   const Document* document = nullptr;  // for file and lines; null for JSON from the API server
   Problems problems;                   // at most kProblemsMax, then one that says so
+  ToldPlaces told = {};                // the paths of these, and of what bad bytes made unreadable
+  bool full() const { return problems.size() > kProblemsMax; }  // what is told beyond is lost
 };
 
 class Reader {
  public:
   JsonType type() const;
   bool is_null() const { return type() == JsonType::kNull; }
+  bool is_null_item() const { return in_array_ && is_null(); }
   bool strict() const { return sink_->strict; }
 
   // Each sets `out` and returns true, or reports the wrong type and returns false. Integers must be in range; there is
@@ -80,8 +84,9 @@ class Reader {
   // Reports, when strict, that this member is none of `known`, with a suggestion.
   void unknown_field(const std::vector<std::string_view>& known) const;
   // True if what was read of this member, or of one that is so many steps below, holds: nothing was reported of it or
-  // of what is in it, and no unknown field is a slip of the pen for it. Checks ask so that one mistake neither hides
-  // others nor is told twice. O(1) while the document has no problems.
+  // of what is in it, and no unknown or unreadable field may be meant for it. Checks ask so that one mistake neither
+  // hides others nor is told twice. O(1) while the document has no problems, then the members on the way and the
+  // logarithm of the problems.
   bool sound(std::span<const std::string_view> keys) const;
   bool sound(std::initializer_list<std::string_view> keys) const { return sound(std::span(keys.begin(), keys.size())); }
   bool sound(std::string_view key) const { return sound({key}); }
@@ -101,7 +106,10 @@ class Reader {
     size_t index = 0;
   };
 
-  void report(const std::string& path, uint32_t line, std::string message) const;
+  void report(std::string path, uint32_t line, std::string message) const;
+  // True if bad bytes, of which the text has told, were in this key or value: it is not judged.
+  bool unreadable(std::string_view text) const;
+  bool has_unreadable_key() const;
   uint32_t line() const;
   size_t position() const;  // in Document::lines
 
@@ -143,9 +151,6 @@ class Items {
 // True if the object has this member, and it is not null.
 bool has_member(const Reader& object, std::string_view key);
 
-// True if a member's name is a slip of the pen for `wanted`, which is then not reported as missing as well.
-bool misspelt(const Reader& object, std::string_view wanted);
-
 // Parses `json` and calls `use` with its root; an Error when it is not JSON. What `use` finds wrong is in `sink`.
 Status read_json(std::string_view json, ProblemSink& sink, const std::function<void(const Reader&)>& use);
 
@@ -156,11 +161,11 @@ struct Field {
   void (*read)(const Reader&, T&) = nullptr;
 };
 
-// Reads an object by its table. null members count as absent. Tables follow the API's order of fields, in which the
-// server writes them, so that each is found at once.
+// Reads an object by its table. null members count as absent, null items as objects without members, as in the API
+// server. Tables follow the API's order of fields, in which the server writes them, so that each is found at once.
 template <typename T, size_t N>
 void read_object(const Reader& reader, const Field<T> (&fields)[N], T& out) {
-  if (!reader.expect(JsonType::kObject)) return;
+  if (reader.is_null_item() || !reader.expect(JsonType::kObject)) return;
   size_t start = 0;
   for (Members members(reader); members.next();) {
     const std::string_view key = members.key();

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kStandardContainer[] = {"cpu", "memory", "ephemeral-storage"};
 
-bool is_huge_page(std::string_view name) { return name.starts_with("hugepages-"); }
+constexpr std::string_view kHugePages = "hugepages-";
+bool is_huge_page(std::string_view name) { return name.starts_with(kHugePages); }
 bool is_native(std::string_view name) {
   return name.find('/') == std::string_view::npos || name.find("kubernetes.io/") != std::string_view::npos;
 }
@@ -47,8 +48,17 @@ std::string check_resource_name(std::string_view name, ResourceScope scope) {
   return "";
 }
 
+// IsHugePageResourceValueDivisible: in whole pages, whose size the name says.
+bool whole_pages(std::string_view name, int64_t bytes) {
+  const Result<int64_t> page = model::parse_quantity(name.substr(kHugePages.size()));
+  return page && *page > 0 && bytes % *page == 0;
+}
+
 void check_amount(const Reader& amount, const std::string& name, const std::string& text, ResourceScope scope) {
   if (const std::string why = check_resource_name(name, scope); !why.empty()) amount.problem(invalid_value(name, why));
+  if (const Result<int64_t> bytes = model::parse_quantity(text);
+      scope != ResourceScope::kNode && is_huge_page(name) && bytes && !whole_pages(name, *bytes))
+    amount.problem(invalid_value(text, fmt::format("{} is not positive integer multiple of {}", text, name)));
   if (!is_integer(name)) return;
   const Result<int64_t> millis = model::parse_quantity(text, 3);
   if (millis && *millis % 1000 != 0)
@@ -85,6 +95,17 @@ void check_request(const Reader& requests, const std::string& name, int64_t amou
   }
 }
 
+// True if all but amounts of huge pages could be read, so that it is known whether cpu or memory is among them.
+bool others_are_sound(const Reader& requirements) {
+  bool sound = true;
+  for (const std::string_view list : {"requests", "limits"})
+    sound = sound && requirements.sound({list, "cpu"}) && requirements.sound({list, "memory"});
+  for (Members lists(requirements); lists.next();)
+    for (Members amounts(lists.value()); amounts.next();)
+      sound = sound && (is_huge_page(amounts.key()) || lists.value().sound(amounts.key()));
+  return sound;
+}
+
 void check_requirements(const Reader& reader, const ResourceRequirements& requirements) {
   bool computes = false, huge = false;
   for (const auto* list : {&requirements.requests, &requirements.limits}) {
@@ -93,7 +114,7 @@ void check_requirements(const Reader& reader, const ResourceRequirements& requir
       huge |= is_huge_page(name);
     }
   }
-  if (huge && !computes && reader.sound("requests") && reader.sound("limits"))
+  if (huge && !computes && others_are_sound(reader))
     reader.problem("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
   for (Members members(reader); members.next();) {
     if (members.key() != "requests") continue;
@@ -127,8 +148,8 @@ void read_resource_list(const Reader& reader, ResourceScope scope, model::Resour
   std::string text;
   for (Members members(reader); members.next();) {
     const std::string name(members.key());
-    if (members.value().is_null()) continue;
-    if (!members.value().read_string_or_number(text)) continue;
+    if (members.value().is_null()) text = "0";  // as the API server reads it
+    else if (!members.value().read_string_or_number(text)) continue;
     const Result<int64_t> amount = read_amount(members.value(), name, text, scope);
     if (!amount) {
       members.value().problem(amount.error().message);

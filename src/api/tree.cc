@@ -229,7 +229,7 @@ void TreeBuilder::check_duplicates(const TreeNode& map) {
   for (const TreeMember& member : map.members) sorted.push_back(&member);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->key < b->key; });
   for (size_t i = 1; i < sorted.size(); ++i)
-    if (sorted[i]->key == sorted[i - 1]->key)
+    if (sorted[i]->key == sorted[i - 1]->key && (!bad_bytes_ || sorted[i]->key.find(kBadByte) == std::string::npos))
       problems_.push_back(
           {file_, static_cast<int>(sorted[i]->line), printable(append_key(path(), sorted[i]->key)),
            fmt::format("given twice in the same map, first on line {}; remove one of them", sorted[i - 1]->line),

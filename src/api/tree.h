@@ -56,6 +56,8 @@ class TreeBuilder {
   size_t value_count() const { return nodes_.size(); }
   // Forgets the present document, ready for the next.
   void reset();
+  // Whether keys may hold kBadByte: then two that look alike need not be the same.
+  void expect_bad_bytes(bool expected) { bad_bytes_ = expected; }
   // Reports a problem at the present place.
   void problem(uint32_t line, std::string message);
 
@@ -72,6 +74,7 @@ class TreeBuilder {
   Problems& problems_;
   std::deque<TreeNode> nodes_;
   std::vector<Frame> stack_;
+  bool bad_bytes_ = false;
   const TreeNode* root_ = nullptr;
 };
 

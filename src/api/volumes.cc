@@ -13,8 +13,8 @@ using model::NodeSelectorRequirement;
 using model::NodeSelectorTerm;
 
 void read_bytes(const Reader& reader, std::optional<int64_t>& out) {
-  std::string text;
-  if (!reader.read_string_or_number(text)) return;
+  std::string text = "0";  // which null is to the API server
+  if (!reader.is_null() && !reader.read_string_or_number(text)) return;
   const Result<int64_t> bytes = model::parse_quantity(text);
   if (!bytes) reader.problem(bytes.error().message);
   else if (*bytes < 0) reader.problem(invalid_value(text, "must be greater than or equal to 0"));
@@ -25,7 +25,7 @@ void read_bytes(const Reader& reader, std::optional<int64_t>& out) {
 void read_storage(const Reader& reader, std::optional<int64_t>& out) {
   if (!reader.expect(JsonType::kObject)) return;
   for (Members members(reader); members.next();)
-    if (members.key() == "storage" && !members.value().is_null()) read_bytes(members.value(), out);
+    if (members.key() == "storage") read_bytes(members.value(), out);
 }
 struct VolumeResources {
   std::optional<int64_t>* out;
@@ -37,16 +37,18 @@ constexpr Field<VolumeResources> kVolumeResources[] = {
 
 void read_choice(const Reader& reader, const std::vector<std::string_view>& allowed, std::string& out) {
   std::string_view text;
-  if (!reader.read(text)) return;
+  if (!reader.is_null() && !reader.read(text)) return;
   if (std::find(allowed.begin(), allowed.end(), text) != allowed.end()) out.assign(text);
   else reader.problem(unsupported_value(text, allowed));
 }
 
 void read_access_modes(const Reader& reader, std::vector<std::string>& out) {
-  if (!reader.read(out) || !reader.strict()) return;
+  reader.read(out);
+  if (!reader.strict()) return;
   for (Items items(reader); items.next();) {
     std::string mode;
-    read_choice(items.value(), {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}, mode);
+    if (items.value().is_null() || items.value().type() == JsonType::kString)
+      read_choice(items.value(), {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}, mode);
   }
   if (out.size() > 1 && std::find(out.begin(), out.end(), "ReadWriteOncePod") != out.end())
     reader.problem("Forbidden: may not use ReadWriteOncePod with other access modes");
@@ -128,6 +130,12 @@ constexpr Field<PersistentVolume> kVolumeAffinity[] = {
     {"required", [](const Reader& r, PersistentVolume& v) { read_node_selector(r, v.node_affinity.emplace()); }},
 };
 
+void read_volume_affinity(const Reader& reader, PersistentVolume& out) {
+  read_object(reader, kVolumeAffinity, out);
+  if (reader.strict() && !out.node_affinity && reader.sound("required"))
+    reader.problem_at("required", required_value("must specify required node constraints"));
+}
+
 constexpr Field<PersistentVolume> kVolumeSpec[] = {
     {"capacity", [](const Reader& r, PersistentVolume& v) { read_storage(r, v.storage_bytes); }},
     {"gcePersistentDisk"},
@@ -161,7 +169,7 @@ constexpr Field<PersistentVolume> kVolumeSpec[] = {
      [](const Reader& r, PersistentVolume& v) {
        read_choice(r, {"Block", "Filesystem"}, v.volume_mode);
      }},
-    {"nodeAffinity", [](const Reader& r, PersistentVolume& v) { read_object(r, kVolumeAffinity, v); }},
+    {"nodeAffinity", &read_volume_affinity},
     {"volumeAttributesClassName", [](const Reader& r, PersistentVolume& v) { r.read(v.volume_attributes_class_name); }},
 };
 
@@ -299,6 +307,8 @@ void read_value(const Reader& reader, PersistentVolume& out) {
   const bool capacity = reader.sound({"spec", "capacity"}), modes = reader.sound({"spec", "accessModes"});
   if (capacity && !out.storage_bytes)
     reader.problem_at("spec", required_value("say how much: capacity: {storage: 10Gi}"));
+  if (capacity && out.storage_bytes == 0)
+    reader.problem_below({"spec", "capacity", "storage"}, invalid_value("0", "must be greater than zero"));
   if (modes && out.access_modes.empty())
     reader.problem_at("spec", required_value("at least 1 access mode is required"));
 }

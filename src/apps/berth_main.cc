@@ -36,6 +36,17 @@ std::string wrong_verb(const CLI::App& app, int argc, char** argv) {
   return fmt::format("there is no command '{}'; {}", word, hint);
 }
 
+// The flags that nobody knows: one of them may be what is said to be missing. Empty where there are none.
+std::string wrong_flags(const CLI::App& app) {
+  std::vector<std::string> wrong;
+  for (const CLI::App* verb : app.get_subcommands())
+    for (const std::string& word : verb->remaining())
+      if (word.starts_with('-')) wrong.push_back(word);
+  if (wrong.empty()) return "";
+  return fmt::format("The following argument{} not expected: {}", wrong.size() == 1 ? " was" : "s were",
+                     fmt::join(wrong, " "));
+}
+
 int usage_error(const CLI::App& app, const std::string& what) {
   std::string help = app.get_name();
   for (const CLI::App* verb : app.get_subcommands()) help += " " + verb->get_name();
@@ -59,6 +70,9 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
+  } catch (const CLI::RequiredError& error) {
+    const std::string wrong = wrong_flags(app);
+    return usage_error(app, wrong.empty() ? error.what() : wrong);
   } catch (const CLI::ParseError& error) { return usage_error(app, error.what()); }
   return exit_code;
 }

@@ -16,16 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::string> read_stream(std::istream& stream, const std::string& name) {
+Result<std::string> read_stream(std::istream& stream) {
   std::string text;
   std::vector<char> buffer(size_t{1} << 16);
   while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), stream.gcount() > 0) {
     text.append(buffer.data(), static_cast<size_t>(stream.gcount()));
     if (text.size() > api::kDocumentBytesMax)
-      return fail(ErrorCode::kInvalidInput, fmt::format("{} is larger than 256 MiB; split it", printable(name)));
+      return fail(ErrorCode::kInvalidInput, "the file is larger than 256 MiB; split it");
   }
   if (stream.bad())
-    return fail(ErrorCode::kInvalidInput, fmt::format("cannot read {}: {}", printable(name), std::strerror(errno)));
+    return fail(ErrorCode::kInvalidInput, fmt::format("cannot read the file: {}", std::strerror(errno)));
   return text;
 }
 
@@ -48,13 +48,13 @@ std::vector<std::string> files_in(const std::string& folder, api::Problems& prob
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
-  if (path == "-") return read_stream(std::cin, "standard input");
+  if (path == "-") return read_stream(std::cin);
   std::error_code error;
-  if (fs::is_directory(path, error)) return fail(ErrorCode::kInvalidInput, printable(path) + " is a folder");
+  if (fs::is_directory(path, error)) return fail(ErrorCode::kInvalidInput, "this is a folder; name a file in it");
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     return fail(ErrorCode::kNotFound, fmt::format("cannot read the file: {}; check the name", std::strerror(errno)));
-  return read_stream(stream, path);
+  return read_stream(stream);
 }
 
 std::vector<scenario::ManifestFile> read_manifest_files(const std::vector<std::string>& paths,

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "apps/files.h"
+#include "base/printable.h"
 #include "scenario/scenario.h"
 
 namespace berth::apps {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kShownBytesMax = 4096;  // of one sentence
 
 // scenarios/shapes.yaml, found from the scenario upwards.
 std::string default_shapes(const std::string& scenario) {
@@ -39,8 +42,9 @@ Result<std::vector<scenario::Mismatch>> play(const std::string& path, const std:
 bool run(const std::string& path, const std::string& shapes_path, bool update) {
   std::string text;
   const auto mismatches = play(path, shapes_path, text);
+  const std::string shown = printable(path);
   if (!mismatches) {
-    std::cerr << path << ": " << mismatches.error().message << "\n";
+    std::cerr << shown << ": " << printable(mismatches.error().message, kShownBytesMax) << "\n";
     return false;
   }
   if (mismatches->empty()) return true;
@@ -48,11 +52,11 @@ bool run(const std::string& path, const std::string& shapes_path, bool update) {
     size_t left = 0;
     const std::string updated = scenario::with_actual_values(text, *mismatches, left);
     std::ofstream(path, std::ios::binary) << updated;
-    std::cerr << path << ": " << mismatches->size() - left << " expectations rewritten, " << left << " left\n";
+    std::cerr << shown << ": " << mismatches->size() - left << " expectations rewritten, " << left << " left\n";
     if (left == 0) return true;
   }
   for (const scenario::Mismatch& mismatch : *mismatches) {
-    std::cerr << path << ":" << mismatch.line << ": " << mismatch.sentence << "\n";
+    std::cerr << shown << ":" << mismatch.line << ": " << printable(mismatch.sentence, kShownBytesMax) << "\n";
   }
   return false;
 }

@@ -12,6 +12,8 @@
 #include "api/reader.h"
 #include "base/printable.h"
 #include "bridge/to_model.h"
+#include "scenario/made_pods.h"
+#include "scenario/pod_names.h"
 
 namespace berth::scenario {
 namespace {
@@ -38,7 +40,7 @@ void reopen(const Decoded& decoded, const Use& use) {
 
 // True if what was read at these places holds.
 bool sound(const Decoded& decoded, std::initializer_list<Path> paths) {
-  if (decoded.sink->problems.empty()) return true;
+  if (decoded.sink->told.empty() && !decoded.document->damaged) return true;
   bool all = true;
   reopen(decoded, [&](const api::Reader& root) {
     for (const Path& path : paths) all = all && root.sound(path);
@@ -212,20 +214,34 @@ void check_duplicates(std::vector<Decoded>& all) {
   }
 }
 
-// The UIDs of the controllers that the objects name.
-std::set<std::string> owners_in(const std::vector<Decoded>& all) {
-  std::set<std::string> out;
-  for (const Decoded& decoded : all)
-    if (const api::OwnerReference* owner = api::metadata_of(decoded.manifest.object).controller())
-      out.insert(owner->uid);
+MadePods made_in(const std::vector<Decoded>& all) {
+  MadePods out;
+  for (const Decoded& decoded : all) out.see(decoded.manifest.object);
   return out;
 }
 
+// Pods that have the name of one that a StatefulSet is yet to make: the server would hold either.
+void check_statefulset_names(std::vector<Decoded>& all, const MadePods& made) {
+  PodNames names;
+  for (const Decoded& decoded : all)
+    if (std::holds_alternative<api::StatefulSet>(decoded.manifest.object) && !made.made_by(decoded.manifest.object) &&
+        sound(decoded, {{"metadata", "name"}, {"metadata", "namespace"}, {"spec", "replicas"}, {"spec", "ordinals"}}))
+      names.reserve(decoded.manifest.object);
+  for (Decoded& decoded : all) {
+    const auto* pod = std::get_if<api::Pod>(&decoded.manifest.object);
+    if (pod == nullptr || !sound(decoded, {{"metadata", "namespace"}})) continue;
+    const std::string owner = names.statefulset_of(pod->metadata.namespace_name, pod->metadata.name);
+    if (!owner.empty())
+      report(decoded, {"metadata", "name"},
+             fmt::format("StatefulSet {}/{} makes a pod of this name; rename or remove one of them",
+                         pod->metadata.namespace_name, owner));
+  }
+}
+
 // A controller that comes with what it made, as a cluster lists them, makes nothing more here.
-bool made_its_pods(const Decoded& decoded, const std::set<std::string>& owners, std::vector<std::string>& notes) {
+bool made_its_pods(const Decoded& decoded, const MadePods& made, std::vector<std::string>& notes) {
   const api::Object& object = decoded.manifest.object;
-  const std::string& uid = api::metadata_of(object).uid;
-  if (uid.empty() || !owners.contains(uid) || template_metadata(object) == nullptr) return false;
+  if (template_metadata(object) == nullptr || !made.made_by(object)) return false;
   notes.push_back(printable(fmt::format("{}:{}: {}: what it made is in the input; it makes no other pods here",
                                         decoded.manifest.file, decoded.manifest.line, describe(object))));
   return true;
@@ -279,17 +295,19 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
       classes_read.add(all.back(), *priority_class);
   }
   check_duplicates(all);
-  const std::set<std::string> owners = owners_in(all);
+  const MadePods made = made_in(all);
+  check_statefulset_names(all, made);
   std::vector<Manifest> out;
   for (Decoded& decoded : all) {
     const api::Object& object = decoded.manifest.object;
     check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, notes);
     if (const api::ObjectMeta* metadata = template_metadata(object))
       check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, notes);
-    const bool makes_nothing = made_its_pods(decoded, owners, notes);
+    const bool makes_nothing = made_its_pods(decoded, made, notes);
     if (!makes_nothing) classes_read.check(decoded);
     note_unused(decoded, notes);
-    if (decoded.sink->problems.empty() && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
+    const bool holds = decoded.sink->problems.empty() && decoded.sink->told.empty();
+    if (holds && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
   }
   for (const api::ProblemSink& sink : sinks)
     problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());

@@ -43,6 +43,7 @@ Status Simulation::submit(std::vector<Manifest> manifests) {
   expected_pods_ = wanted;
   for (Manifest& manifest : manifests) {
     const Duration after = simulated(manifest.object, kSimulatedArrival).value_or(Duration{0});
+    names_.reserve(manifest.object);
     workloads_.push_back({std::move(manifest)});
     schedule(now_, after, DueKind::kArrival, workloads_.size() - 1);
   }

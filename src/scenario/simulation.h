@@ -33,6 +33,7 @@
 #include "scenario/disruption_controller.h"
 #include "scenario/event_log.h"
 #include "scenario/manifests.h"
+#include "scenario/pod_names.h"
 #include "scenario/report.h"
 #include "scenario/storage_controller.h"
 
@@ -122,6 +123,9 @@ class Simulation {
   void arrive(size_t workload);
   void add_node(const api::Node& node);
   void add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt);
+  // The same for a pod of a workload that names its pods as it likes: with another name where its own is taken.
+  void add_made_pod(api::Pod pod, size_t workload, int32_t index);
+  bool name_is_taken(const api::Pod& pod, size_t workload) const;
   void expand(size_t workload);
   void add_daemons(size_t workload, std::span<const api::Node> nodes);
   void next_job_pods(size_t workload);
@@ -159,6 +163,7 @@ class Simulation {
   std::deque<SimPod> pods_;
   absl::flat_hash_map<std::string, size_t> by_uid_;
   absl::flat_hash_map<std::string, size_t> by_name_;  // "namespace/name": the latest
+  PodNames names_;
   absl::btree_map<std::string, api::Node> nodes_;
   absl::btree_set<Due> due_;
   std::vector<engine::Event> outbox_;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "api/requests.h"
 #include "base/check.h"
@@ -70,19 +71,38 @@ void Simulation::expand(size_t workload) {
     storage_.reconcile();
   }
   int32_t index = record.ended;
-  for (api::Pod& pod : kind->expand(record.manifest.object, {})) add_pod(std::move(pod), workload, index++, 1);
+  for (api::Pod& pod : kind->expand(record.manifest.object, {})) add_made_pod(std::move(pod), workload, index++);
   workloads_[workload].next_index = index;
 }
 
 void Simulation::add_daemons(size_t workload, std::span<const api::Node> nodes) {
   const auto& daemonset = std::get<api::DaemonSet>(workloads_[workload].manifest.object);
-  for (api::Pod& pod : workloads::daemonset_pods(daemonset, nodes)) add_pod(std::move(pod), workload, 0, 1);
+  for (api::Pod& pod : workloads::daemonset_pods(daemonset, nodes)) add_made_pod(std::move(pod), workload, 0);
+}
+
+bool Simulation::name_is_taken(const api::Pod& pod, size_t workload) const {
+  const auto known = by_name_.find(pod_name(pod));
+  const bool of_another = known != by_name_.end() && pods_[known->second].workload != workload;
+  return of_another || names_.reserved(pod.metadata.namespace_name, pod.metadata.name);
+}
+
+void Simulation::add_made_pod(api::Pod pod, size_t workload, int32_t index) {
+  const api::Object& maker = workloads_[workload].manifest.object;
+  if (!std::holds_alternative<api::StatefulSet>(maker)) {
+    std::string kind = fmt::format("-{}", api::kind_of(maker));
+    std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::tolower(c); });
+    while (name_is_taken(pod, workload)) pod.metadata.name += kind;
+  }
+  add_pod(std::move(pod), workload, index, 1);
 }
 
 void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt) {
   if (++made_pods_ > kSimulatedPodsMax) return;
   const uint64_t number = sequence_++;
-  if (pod.metadata.name.empty()) pod.metadata.name = fmt::format("{}{}", pod.metadata.generate_name, number);
+  if (pod.metadata.name.empty()) {
+    pod.metadata.name = fmt::format("{}{}", pod.metadata.generate_name, number);
+    while (name_is_taken(pod, SIZE_MAX)) pod.metadata.name += "x";
+  }
   pod.metadata.uid = fmt::format("{}/{}/{}", pod.metadata.namespace_name, pod.metadata.name, number);
   pod.metadata.created = now_ + Duration{static_cast<int64_t>(number)};
   SimPod record;
@@ -121,7 +141,7 @@ void Simulation::next_job_pods(size_t workload) {
     const Workload& record = workloads_[workload];
     if (record.active >= workloads::wanted_active(*job, record.active, record.ended)) return;
     const int32_t index = workloads_[workload].next_index++;
-    add_pod(workloads::job_pod(*job, index), workload, index, 1);
+    add_made_pod(workloads::job_pod(*job, index), workload, index);
   }
 }
 

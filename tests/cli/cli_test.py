@@ -85,6 +85,30 @@ def case_no_terminal_escapes_from_input() -> None:
         check("\x1b" not in shown.stderr + shown.stdout, "no escape reaches the terminal", shown)
 
 
+def case_no_terminal_escapes_from_scenarios() -> None:
+    scenario = Path(BERTH).with_name("berth-scenario")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "a\x1b[31m.yaml")
+        for text in ("steps: 5\n", '{"\\e[31m": 5}\n', "steps: [{expect: {running: 1}}]\n"):
+            file.write_text(text)
+            for arguments in ([str(file)], ["--update", str(file)], [str(file) + "\x1b[31m"]):
+                run = subprocess.run([scenario, "--shapes", "scenarios/shapes.yaml", *arguments], capture_output=True, text=True,
+                                     cwd=ROOT, check=False)
+                check(run.returncode in (0, 1) and "\x1b" not in run.stderr + run.stdout, "no escape reaches the terminal", run)
+                check(r"a\x1b[31m.yaml" in run.stderr, "the file is named", run)
+
+
+def case_the_byte_7f_of_json_is_data() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "annotations": {"a": "x\x7fy"}, "labels": {"b": "c\x7f"}},
+           "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    text = f"{NODE}\n---\n%s\n"
+    bad = berth("simulate", "-f", "-", stdin=text % json.dumps(pod, ensure_ascii=False))
+    expect(bad, 2, err='Invalid value: "c\\x7f"')
+    check("\x7f" not in bad.stderr, "no control character reaches the terminal", bad)
+    del pod["metadata"]["labels"]
+    expect(berth("simulate", "-f", "-", stdin=text % json.dumps(pod, ensure_ascii=False)), 0, "1 pod placed")
+
+
 def case_no_terminal_escapes_from_kubeconfigs() -> None:
     """What ends `berth scheduler` at once is told with nothing raw of a kubeconfig, of its name or of a credential plugin."""
     v1 = "client.authentication.k8s.io/v1"
@@ -155,6 +179,11 @@ def case_files_folders_and_stdin() -> None:
         expect(berth("simulate", "-f", folder, "-f", "-", stdin=other), 2, err="Node n1 is already defined at")
     with tempfile.TemporaryDirectory() as folder:
         expect(berth("simulate", "-f", folder), 2, err="no *.yaml, *.yml or *.json in this folder")
+        sparse = Path(folder, "sparse.yaml")
+        with sparse.open("wb") as file:
+            file.truncate((256 << 20) + 1)
+        expect(berth("simulate", "-f", str(sparse)), 2, err=f"error: {sparse}: the file is larger than 256 MiB; split it\n")
+        expect(berth("simulate", "-f", "examples/demo", "--config", folder), 2, err=f"--config {folder}: this is a folder")
 
 
 def case_unused_kinds_pass_with_a_note() -> None:
@@ -230,6 +259,12 @@ def case_usage() -> None:
            err="error: --output: 'xml' is none of: table, wide, json, yaml; see `berth simulate --help`")
     expect(berth("policies", "-o", "yaml"), 2, err="error: --output: 'yaml' is none of: table, json")
     expect(berth("scheduler", "--leader-elect", "maybe"), 2, err="error: --leader-elect: 'maybe' is none of: true, false")
+    for words, wrong in ((["simulate", "--bogus"], "argument was not expected: --bogus;"),
+                         (["simulate", "--filname", "x"], "argument was not expected: --filname;"),
+                         (["why", "--bogus"], "argument was not expected: --bogus;")):
+        run = berth(*words)
+        expect(run, 2, err=wrong)
+        check("required" not in run.stderr, "what the wrong flag may have been meant for is not said to be missing", run)
     expect(berth("--bogus"), 2, err="error: The following argument was not expected: --bogus")
     expect(berth("simulate", "-f", "examples/demo", "--weight", "pakc=1"), 2, err="error: no policy is called 'pakc'")
     together = berth("simulate", "-f", "no-such-file", "-o", "xml", "--weight", "pakc=1", "--weight", "pack")
