@@ -57,14 +57,16 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
 // Groups hold for the terms, and for the ids, that they were made with.
 void Candidates::follow_terms(const State& state, const PodClass& cls) {
   const bool ids_hold = reuse_version_ == state.topology().reuse_version() && order_version_ == state.order_version();
-  if (terms_version_ == state.peers().terms_version() && ids_hold) return;
+  const bool keys_hold = presence_version_ == state.topology().presence_version();
+  if (terms_version_ == state.peers().terms_version() && ids_hold && keys_hold) return;
+  presence_version_ = state.topology().presence_version();
   terms_version_ = state.peers().terms_version();
   reuse_version_ = state.topology().reuse_version();
   order_version_ = state.order_version();
   GroupShape shape = shape_of(state, cls);
-  if (groups_ ? ids_hold && groups_->shape() == shape : shape.keys.empty()) return;
+  if (groups_ ? ids_hold && groups_->shape() == shape : shape.concerns_nobody()) return;
   version_ = version() + 1;
-  groups_ = shape.keys.empty() ? nullptr : std::make_unique<Groups>(std::move(shape), state, cls);
+  groups_ = shape.concerns_nobody() ? nullptr : std::make_unique<Groups>(std::move(shape), state, cls);
   examine_all_again();
 }
 

@@ -80,8 +80,8 @@ class Candidates {
   bool scanning_ = true;  // a full scan is under way: the log was too short to go by
   bool batch_ = false;    // winners are stale until rebuild()
   std::unique_ptr<Groups> groups_;
-  // What `groups_` goes by: PeerIndex::terms_version(), Topology::reuse_version(), State::order_version().
-  uint64_t terms_version_ = UINT64_MAX, reuse_version_ = 0, order_version_ = 0;
+  // What `groups_` goes by: PeerIndex::terms_version(), Topology's versions, State::order_version().
+  uint64_t terms_version_ = UINT64_MAX, presence_version_ = 0, reuse_version_ = 0, order_version_ = 0;
 };
 
 }  // namespace berth::engine

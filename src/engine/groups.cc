@@ -20,22 +20,40 @@ GroupShape::Key& key_in(GroupShape& shape, TopologyKeyId key) {
 
 GroupShape shape_of(const State& state, const PodClass& cls) {
   GroupShape shape;
-  const auto key_of = [&](TermId term) -> GroupShape::Key& {
+  const auto nobody_has = [&](TopologyKeyId key) { return state.topology().domain_count(key) == 0; };
+  const auto key_of = [&](TermId term) -> GroupShape::Key* {
+    const TopologyKeyId key = state.peers().term(term).key;
+    if (nobody_has(key)) return nullptr;
     shape.serials.push_back(state.peers().term(term).serial);
-    return key_in(shape, state.peers().term(term).key);
+    return &key_in(shape, key);
   };
   const ClassPeers& peers = cls.peers;
-  for (uint32_t i = 0; i < peers.spread.size(); ++i) key_in(shape, peers.spread[i].key).spread.push_back(i);
-  for (const TermId term : peers.affinity) key_of(term).affinity.push_back(term);
-  for (const TermId term : peers.anti_affinity) key_of(term).anti_affinity.push_back(term);
-  for (const auto& [term, weight] : peers.preferred) key_of(term).preferred.emplace_back(term, weight);
+  for (uint32_t i = 0; i < peers.spread.size(); ++i) {
+    const ClassPeers::Spread& spread = peers.spread[i];
+    if (nobody_has(spread.key)) shape.lacks_spread_key[spread.rule->required] = true;
+    else key_in(shape, spread.key).spread.push_back(i);
+  }
+  for (const TermId term : peers.affinity) {
+    if (GroupShape::Key* key = key_of(term)) key->affinity.push_back(term);
+    else shape.lacks_affinity_key = true;
+  }
+  for (const TermId term : peers.anti_affinity)
+    if (GroupShape::Key* key = key_of(term)) key->anti_affinity.push_back(term);
+  for (const auto& [term, weight] : peers.preferred)
+    if (GroupShape::Key* key = key_of(term)) key->preferred.emplace_back(term, weight);
   for (const SelectorId selector : cls.seen_by)
-    for (const TermId term : state.peers().selector(selector).terms) key_of(term).existing.push_back(term);
+    for (const TermId term : state.peers().selector(selector).terms)
+      if (GroupShape::Key* key = key_of(term)) key->existing.push_back(term);
   return shape;
 }
 
 Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
     : shape_(std::move(shape)), domains_of_(shape_.keys.size()), spread_(cls.peers.spread.size()), buckets_(1) {
+  size_t constraints = 0;
+  for (const GroupShape::Key& key : shape_.keys) {
+    first_spread_.push_back(constraints);
+    constraints += key.spread.size();
+  }
   if (shape_.keys.size() < 2) return;
   for (uint32_t i = 0; i < shape_.keys.size(); ++i) {
     const GroupShape::Key& key = shape_.keys[i];
@@ -168,9 +186,60 @@ Groups::Facts Groups::facts_of(const GroupShape::Key& key, DomainId domain, cons
   return facts;
 }
 
-void Groups::begin(GroupFacts& out, const Group& group, const PodClass& cls) {
+// Reads the facts of these domains into `fresh_`.
+void Groups::read_fresh(const std::vector<DomainId>& domains, const State& state) {
+  fresh_.resize(domains_.size());
+  std::vector<size_t> asked(shape_.keys.size());
+  for (const DomainId id : domains) ++asked[domains_[id.value].key];
+  std::vector<bool> by_term(shape_.keys.size());
+  for (uint32_t key = 0; key < shape_.keys.size(); ++key)
+    by_term[key] = asked[key] > 1 && by_term_is_less(shape_.keys[key], asked[key], state);
+  for (const DomainId id : domains) {
+    const uint32_t key = domains_[id.value].key;
+    fresh_[id.value] = by_term[key] ? Facts{} : facts_of(shape_.keys[key], id, state);
+    if (by_term[key])
+      for (const TermId term : shape_.keys[key].affinity)
+        fresh_[id.value].affinity &= state.peers().term(term).at(id).matching > 0;
+  }
+  for (uint32_t key = 0; key < shape_.keys.size(); ++key)
+    if (by_term[key]) read_by_term(shape_.keys[key], state);
+}
+
+// Whether the terms have pods in so few domains that reading those is less work than asking each term about `domains`.
+bool Groups::by_term_is_less(const GroupShape::Key& key, size_t domains, const State& state) {
+  const size_t terms = key.anti_affinity.size() + key.preferred.size() + key.existing.size();
+  size_t held = terms;
+  const auto add = [&](TermId term) { held += state.peers().term(term).counts.size(); };
+  for (const TermId term : key.anti_affinity) add(term);
+  for (const TermId term : key.existing) add(term);
+  for (const auto& [term, weight] : key.preferred) add(term);
+  return held < domains * terms;
+}
+
+// What facts_of() says, save affinity, for every domain in which a term of the key has pods. From the last term to the
+// first, since the first that forbids a domain is the one named.
+void Groups::read_by_term(const GroupShape::Key& key, const State& state) {
+  const auto each = [&](TermId term, const auto& act) {
+    for (const auto& [domain, count] : state.peers().term(term).counts)
+      if (domain.value < fresh_.size()) act(fresh_[domain.value], count);
+  };
+  for (size_t i = key.anti_affinity.size(); i-- > 0;)
+    each(key.anti_affinity[i], [&](Facts& facts, const Term::Count& count) {
+      if (count.matching > 0) facts.anti_affinity = key.anti_affinity[i];
+    });
+  for (const auto& wish : key.preferred)
+    each(wish.first,
+         [&](Facts& facts, const Term::Count& count) { facts.weight += int64_t{wish.second} * count.matching; });
+  for (size_t i = key.existing.size(); i-- > 0;)
+    each(key.existing[i], [&](Facts& facts, const Term::Count& count) {
+      if (count.anti_owners > 0) facts.existing = key.existing[i];
+      facts.weight += count.weight;
+    });
+}
+
+void Groups::begin(GroupFacts& out, const Group& group, const PodClass& cls) const {
   out.domains = &group.domains;
-  out.lacks_affinity_key = false;
+  out.lacks_affinity_key = shape_.lacks_affinity_key;
   out.affinity = true;
   out.anti_affinity = out.existing = TermId{};
   out.weight = 0;
@@ -238,12 +307,14 @@ void Groups::count(const Group& group, int32_t nodes) {
 
 size_t Groups::settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets) {
   bounds_.resize(policies.group_scores.size());
-  for (const DomainId id : std::exchange(dirty_domains_, {})) {
+  std::vector<DomainId> changed = std::exchange(dirty_domains_, {});
+  for (const DomainId id : changed) domains_[id.value].dirty = false;
+  std::erase_if(changed, [&](DomainId id) { return domains_[id.value].groups.empty(); });
+  read_fresh(changed, state);
+  for (const DomainId id : changed) {
     Domain& domain = domains_[id.value];
-    domain.dirty = false;
-    if (domain.groups.empty()) continue;
-    if (const Facts facts = facts_of(shape_.keys[domain.key], id, state); !(facts == domain.facts)) {
-      domain.facts = facts;
+    if (!(fresh_[id.value] == domain.facts)) {
+      domain.facts = fresh_[id.value];
       mark_groups(domain);
     }
     if (!std::exchange(domain.spread_changed, false)) continue;

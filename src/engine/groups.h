@@ -25,7 +25,8 @@
 
 namespace berth::engine {
 
-// The topology keys that matter to a class, and the terms that ask about each.
+// The topology keys that matter to a class, and the terms that ask about each. A key that no node has is left out: all
+// nodes are alike in it, however many such keys a pod brings.
 struct GroupShape {
   struct Key {
     TopologyKeyId key;
@@ -37,7 +38,10 @@ struct GroupShape {
     friend bool operator==(const Key&, const Key&) = default;
   };
   std::vector<Key> keys;
-  std::vector<uint64_t> serials;  // of all terms: ids are reused, these are not
+  std::vector<uint64_t> serials;    // of their terms: ids are reused, these are not
+  bool lacks_affinity_key = false;  // a key that was left out is one of required affinity
+  bool lacks_spread_key[2] = {};    // or of a spread constraint that prefers, of one that requires
+  bool concerns_nobody() const { return keys.empty() && !lacks_affinity_key && !lacks_spread_key[1]; }
   friend bool operator==(const GroupShape&, const GroupShape&) = default;
 };
 GroupShape shape_of(const State& state, const PodClass& cls);
@@ -139,7 +143,10 @@ class Groups {
   void mark(DomainId domain);
   void mark(GroupId group);
   static Facts facts_of(const GroupShape::Key& key, DomainId domain, const State& state);
-  static void begin(GroupFacts& out, const Group& group, const PodClass& cls);
+  void read_fresh(const std::vector<DomainId>& domains, const State& state);
+  static bool by_term_is_less(const GroupShape::Key& key, size_t domains, const State& state);
+  void read_by_term(const GroupShape::Key& key, const State& state);
+  void begin(GroupFacts& out, const Group& group, const PodClass& cls) const;
   static void add_facts(const Facts& facts, GroupFacts& out);
   void read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const;
   void mark_groups(const Domain& domain);
@@ -160,10 +167,12 @@ class Groups {
   std::vector<Group> groups_;
   std::vector<GroupId> free_groups_;
   absl::flat_hash_map<std::vector<DomainId>, GroupId> groups_by_domains_;
-  std::vector<Place> places_;                        // by node slot
-  std::vector<std::vector<int64_t>> contributions_;  // by node slot: matching pods by spread constraint; −1: left out
-  std::vector<Domain> domains_;                      // by DomainId
-  std::vector<std::vector<DomainId>> domains_of_;    // by key of the shape: those with groups
+  std::vector<Place> places_;  // by node slot
+  // By node slot: matching pods by spread constraint of the shape's keys, in their order; −1: left out.
+  std::vector<std::vector<int64_t>> contributions_;
+  std::vector<size_t> first_spread_;               // by key of the shape: its first constraint there
+  std::vector<Domain> domains_;                    // by DomainId
+  std::vector<std::vector<DomainId>> domains_of_;  // by key of the shape: those with groups
   std::vector<DomainId> dirty_domains_;
   std::vector<GroupId> dirty_groups_;
   std::vector<SpreadRange> spread_;  // by spread constraint
@@ -174,6 +183,7 @@ class Groups {
   GroupFacts facts_;                  // scratch
   Reasons reasons_;                   // scratch
   std::vector<DomainId> in_domains_;  // scratch
+  std::vector<Facts> fresh_;          // scratch, by DomainId
 };
 
 }  // namespace berth::engine

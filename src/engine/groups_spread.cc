@@ -25,7 +25,7 @@ void Groups::withdraw_spread(NodeSlot slot) {
   const std::vector<DomainId>& domains = groups_[places_[slot.value].group.value].domains;
   for (uint32_t key = 0; key < shape_.keys.size(); ++key)
     for (size_t i = 0; i < shape_.keys[key].spread.size(); ++i)
-      if (const int64_t matching = own[shape_.keys[key].spread[i]]; matching >= 0)
+      if (const int64_t matching = own[first_spread_[key] + i]; matching >= 0)
         add_spread(key, i, domains[key], -1, -matching);
 }
 
@@ -33,16 +33,17 @@ void Groups::withdraw_spread(NodeSlot slot) {
 void Groups::update_spread(NodeSlot slot, const State& state, const PodClass& cls) {
   const auto& rules = cls.peers.spread;
   const GroupId group = places_[slot.value].group;
-  if (rules.empty() || !group.valid()) return;
+  if (rules.empty() || shape_.keys.empty() || !group.valid()) return;
   if (contributions_.size() <= slot.value) contributions_.resize(state.node_slots());
   const NodeState& node = state.node(slot);
   const std::vector<DomainId>& domains = groups_[group.value].domains;
-  bool has_keys[2] = {true, true};  // of all rules that prefer, and of all that require
+  // Of all rules that prefer, and of all that require.
+  bool has_keys[2] = {!shape_.lacks_spread_key[0], !shape_.lacks_spread_key[1]};
   for (uint32_t key = 0; key < shape_.keys.size(); ++key)
     for (const uint32_t rule : shape_.keys[key].spread) has_keys[rules[rule].rule->required] &= domains[key].valid();
   std::vector<int64_t>& own = contributions_[slot.value];
   if (!has_keys[0] && !has_keys[1] && own.empty()) return;
-  own.resize(rules.size(), -1);
+  own.resize(first_spread_.back() + shape_.keys.back().spread.size(), -1);
   for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
     for (size_t i = 0; i < shape_.keys[key].spread.size(); ++i) {
       const ClassPeers::Spread& spread = rules[shape_.keys[key].spread[i]];
@@ -51,7 +52,7 @@ void Groups::update_spread(NodeSlot slot, const State& state, const PodClass& cl
           (!spread.rule->honors_taints || !untolerated_taint(cls, node.node))) {
         matching = matching_on(node, spread);
       }
-      int64_t& before = own[shape_.keys[key].spread[i]];
+      int64_t& before = own[first_spread_[key] + i];
       if (before == matching) continue;
       add_spread(key, i, domains[key], (matching >= 0) - (before >= 0),
                  std::max<int64_t>(matching, 0) - std::max<int64_t>(before, 0));
@@ -129,7 +130,7 @@ GroupFacts::Spread Groups::live_spread(NodeSlot slot, uint32_t key, size_t index
   if (!id.valid()) return {false, 0, range.fewest, range.count, false};
   const SpreadSum& sum = domains_[id.value].spread[index];
   const bool contributes = slot.value < contributions_.size() && !contributions_[slot.value].empty();
-  const int64_t own = contributes ? contributions_[slot.value][rule] : -1;
+  const int64_t own = contributes ? contributions_[slot.value][first_spread_[key] + index] : -1;
   const int64_t matching = sum.matching + (own >= 0 ? matching_on(state.node(slot), spread) - own : 0);
   const bool enough = range.count >= static_cast<uint32_t>(spread.rule->min_domains);
   const int64_t fewest = sum.nodes > 0 && enough ? std::min(range.fewest, matching) : range.fewest;

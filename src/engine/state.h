@@ -142,7 +142,7 @@ class State {
   TermId hold_term(PodClass& cls, const std::vector<model::PeerSelector>& all_of, const std::string& key);
   TermId hold_term(PodClass& cls, SelectorId selector, const std::string& key);
   void release_selector(SelectorId id);
-  TopologyKeyId hold_key(const std::string& key);
+  std::vector<TopologyKeyId> acquire_keys(const model::Peers& asked);
   void release_key(TopologyKeyId key);
   void set_domains(NodeSlot slot, NodeDomains domains);
   void count_peers(PodSlot slot, NodeSlot on, int32_t sign);

@@ -50,8 +50,27 @@ void State::reclassify(PodSlot slot) {
   pod.pod.spec = classes_[pod.cls.value].spec;
 }
 
+// Takes every key that the terms ask about. The nodes are looked through once, since a pod may bring thousands of keys.
+std::vector<TopologyKeyId> State::acquire_keys(const model::Peers& asked) {
+  std::vector<TopologyKeyId> out;
+  bool any_new = false;
+  const auto acquire = [&](const std::string& key) {
+    const auto [id, is_new] = topology_.acquire_key(key);
+    out.push_back(id);
+    any_new |= is_new;
+  };
+  for (const model::PodAffinityTerm& term : asked.affinity) acquire(term.topology_key);
+  for (const model::PodAffinityTerm& term : asked.anti_affinity) acquire(term.topology_key);
+  for (const model::WeightedPodAffinityTerm& wish : asked.preferred) acquire(wish.term.topology_key);
+  for (const model::TopologySpreadConstraint& rule : asked.spread) acquire(rule.topology_key);
+  for (uint32_t slot = 0; any_new && slot < nodes_.size(); ++slot)
+    if (nodes_[slot].present) set_domains(NodeSlot{slot}, topology_.domains_for(nodes_[slot].node.labels));
+  return out;
+}
+
 void State::hold_peers(PodClass& cls) {
   const model::Peers& asked = cls.spec->peers;
+  const std::vector<TopologyKeyId> keys_held = acquire_keys(asked);
   ClassPeers& out = cls.peers;
   const auto sees_self = [&](SelectorId selector) {
     return std::binary_search(cls.seen_by.begin(), cls.seen_by.end(), selector);
@@ -80,12 +99,13 @@ void State::hold_peers(PodClass& cls) {
   for (const model::TopologySpreadConstraint& rule : asked.spread) {
     if (rule.by_default && cls.packs) continue;
     const SelectorId selector = hold_selector({rule.peers});
-    out.spread.push_back({&rule, selector, hold_key(rule.topology_key), sees_self(selector)});
+    out.spread.push_back({&rule, selector, topology_.acquire_key(rule.topology_key).key, sees_self(selector)});
     if (rule.required) out.hopes.push_back(selector);
   }
   if (!out.affinity.empty()) out.hopes.push_back(peers_.term(out.affinity.front()).selector);
   std::sort(out.hopes.begin(), out.hopes.end());
   out.hopes.erase(std::unique(out.hopes.begin(), out.hopes.end()), out.hopes.end());
+  for (const TopologyKeyId key : keys_held) release_key(key);  // each term holds its own by now
 }
 
 void State::release_peers(PodClass& cls) {
@@ -125,7 +145,7 @@ TermId State::hold_term(PodClass& cls, const std::vector<model::PeerSelector>& a
 
 // The same with a selector that has been acquired for it.
 TermId State::hold_term(PodClass& cls, SelectorId selector, const std::string& key) {
-  const auto [term, is_new] = peers_.acquire_term(selector, hold_key(key));
+  const auto [term, is_new] = peers_.acquire_term(selector, topology_.acquire_key(key).key);
   cls.peers.held.push_back(term);
   if (!is_new) return term;
   for (const IdentityId identity : peers_.selector(selector).identities)
@@ -134,16 +154,9 @@ TermId State::hold_term(PodClass& cls, SelectorId selector, const std::string& k
   return term;
 }
 
-TopologyKeyId State::hold_key(const std::string& key) {
-  const auto [id, is_new] = topology_.acquire_key(key);
-  if (is_new)
-    for (uint32_t slot = 0; slot < nodes_.size(); ++slot)
-      if (nodes_[slot].present) set_domains(NodeSlot{slot}, topology_.domains_for(nodes_[slot].node.labels));
-  return id;
-}
-
 void State::release_key(TopologyKeyId key) {
-  if (!topology_.release_key(key)) return;
+  const bool nobody_has = topology_.domain_count(key) == 0;
+  if (!topology_.release_key(key) || nobody_has) return;
   for (NodeState& node : nodes_) {
     const auto at = std::find_if(node.domains.begin(), node.domains.end(), [&](auto& d) { return d.first == key; });
     if (at == node.domains.end()) continue;

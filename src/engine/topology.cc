@@ -48,6 +48,7 @@ NodeDomains Topology::domains_for(const model::Labels& labels) {
 DomainId Topology::intern(TopologyKeyId key, const std::string& value) {
   auto [at, added] = keys_[key.value].by_value.try_emplace(value);
   if (added) {
+    if (keys_[key.value].by_value.size() == 1) ++presence_version_;
     at->second = DomainId{static_cast<uint32_t>(domains_.size())};
     if (free_domains_.empty() && forgotten_domains_.size() > kReuseBatch + domains_.size() / 2) {
       std::swap(free_domains_, forgotten_domains_);
@@ -70,6 +71,7 @@ void Topology::drop(const NodeDomains& domains) {
     Domain& domain = domains_[id.value];
     if (--domain.nodes > 0) continue;
     keys_[key.value].by_value.erase(domain.value);
+    if (keys_[key.value].by_value.empty()) ++presence_version_;
     domain = Domain{};
     forgotten_domains_.push_back(id);
   }

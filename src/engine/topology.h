@@ -45,6 +45,8 @@ class Topology {
   const std::string& value(DomainId id) const { return domains_[id.value].value; }
   // Grows when ids of forgotten domains are handed out again.
   uint64_t reuse_version() const { return reuse_version_; }
+  // Grows when a key that no node had is had by one, or the other way round.
+  uint64_t presence_version() const { return presence_version_; }
   size_t domain_count(TopologyKeyId id) const { return keys_[id.value].by_value.size(); }
   size_t domain_slots() const { return domains_.size(); }  // every DomainId is below
 
@@ -67,7 +69,7 @@ class Topology {
   std::vector<Domain> domains_;
   // Forgotten ids are reused in batches, since whoever remembers one must then start afresh.
   std::vector<DomainId> free_domains_, forgotten_domains_;
-  uint64_t reuse_version_ = 0;
+  uint64_t reuse_version_ = 0, presence_version_ = 0;
 };
 
 }  // namespace berth::engine
