@@ -36,6 +36,7 @@ GroupShape shape_of(const State& state, const PodClass& cls) {
 
 Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
     : shape_(std::move(shape)), domains_of_(shape_.keys.size()), spread_(cls.peers.spread.size()), buckets_(1) {
+  list_judges(state, cls);
   if (shape_.keys.size() < 2) return;
   for (uint32_t i = 0; i < shape_.keys.size(); ++i) {
     const GroupShape::Key& key = shape_.keys[i];
@@ -196,20 +197,6 @@ void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out
       out.spread[asked.spread[i]] = {id.valid(), sum.matching, range.fewest, range.count, sum.exceeds};
     }
     if (id.valid()) add_facts(domains_[id.value].facts, out);
-    else out.lacks_affinity_key |= !asked.affinity.empty();
-  }
-}
-
-void Groups::read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, GroupFacts& out) const {
-  const Group& group = groups_[places_[slot.value].group.value];
-  begin(out, group, cls);
-  out.affinity_anywhere = affinity_anywhere(state, cls);
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
-    const DomainId id = group.domains[key];
-    const GroupShape::Key& asked = shape_.keys[key];
-    for (size_t i = 0; i < asked.spread.size(); ++i)
-      out.spread[asked.spread[i]] = live_spread(slot, key, i, state, cls);
-    if (id.valid()) add_facts(facts_of(asked, id, state), out);
     else out.lacks_affinity_key |= !asked.affinity.empty();
   }
 }

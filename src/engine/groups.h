@@ -62,8 +62,16 @@ class Groups {
   uint64_t version() const { return version_; }
   // The facts that a node's group is judged by.
   GroupFacts facts(NodeSlot slot, const PodClass& cls) const;
-  // The same as the state is now, if since the last settle() nothing but that pods left this very node, or came back.
-  void read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, GroupFacts& out) const;
+  // Pods that are taken for gone from one node, as far as verdicts about it depend on them.
+  struct Gone {
+    std::vector<std::pair<SelectorId, int32_t>> seen;  // by a selector: how many
+    std::vector<std::pair<TermId, int32_t>> carried;   // as required anti-affinity: by how many
+  };
+  // Counts a pod among the gone, or no more (sign −1). False: no verdict depends on the pod.
+  bool count_gone(const PodState& pod, const State& state, int32_t sign, Gone& gone) const;
+  // The facts as the state is now, less those that are gone and without `weight`; if since the last settle() nothing
+  // changed but this very node.
+  void read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, const Gone& gone, GroupFacts& out) const;
   size_t memory_bytes() const;
 
  private:
@@ -129,6 +137,7 @@ class Groups {
     int64_t fewest = 0;
   };
 
+  void list_judges(const State& state, const PodClass& cls);
   void move(NodeSlot slot, const State& state);
   GroupId group_of(const std::vector<DomainId>& domains);
   void leave_group(NodeSlot slot);
@@ -139,6 +148,7 @@ class Groups {
   void mark(DomainId domain);
   void mark(GroupId group);
   static Facts facts_of(const GroupShape::Key& key, DomainId domain, const State& state);
+  static Facts live_facts_of(const GroupShape::Key& key, DomainId domain, const State& state, const Gone& gone);
   static void begin(GroupFacts& out, const Group& group, const PodClass& cls);
   static void add_facts(const Facts& facts, GroupFacts& out);
   void read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const;
@@ -148,15 +158,18 @@ class Groups {
   bool update_bounds(const PolicySet& policies);
   void update_fewest(const PodClass& cls);
   static int64_t matching_on(const NodeState& node, const ClassPeers::Spread& spread);
-  GroupFacts::Spread live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state,
-                                 const PodClass& cls) const;
+  GroupFacts::Spread live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state, const PodClass& cls,
+                                 const Gone& gone) const;
   static bool affinity_anywhere(const State& state, const PodClass& cls);
+  static bool affinity_anywhere_without(const Gone& gone, NodeSlot slot, const State& state, const PodClass& cls);
   void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void unrate(Group& group);
   void list(GroupId id, const PolicySet& policies);
 
   GroupShape shape_;
-  uint32_t gate_ = UINT32_MAX;  // index into the shape's keys; UINT32_MAX: none
+  std::vector<SelectorId> judging_selectors_;  // of required terms and constraints; sorted
+  std::vector<TermId> judging_terms_;          // of others that see the class's pods; sorted
+  uint32_t gate_ = UINT32_MAX;                 // index into the shape's keys; UINT32_MAX: none
   std::vector<Group> groups_;
   std::vector<GroupId> free_groups_;
   absl::flat_hash_map<std::vector<DomainId>, GroupId> groups_by_domains_;

@@ -28,7 +28,7 @@ struct QueueOrder {
 
 // What the engine keeps for one class while pods of it wait.
 struct ClassQueue {
-  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}), preemption(state) {}
+  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}) {}
 
   absl::btree_set<PodSlot, QueueOrder> pods;
   Candidates candidates;
