@@ -44,7 +44,7 @@ struct EngineOptions {
   // After so many nominations for which others had to leave, and which came to nothing, a pod preempts no more.
   uint32_t nominations_max = 5;
   size_t list_feasible = 0;   // Bind decisions name so many of the nodes that fit, and count all; O(nodes) each
-  size_t idle_classes = 256;  // classes without waiting pods whose ranking is kept
+  size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
 };
 
 struct CycleLimits {

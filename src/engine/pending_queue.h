@@ -76,8 +76,8 @@ class PendingQueue {
   // Makes all blocked classes ready: each is looked at again.
   void unblock_all();
   size_t size() const { return size_; }
-  // Frees the candidates of classes without waiting pods, the longest unused first, beyond `keep` of them.
-  void drop_idle(size_t keep);
+  // Frees the candidates of classes without waiting or nominated pods, the longest unused first, beyond `keep` of them.
+  void drop_idle(size_t keep, const absl::btree_set<PodSlot, QueueOrder>& nominees);
 
  private:
   struct ByHead {

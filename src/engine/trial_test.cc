@@ -61,7 +61,7 @@ TEST(Trial, ShowsTheNodeWithoutThePodsThatAreOutAndLeavesNoTrace) {
 // A full fleet, and what its cycles cost in units of work.
 struct Fleet {
   static constexpr int kNodes = 200;
-  Fleet() : driver({{&kRoomOrTaken}, {}}) {
+  explicit Fleet(const EngineOptions& options = {}) : driver({{&kRoomOrTaken}, {}}, options) {
     for (int i = 0; i < kNodes; ++i) {
       const std::string name = std::to_string(1000 + i);
       driver.add(make_node(name, {{kGpu, 1}}));
@@ -69,7 +69,9 @@ struct Fleet {
     }
     driver.cycle();
   }
-  void submit(const std::string& name) { driver.add(with_priority(make_pod(name, {{kGpu, 1}}), 10)); }
+  void submit(const std::string& name, int32_t priority = 10) {
+    driver.add(with_priority(make_pod(name, {{kGpu, 1}}), priority));
+  }
   Driver driver;
 };
 
@@ -94,6 +96,18 @@ TEST(VictimSearch, ANominatedPodAloneInItsClassAsksNoMoreWhomItCouldSendAway) {
   }
   EXPECT_LE(fleet.driver.cycle().work_used, 60);  // a look whether it fits there, and no more
   EXPECT_EQ(fleet.driver.phase_of("first"), PodPhase::kNominated);
+}
+
+TEST(VictimSearch, WhatAClassKnowsIsKeptWhileAPodOfItIsNominated) {
+  Fleet fleet({.idle_classes = 0});
+  fleet.submit("first", 10);
+  fleet.submit("second", 20);
+  fleet.driver.cycle();
+  fleet.driver.apply(PodDeleted{"uid-low-1150"});
+  fleet.driver.add(bound_to(make_pod("next", {{kGpu, 1}}), "1150"));
+  EXPECT_LT(fleet.driver.cycle().work_used, 10);
+  EXPECT_EQ(fleet.driver.phase_of("first"), PodPhase::kNominated);
+  EXPECT_EQ(fleet.driver.phase_of("second"), PodPhase::kNominated);
 }
 
 }  // namespace
