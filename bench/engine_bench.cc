@@ -6,6 +6,7 @@
 //
 //   build/release/bin/engine_bench [nodes] [pods]
 //   build/release/bin/engine_bench cold-start   that alone, several times over
+//   build/release/bin/engine_bench preemption   that alone
 //   build/release/bin/engine_bench curve     cost of a decision at 100 to 40,000 nodes, each several times
 #include <sys/resource.h>
 
@@ -144,6 +145,59 @@ Run run_peers(int nodes, int pods, int deployments, const std::string& kind) {
   return out;
 }
 
+// Every node is full of eight one-GPU pods of low priority. More important pods arrive one by one, each with a spec of
+// its own, and ask for two to seven GPUs: those who leave for one are gone before the next comes. "preempt-peers": each
+// also keeps pods of its own label off its host, and 50 disruption budgets speak for the pods that are in the way.
+Run run_preemption(int nodes, int pods, bool peers) {
+  constexpr int kBudgets = 50;
+  engine::Engine engine(policy::default_policies());
+  engine::NodesReplaced node_list;
+  for (int i = 0; i < nodes; ++i) node_list.nodes.push_back(make_node(i));
+  engine::PodsReplaced pod_list;
+  const auto spec = make_spec(0);
+  const auto labels = std::make_shared<model::Labels>(model::Labels{{"app", "low"}});
+  for (int i = 0; i < 8 * nodes; ++i) {
+    pod_list.pods.push_back(make_pod(i, spec));
+    pod_list.pods.back().labels = labels;
+    pod_list.pods.back().node_name = node_list.nodes[i / 8].name;
+  }
+  Run out;
+  double start = seconds();
+  engine.apply(std::move(node_list));
+  out.apply_nodes_s = seconds() - start;
+  start = seconds();
+  engine.apply(std::move(pod_list));
+  for (int i = 0; peers && i < kBudgets; ++i) {
+    model::DisruptionBudget budget;
+    budget.namespace_name = "default";
+    budget.name = "budget-" + std::to_string(i);
+    budget.pods.requirements = {{"app", model::NodeSelectorOperator::kIn, {"low"}}};
+    budget.allowed = i % 2;
+    engine.apply(engine::BudgetUpserted{std::move(budget)});
+  }
+  out.apply_pods_s = seconds() - start;
+  int64_t now = 0;
+  start = seconds();
+  for (int i = 0; i < pods; ++i) {
+    model::Pod pod = peers ? make_peer(8 * nodes + i, i, "anti-affinity") : make_pod(8 * nodes + i, make_spec(0));
+    auto own = std::make_shared<model::SchedulingSpec>(*pod.spec);
+    own->requests.set("nvidia.com/gpu", 2 + i % 6);
+    own->requests.set("cpu", 1000 + i);
+    pod.spec = std::move(own);
+    pod.priority = 1000;
+    engine.apply(engine::PodUpserted{std::move(pod)});
+    for (const engine::Decision& decision : engine.run_cycle(Time{++now}).decisions)
+      if (decision.kind == engine::DecisionKind::kEvict) engine.apply(engine::PodDeleted{decision.pod_uid});
+    for (const engine::Decision& decision : engine.run_cycle(Time{++now}).decisions) {
+      if (decision.kind != engine::DecisionKind::kBind) continue;
+      engine.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSucceeded});
+      ++out.placed;
+    }
+  }
+  out.cycle_s = seconds() - start;
+  return out;
+}
+
 nlohmann::json to_json(const char* name, int nodes, int pods, int classes, const Run& run) {
   return {{"name", name},
           {"nodes", nodes},
@@ -167,6 +221,9 @@ int main_with(int nodes, int pods) {
   runs.push_back(to_json("cold-start", nodes, 140'000, 20, run(nodes, 70'000, 20, 70'000)));
   for (const char* kind : {"anti-affinity", "spread", "both", "wish"})
     runs.push_back(to_json(kind, nodes / 2, 10'000, 20, run_peers(nodes / 2, 10'000, 20, kind)));
+  for (const bool peers : {false, true})
+    runs.push_back(
+        to_json(peers ? "preempt-peers" : "preempt", nodes / 2, 300, 300, run_preemption(nodes / 2, 300, peers)));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   out["max_rss_mib"] = usage.ru_maxrss / 1024;
@@ -194,6 +251,14 @@ int curve() {
   return 0;
 }
 
+int preemption(int nodes, int pods) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const bool peers : {false, true})
+    out.push_back(to_json(peers ? "preempt-peers" : "preempt", nodes, pods, pods, run_preemption(nodes, pods, peers)));
+  std::printf("%s\n", out.dump(1).c_str());
+  return 0;
+}
+
 int cold_start() {
   nlohmann::json out = nlohmann::json::array();
   for (int i = 0; i < 7; ++i)
@@ -207,6 +272,8 @@ int cold_start() {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "curve") return berth::curve();
+  if (argc > 1 && std::string(argv[1]) == "preemption")
+    return berth::preemption(argc > 2 ? std::atoi(argv[2]) : 5000, argc > 3 ? std::atoi(argv[3]) : 300);
   if (argc > 1 && std::string(argv[1]) == "cold-start") return berth::cold_start();
   return berth::main_with(argc > 1 ? std::atoi(argv[1]) : 10'000, argc > 2 ? std::atoi(argv[2]) : 80'000);
 }

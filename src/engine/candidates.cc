@@ -1,7 +1,7 @@
 #include "engine/candidates.h"
 
 #include <algorithm>
-#include <bit>
+#include <utility>
 
 #include "engine/evaluate.h"
 
@@ -40,6 +40,7 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
     scanning_ = false;
     scan_ = 0;
   }
+  const auto better_leaf = [&](uint32_t a, uint32_t b) { return better(a, b, state); };
   const bool many = state.change_end() - cursor_ > leaves_.size() / 4;
   for (; cursor_ < state.change_end(); ++cursor_) {
     const NodeSlot slot = state.change(cursor_);
@@ -47,10 +48,10 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
     if (!work.spend(cost)) return false;
     batch_ |= many;
     examine(slot, state, policies, cls, sets);
-    if (!batch_ && !groups_) update_winners(slot.value, state);
+    if (!batch_ && !groups_) tournament_.update(slot.value, better_leaf);
   }
   if (groups_) work.spend(static_cast<int64_t>(groups_->settle(state, policies, cls, sets) / kGroupsPerUnit));
-  else if (batch_) rebuild(state);
+  else if (std::exchange(batch_, false)) tournament_.rebuild(better_leaf);
   return true;
 }
 
@@ -106,22 +107,9 @@ void Candidates::examine(NodeSlot slot, const State& state, const PolicySet& pol
 }
 
 void Candidates::grow(const State& state) {
-  leaves_.resize(std::bit_ceil(std::max<size_t>(state.node_slots(), 2)));
-  winners_.assign(leaves_.size(), 0);
+  tournament_.resize(state.node_slots());
+  leaves_.resize(tournament_.size());
   batch_ = true;
-}
-
-void Candidates::rebuild(const State& state) {
-  const auto half = static_cast<uint32_t>(leaves_.size() / 2);
-  for (uint32_t i = half; i-- > 0;) winners_[half + i] = better(2 * i, 2 * i + 1, state);
-  for (uint32_t i = half; i-- > 1;) winners_[i] = better(winners_[2 * i], winners_[2 * i + 1], state);
-  batch_ = false;
-}
-
-void Candidates::update_winners(uint32_t leaf, const State& state) {
-  auto i = (static_cast<uint32_t>(leaves_.size()) + leaf) / 2;
-  winners_[i] = better(leaf & ~1U, leaf | 1U, state);
-  for (i /= 2; i >= 1; i /= 2) winners_[i] = better(winners_[2 * i], winners_[2 * i + 1], state);
 }
 
 uint32_t Candidates::better(uint32_t a, uint32_t b, const State& state) const {
@@ -144,13 +132,13 @@ FailureSetId Candidates::failure(NodeSlot slot) const {
 NodeSlot Candidates::best() const {
   if (!objection_.empty()) return NodeSlot{};
   if (groups_) return groups_->best();
-  if (leaves_.empty() || leaves_[winners_[1]].score == kUnfit) return NodeSlot{};
-  return NodeSlot{winners_[1]};
+  if (leaves_.empty() || leaves_[tournament_.winner()].score == kUnfit) return NodeSlot{};
+  return NodeSlot{tournament_.winner()};
 }
 
 size_t Candidates::memory_bytes() const {
-  return leaves_.capacity() * sizeof(Leaf) + winners_.capacity() * sizeof(uint32_t) +
-         counts_.by_set.capacity() * sizeof(uint32_t) + (groups_ ? groups_->memory_bytes() : 0);
+  return leaves_.capacity() * sizeof(Leaf) + tournament_.memory_bytes() + counts_.by_set.capacity() * sizeof(uint32_t) +
+         (groups_ ? groups_->memory_bytes() : 0);
 }
 
 }  // namespace berth::engine

@@ -17,6 +17,7 @@
 #include "engine/groups.h"
 #include "engine/policy.h"
 #include "engine/state.h"
+#include "engine/tournament.h"
 
 namespace berth::engine {
 
@@ -62,12 +63,10 @@ class Candidates {
   void start_over(const State& state, const PolicySet& policies, const PodClass& cls);
   void examine_all_again();
   void grow(const State& state);
-  void rebuild(const State& state);
-  void update_winners(uint32_t leaf, const State& state);
   uint32_t better(uint32_t a, uint32_t b, const State& state) const;
 
-  std::vector<Leaf> leaves_;       // by node slot; size is a power of two
-  std::vector<uint32_t> winners_;  // winners_[i]: winning leaf below inner node i; the root is 1
+  std::vector<Leaf> leaves_;  // by node slot; size is a power of two
+  Tournament tournament_;     // of the leaves
   FailureCounts counts_;
   std::string objection_;
   size_t nodes_ = 0;         // that there were when objection_ was last told
@@ -78,7 +77,7 @@ class Candidates {
   uint64_t cursor_ = 0;   // first unread entry of the change log
   uint32_t scan_ = 0;     // next slot of a full scan
   bool scanning_ = true;  // a full scan is under way: the log was too short to go by
-  bool batch_ = false;    // winners are stale until rebuild()
+  bool batch_ = false;    // the tournament is stale until it is rebuilt
   std::unique_ptr<Groups> groups_;
   // What `groups_` goes by: PeerIndex::terms_version(), Topology's versions, State::order_version().
   uint64_t terms_version_ = UINT64_MAX, presence_version_ = 0, reuse_version_ = 0, order_version_ = 0;

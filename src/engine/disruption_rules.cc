@@ -1,7 +1,6 @@
 #include "engine/disruption_rules.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace berth::engine {
@@ -25,11 +24,14 @@ void DisruptionRules::touch_covered(const model::DisruptionBudget& budget, State
 }
 
 void DisruptionRules::set_budget(model::DisruptionBudget budget, State& state) {
-  const auto [at, added] = budgets_[budget.namespace_name].try_emplace(budget.name);
-  if (at->second == budget) return;
-  if (!added && !(at->second.pods == budget.pods)) touch_covered(at->second, state);
+  std::unique_ptr<Rule>& rule = budgets_[budget.namespace_name][budget.name];
+  if (rule != nullptr && rule->budget == budget) return;
+  const bool same_pods = rule != nullptr && rule->budget.pods == budget.pods;
+  if (rule != nullptr && !same_pods) touch_covered(rule->budget, state);
+  if (rule == nullptr) rule = std::make_unique<Rule>();
+  if (!same_pods) ++cover_version_;
   touch_covered(budget, state);
-  at->second = std::move(budget);
+  rule->budget = std::move(budget);
 }
 
 void DisruptionRules::remove_budget(const std::string& key, State& state) {
@@ -38,7 +40,8 @@ void DisruptionRules::remove_budget(const std::string& key, State& state) {
   if (in_namespace == budgets_.end()) return;
   const auto at = in_namespace->second.find(key.substr(slash + 1));
   if (at == in_namespace->second.end()) return;
-  touch_covered(at->second, state);
+  touch_covered(at->second->budget, state);
+  ++cover_version_;
   in_namespace->second.erase(at);
   if (in_namespace->second.empty()) budgets_.erase(in_namespace);
 }
@@ -47,7 +50,7 @@ void DisruptionRules::replace_budgets(const std::vector<model::DisruptionBudget>
   std::vector<std::string> gone;
   for (const auto& by_name : budgets_) {
     for (const auto& entry : by_name.second) {
-      const std::string key = entry.second.key();
+      const std::string key = entry.second->budget.key();
       if (std::none_of(budgets.begin(), budgets.end(), [&](const auto& b) { return b.key() == key; }))
         gone.push_back(key);
     }
@@ -65,19 +68,31 @@ void DisruptionRules::set_protects(const std::string& namespace_name, bool prote
       if (holds_room(state.pod(pod).phase) && !state.pod(pod).pod.preemptible) state.touch_node_of(pod);
 }
 
-std::vector<bool> DisruptionRules::violations(const std::vector<PodSlot>& pods, const State& state) const {
+const std::vector<DisruptionRules::Rule*>& DisruptionRules::rules_of(IdentityId id, const State& state) {
+  if (covers_.size() <= id.value) covers_.resize(id.value + 1);
+  Cover& cover = covers_[id.value];
+  const Identity& identity = state.peers().identity(id);
+  if (cover.version == cover_version_ && cover.labels == identity.labels &&
+      cover.namespace_name == identity.namespace_name)
+    return cover.rules;
+  cover = {cover_version_, identity.namespace_name, identity.labels, {}};
+  if (const auto in_namespace = budgets_.find(identity.namespace_name); in_namespace != budgets_.end())
+    for (const auto& [name, rule] : in_namespace->second)
+      if (covers(rule->budget, identity.labels.get())) cover.rules.push_back(rule.get());
+  return cover.rules;
+}
+
+std::vector<bool> DisruptionRules::violations(const std::vector<PodSlot>& pods, const State& state) {
   std::vector<bool> out(pods.size(), false);
   if (budgets_.empty()) return out;
-  std::map<const model::DisruptionBudget*, int64_t> left;
+  ++round_;
   for (size_t i = 0; i < pods.size(); ++i) {
-    const model::Pod& pod = state.pod(pods[i]).pod;
-    const auto in_namespace = budgets_.find(pod.namespace_name);
-    if (in_namespace == budgets_.end()) continue;
-    for (const auto& [name, budget] : in_namespace->second) {
-      if (!covers(budget, pod.labels.get())) continue;
-      if (std::binary_search(budget.disrupted.begin(), budget.disrupted.end(), pod.name)) continue;
-      int64_t& allowed = left.try_emplace(&budget, budget.allowed).first->second;
-      if (--allowed < 0) out[i] = true;
+    const PodState& pod = state.pod(pods[i]);
+    for (Rule* rule : rules_of(pod.identity, state)) {
+      const std::vector<std::string>& disrupted = rule->budget.disrupted;
+      if (std::binary_search(disrupted.begin(), disrupted.end(), pod.pod.name)) continue;
+      if (std::exchange(rule->round, round_) != round_) rule->left = rule->budget.allowed;
+      if (--rule->left < 0) out[i] = true;
     }
   }
   return out;

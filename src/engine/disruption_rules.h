@@ -7,6 +7,7 @@
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,28 @@ class DisruptionRules {
   }
   // Which of the pods, taken away one after the other in this order, would go beyond some budget.
   // Source: kube-scheduler's filterPodsWithPDBViolation.
-  std::vector<bool> violations(const std::vector<PodSlot>& pods, const State& state) const;
+  std::vector<bool> violations(const std::vector<PodSlot>& pods, const State& state);
 
  private:
+  struct Rule {
+    model::DisruptionBudget budget;
+    uint64_t round = 0;  // of violations() that `left` is about
+    int64_t left = 0;
+  };
+  // Which budgets speak for the pods of an identity. Ids are reused: it is about a namespace and labels.
+  struct Cover {
+    uint64_t version = 0;  // cover_version_ that it goes by
+    std::string namespace_name;
+    std::shared_ptr<const model::Labels> labels;
+    std::vector<Rule*> rules;
+  };
   static void touch_covered(const model::DisruptionBudget& budget, State& state);
+  const std::vector<Rule*>& rules_of(IdentityId id, const State& state);
 
-  absl::btree_map<std::string, absl::btree_map<std::string, model::DisruptionBudget>> budgets_;  // by namespace, name
+  absl::btree_map<std::string, absl::btree_map<std::string, std::unique_ptr<Rule>>> budgets_;  // by namespace, name
+  std::vector<Cover> covers_;   // by IdentityId, as far as asked for
+  uint64_t cover_version_ = 1;  // grows when a budget comes, goes or speaks for others
+  uint64_t round_ = 0;          // of violations()
   absl::flat_hash_set<std::string> protecting_namespaces_;
 };
 

@@ -230,7 +230,7 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   const bool all_told = report(limits.max_reports, result);
   result.unfinished = !finished || !all_told;
   result.work_used = limits.work - std::max<int64_t>(work.left, 0);
-  queue_.drop_idle(options_.idle_classes);
+  queue_.drop_idle(options_.idle_classes, nominees_);
   find_wakeup(result);
   return result;
 }

@@ -44,7 +44,7 @@ struct EngineOptions {
   // After so many nominations for which others had to leave, and which came to nothing, a pod preempts no more.
   uint32_t nominations_max = 5;
   size_t list_feasible = 0;   // Bind decisions name so many of the nodes that fit, and count all; O(nodes) each
-  size_t idle_classes = 256;  // classes without waiting pods whose ranking is kept
+  size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
 };
 
 struct CycleLimits {
@@ -116,6 +116,7 @@ class Engine {
   void place(PodSlot pod, NodeSlot node, CycleResult& result);
   std::pair<std::vector<std::string>, uint32_t> fitting_nodes(PodSlot pod);
   // Preemption: engine/engine_preemption.cc.
+  VictimSearch::Context search_context() { return {state_, policies_, rules_, residents_, now_}; }
   bool look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work);
   void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
   void nominate(PodSlot pod, NodeSlot node);
@@ -138,6 +139,7 @@ class Engine {
   absl::btree_set<std::pair<Time, std::string>> backoff_;  // (until, UID)
   Rejections rejections_;
   DisruptionRules rules_;
+  Residents residents_;
   absl::btree_set<PodSlot, QueueOrder> nominees_{QueueOrder{&state_}};
   absl::btree_set<std::pair<Time, std::string>> refused_;  // pods that could not be evicted: (until, UID)
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default

@@ -31,24 +31,25 @@ void Engine::release_refused() {
 // Where a class fits nowhere, looks who could make room for it. False: out of work units.
 bool Engine::look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work) {
   if (cls.candidates.best().valid() || !cls.candidates.objection().empty()) return true;
-  const PreemptionView::Context context{state_, policies_, rules_, failure_sets_, now_, options_.preemption_retry};
+  const PreemptionView::Context context{search_context(), failure_sets_, options_.preemption_retry};
   return cls.preemption.refresh(context, state_.pod_class(id), cls.candidates, work);
 }
 
 // Carries the cheapest plan out for the first pod of the queue.
 void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
   const NodeSlot node = cls.node_to_clear();
-  const VictimPlan plan = cls.preemption.plan(node);
-  cls.preemption.forget(node);
+  const PodClass& pod_class = state_.pod_class(state_.pod(pod).cls);
+  VictimSearch search(search_context(), pod_class, cls.candidates.groups());
+  VictimPlan plan;
+  check(search.find(node, plan) == VictimSearch::Outcome::kPlan, "a plan holds until the state changes");
+  cls.preemption.forget(node, state_);
   queue_.erase(pod);
   for (const PodSlot displaced : plan.displaced) {
     withdraw_nomination(displaced);
     enqueue(displaced);
     queue_.unblock_all();
   }
-  const PodClass& pod_class = state_.pod_class(state_.pod(pod).cls);
   nominate(pod, node);
-  VictimSearch search(state_, policies_, rules_, now_, pod_class, cls.candidates.groups());
   if (search.without(pod, node) == VictimSearch::Outlook::kReady) {  // nobody but nominated pods was in the way
     withdraw_nomination(pod);
     return place(pod, node, result);
@@ -110,12 +111,16 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   const NodeSlot node = state.node;
   ClassQueue& cls = queue_.of(id);
   cls.last_used = cycle_;
-  if (!look_at(id, cls, work)) return false;
+  // Whom it could still send away is asked for the others of its class only.
+  const bool alone = cls.pods.empty();
+  if (alone ? !cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, work)
+            : !look_at(id, cls, work))
+    return false;
   const bool elsewhere = cls.candidates.best().valid();
   const bool changed = cls.candidates.groups() != nullptr || state.nominated_generation != state_.node(node).generation;
   if (!elsewhere && !changed) return true;
   if (!work.spend()) return false;
-  VictimSearch search(state_, policies_, rules_, now_, state_.pod_class(id), cls.candidates.groups());
+  VictimSearch search(search_context(), state_.pod_class(id), cls.candidates.groups());
   const VictimSearch::Outlook outlook =
       cls.candidates.objection().empty() ? search.without(pod, node) : VictimSearch::Outlook::kLost;
   if (outlook == VictimSearch::Outlook::kReady) {

@@ -81,9 +81,9 @@ size_t Engine::unschedulable_pods() const {
 }
 
 size_t Engine::memory_bytes() const {
-  size_t total = 0;
+  size_t total = residents_.memory_bytes();
   for (const auto& cls : queue_.classes())
-    if (cls != nullptr) total += sizeof(ClassQueue) + cls->candidates.memory_bytes();
+    if (cls != nullptr) total += sizeof(ClassQueue) + cls->candidates.memory_bytes() + cls->preemption.memory_bytes();
   return total;
 }
 

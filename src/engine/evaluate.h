@@ -27,6 +27,17 @@ inline bool run_filters(const PolicySet& policies, const PodClass& cls, const No
   return true;
 }
 
+// The same of those filters that heed what runs on the node; the others have no objection to it.
+inline bool run_filters_of_pods(const PolicySet& policies, const PodClass& cls, const NodeView& node,
+                                Reasons& reasons) {
+  for (const PolicyInfo* policy : policies.filters) {
+    if (!policy->heeds_pods) continue;
+    policy->filter(cls, node, reasons);
+    if (!reasons.empty()) return false;
+  }
+  return true;
+}
+
 // The same for the filters of groups.
 inline void run_group_filters(const PolicySet& policies, const PodClass& cls, const GroupFacts& facts,
                               Reasons& reasons) {

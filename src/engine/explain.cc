@@ -14,12 +14,12 @@ struct Look {
   FailureSets sets;
   Reasons reasons;
 
-  Look(State& s, const PolicySet& p, const DisruptionRules& rules, Time now, const PodClass& c)
-      : state(s), policies(p), cls(c), preemption(s) {
+  Look(const VictimSearch::Context& context, const PodClass& c)
+      : state(context.state), policies(context.policies), cls(c) {
     WorkBudget unlimited{INT64_MAX};
     candidates.refresh(state, policies, cls, sets, unlimited);
     if (candidates.best().valid() || !candidates.objection().empty()) return;
-    preemption.refresh({s, policies, rules, sets, now, Duration{}}, cls, candidates, unlimited);
+    preemption.refresh({context, sets, Duration{}}, cls, candidates, unlimited);
   }
 
   NodeExplanation explain(NodeSlot node) {
@@ -65,7 +65,7 @@ Explanation Engine::explain(const std::string& uid) {
     return out.reason = "SchedulingGated", out.message = "Scheduling is blocked due to non-empty scheduling gates", out;
   if (!pod.pod.ours)
     return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
-  Look look(state_, policies_, rules_, now_, state_.pod_class(pod.cls));
+  Look look(search_context(), state_.pod_class(pod.cls));
   const std::string& objection = look.candidates.objection();
   if (pod.phase != PodPhase::kBackoff && !objection.empty())
     return out.reason = "Unschedulable", out.message = objection_message(objection, state_.node_count()), out;

@@ -7,46 +7,6 @@
 #include "engine/evaluate.h"
 
 namespace berth::engine {
-namespace {
-
-GroupShape::Key& key_in(GroupShape& shape, TopologyKeyId key) {
-  for (GroupShape::Key& entry : shape.keys)
-    if (entry.key == key) return entry;
-  shape.keys.push_back({key, {}, {}, {}, {}, {}});
-  return shape.keys.back();
-}
-
-}  // namespace
-
-GroupShape shape_of(const State& state, const PodClass& cls) {
-  GroupShape shape;
-  const auto nobody_has = [&](TopologyKeyId key) { return state.topology().domain_count(key) == 0; };
-  const auto key_of = [&](TermId term) -> GroupShape::Key* {
-    const TopologyKeyId key = state.peers().term(term).key;
-    if (nobody_has(key)) return nullptr;
-    shape.serials.push_back(state.peers().term(term).serial);
-    return &key_in(shape, key);
-  };
-  const ClassPeers& peers = cls.peers;
-  for (uint32_t i = 0; i < peers.spread.size(); ++i) {
-    const ClassPeers::Spread& spread = peers.spread[i];
-    if (nobody_has(spread.key)) shape.lacks_spread_key[spread.rule->required] = true;
-    else key_in(shape, spread.key).spread.push_back(i);
-  }
-  for (const TermId term : peers.affinity) {
-    if (GroupShape::Key* key = key_of(term)) key->affinity.push_back(term);
-    else shape.lacks_affinity_key = true;
-  }
-  for (const TermId term : peers.anti_affinity)
-    if (GroupShape::Key* key = key_of(term)) key->anti_affinity.push_back(term);
-  for (const auto& [term, weight] : peers.preferred)
-    if (GroupShape::Key* key = key_of(term)) key->preferred.emplace_back(term, weight);
-  for (const SelectorId selector : cls.seen_by)
-    for (const TermId term : state.peers().selector(selector).terms)
-      if (GroupShape::Key* key = key_of(term)) key->existing.push_back(term);
-  return shape;
-}
-
 Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
     : shape_(std::move(shape)), domains_of_(shape_.keys.size()), spread_(cls.peers.spread.size()), buckets_(1) {
   size_t constraints = 0;
@@ -54,6 +14,7 @@ Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
     first_spread_.push_back(constraints);
     constraints += key.spread.size();
   }
+  list_judges(state, cls);
   if (shape_.keys.size() < 2) return;
   for (uint32_t i = 0; i < shape_.keys.size(); ++i) {
     const GroupShape::Key& key = shape_.keys[i];
@@ -168,125 +129,6 @@ void Groups::mark(DomainId domain) {
 
 void Groups::mark(GroupId group) {
   if (!std::exchange(groups_[group.value].dirty, true)) dirty_groups_.push_back(group);
-}
-
-Groups::Facts Groups::facts_of(const GroupShape::Key& key, DomainId domain, const State& state) {
-  Facts facts;
-  const PeerIndex& peers = state.peers();
-  for (const TermId term : key.affinity) facts.affinity &= peers.term(term).at(domain).matching > 0;
-  for (const TermId term : key.anti_affinity)
-    if (!facts.anti_affinity.valid() && peers.term(term).at(domain).matching > 0) facts.anti_affinity = term;
-  for (const auto& [term, weight] : key.preferred)
-    facts.weight += int64_t{weight} * peers.term(term).at(domain).matching;
-  for (const TermId term : key.existing) {
-    const Term::Count count = peers.term(term).at(domain);
-    if (!facts.existing.valid() && count.anti_owners > 0) facts.existing = term;
-    facts.weight += count.weight;
-  }
-  return facts;
-}
-
-// Reads the facts of these domains into `fresh_`.
-void Groups::read_fresh(const std::vector<DomainId>& domains, const State& state) {
-  fresh_.resize(domains_.size());
-  std::vector<size_t> asked(shape_.keys.size());
-  for (const DomainId id : domains) ++asked[domains_[id.value].key];
-  std::vector<bool> by_term(shape_.keys.size());
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key)
-    by_term[key] = asked[key] > 1 && by_term_is_less(shape_.keys[key], asked[key], state);
-  for (const DomainId id : domains) {
-    const uint32_t key = domains_[id.value].key;
-    fresh_[id.value] = by_term[key] ? Facts{} : facts_of(shape_.keys[key], id, state);
-    if (by_term[key])
-      for (const TermId term : shape_.keys[key].affinity)
-        fresh_[id.value].affinity &= state.peers().term(term).at(id).matching > 0;
-  }
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key)
-    if (by_term[key]) read_by_term(shape_.keys[key], state);
-}
-
-// Whether the terms have pods in so few domains that reading those is less work than asking each term about `domains`.
-bool Groups::by_term_is_less(const GroupShape::Key& key, size_t domains, const State& state) {
-  const size_t terms = key.anti_affinity.size() + key.preferred.size() + key.existing.size();
-  size_t held = terms;
-  const auto add = [&](TermId term) { held += state.peers().term(term).counts.size(); };
-  for (const TermId term : key.anti_affinity) add(term);
-  for (const TermId term : key.existing) add(term);
-  for (const auto& [term, weight] : key.preferred) add(term);
-  return held < domains * terms;
-}
-
-// What facts_of() says, save affinity, for every domain in which a term of the key has pods. From the last term to the
-// first, since the first that forbids a domain is the one named.
-void Groups::read_by_term(const GroupShape::Key& key, const State& state) {
-  const auto each = [&](TermId term, const auto& act) {
-    for (const auto& [domain, count] : state.peers().term(term).counts)
-      if (domain.value < fresh_.size()) act(fresh_[domain.value], count);
-  };
-  for (size_t i = key.anti_affinity.size(); i-- > 0;)
-    each(key.anti_affinity[i], [&](Facts& facts, const Term::Count& count) {
-      if (count.matching > 0) facts.anti_affinity = key.anti_affinity[i];
-    });
-  for (const auto& wish : key.preferred)
-    each(wish.first,
-         [&](Facts& facts, const Term::Count& count) { facts.weight += int64_t{wish.second} * count.matching; });
-  for (size_t i = key.existing.size(); i-- > 0;)
-    each(key.existing[i], [&](Facts& facts, const Term::Count& count) {
-      if (count.anti_owners > 0) facts.existing = key.existing[i];
-      facts.weight += count.weight;
-    });
-}
-
-void Groups::begin(GroupFacts& out, const Group& group, const PodClass& cls) const {
-  out.domains = &group.domains;
-  out.lacks_affinity_key = shape_.lacks_affinity_key;
-  out.affinity = true;
-  out.anti_affinity = out.existing = TermId{};
-  out.weight = 0;
-  out.spread.resize(cls.peers.spread.size());
-}
-
-void Groups::add_facts(const Facts& facts, GroupFacts& out) {
-  out.affinity &= facts.affinity;
-  if (!out.anti_affinity.valid()) out.anti_affinity = facts.anti_affinity;
-  if (!out.existing.valid()) out.existing = facts.existing;
-  out.weight += facts.weight;
-}
-
-void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const {
-  begin(out, group, cls);
-  out.affinity_anywhere = affinity_anywhere_;
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
-    const DomainId id = group.domains[key];
-    const GroupShape::Key& asked = shape_.keys[key];
-    for (size_t i = 0; i < asked.spread.size(); ++i) {
-      const SpreadRange& range = spread_[asked.spread[i]];
-      const SpreadSum sum = id.valid() ? domains_[id.value].spread[i] : SpreadSum{};
-      out.spread[asked.spread[i]] = {id.valid(), sum.matching, range.fewest, range.count, sum.exceeds};
-    }
-    if (id.valid()) add_facts(domains_[id.value].facts, out);
-    else out.lacks_affinity_key |= !asked.affinity.empty();
-  }
-}
-
-void Groups::read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, GroupFacts& out) const {
-  const Group& group = groups_[places_[slot.value].group.value];
-  begin(out, group, cls);
-  out.affinity_anywhere = affinity_anywhere(state, cls);
-  for (uint32_t key = 0; key < shape_.keys.size(); ++key) {
-    const DomainId id = group.domains[key];
-    const GroupShape::Key& asked = shape_.keys[key];
-    for (size_t i = 0; i < asked.spread.size(); ++i)
-      out.spread[asked.spread[i]] = live_spread(slot, key, i, state, cls);
-    if (id.valid()) add_facts(facts_of(asked, id, state), out);
-    else out.lacks_affinity_key |= !asked.affinity.empty();
-  }
-}
-
-GroupFacts Groups::facts(NodeSlot slot, const PodClass& cls) const {
-  GroupFacts out;
-  read_facts(groups_[places_[slot.value].group.value], cls, out);
-  return out;
 }
 
 void Groups::mark_groups(const Domain& domain) {

@@ -20,31 +20,11 @@
 #include <vector>
 
 #include "engine/failure_sets.h"
+#include "engine/group_shape.h"
 #include "engine/policy.h"
 #include "engine/state.h"
 
 namespace berth::engine {
-
-// The topology keys that matter to a class, and the terms that ask about each. A key that no node has is left out: all
-// nodes are alike in it, however many such keys a pod brings.
-struct GroupShape {
-  struct Key {
-    TopologyKeyId key;
-    std::vector<TermId> affinity;                       // of the class itself
-    std::vector<TermId> anti_affinity;                  //
-    std::vector<std::pair<TermId, int32_t>> preferred;  //
-    std::vector<TermId> existing;                       // of others, that see the class's pods
-    std::vector<uint32_t> spread;                       // indexes into ClassPeers::spread
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  std::vector<Key> keys;
-  std::vector<uint64_t> serials;    // of their terms: ids are reused, these are not
-  bool lacks_affinity_key = false;  // a key that was left out is one of required affinity
-  bool lacks_spread_key[2] = {};    // or of a spread constraint that prefers, of one that requires
-  bool concerns_nobody() const { return keys.empty() && !lacks_affinity_key && !lacks_spread_key[1]; }
-  friend bool operator==(const GroupShape&, const GroupShape&) = default;
-};
-GroupShape shape_of(const State& state, const PodClass& cls);
 
 class Groups {
  public:
@@ -66,8 +46,16 @@ class Groups {
   uint64_t version() const { return version_; }
   // The facts that a node's group is judged by.
   GroupFacts facts(NodeSlot slot, const PodClass& cls) const;
-  // The same as the state is now, if since the last settle() nothing but that pods left this very node, or came back.
-  void read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, GroupFacts& out) const;
+  // Pods that are taken for gone from one node, as far as verdicts about it depend on them.
+  struct Gone {
+    std::vector<std::pair<SelectorId, int32_t>> seen;  // by a selector: how many
+    std::vector<std::pair<TermId, int32_t>> carried;   // as required anti-affinity: by how many
+  };
+  // Counts a pod among the gone, or no more (sign −1). False: no verdict depends on the pod.
+  bool count_gone(const PodState& pod, const State& state, int32_t sign, Gone& gone) const;
+  // The facts as the state is now, less those that are gone and without `weight`; if since the last settle() nothing
+  // changed but this very node.
+  void read_live_facts(NodeSlot slot, const State& state, const PodClass& cls, const Gone& gone, GroupFacts& out) const;
   size_t memory_bytes() const;
 
  private:
@@ -133,6 +121,7 @@ class Groups {
     int64_t fewest = 0;
   };
 
+  void list_judges(const State& state, const PodClass& cls);
   void move(NodeSlot slot, const State& state);
   GroupId group_of(const std::vector<DomainId>& domains);
   void leave_group(NodeSlot slot);
@@ -147,6 +136,7 @@ class Groups {
   static bool by_term_is_less(const GroupShape::Key& key, size_t domains, const State& state);
   void read_by_term(const GroupShape::Key& key, const State& state);
   void begin(GroupFacts& out, const Group& group, const PodClass& cls) const;
+  static Facts live_facts_of(const GroupShape::Key& key, DomainId domain, const State& state, const Gone& gone);
   static void add_facts(const Facts& facts, GroupFacts& out);
   void read_facts(const Group& group, const PodClass& cls, GroupFacts& out) const;
   void mark_groups(const Domain& domain);
@@ -155,15 +145,18 @@ class Groups {
   bool update_bounds(const PolicySet& policies);
   void update_fewest(const PodClass& cls);
   static int64_t matching_on(const NodeState& node, const ClassPeers::Spread& spread);
-  GroupFacts::Spread live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state,
-                                 const PodClass& cls) const;
+  GroupFacts::Spread live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state, const PodClass& cls,
+                                 const Gone& gone) const;
   static bool affinity_anywhere(const State& state, const PodClass& cls);
+  static bool affinity_anywhere_without(const Gone& gone, NodeSlot slot, const State& state, const PodClass& cls);
   void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void unrate(Group& group);
   void list(GroupId id, const PolicySet& policies);
 
   GroupShape shape_;
-  uint32_t gate_ = UINT32_MAX;  // index into the shape's keys; UINT32_MAX: none
+  std::vector<SelectorId> judging_selectors_;  // of required terms and constraints; sorted
+  std::vector<TermId> judging_terms_;          // of others that see the class's pods; sorted
+  uint32_t gate_ = UINT32_MAX;                 // index into the shape's keys; UINT32_MAX: none
   std::vector<Group> groups_;
   std::vector<GroupId> free_groups_;
   absl::flat_hash_map<std::vector<DomainId>, GroupId> groups_by_domains_;

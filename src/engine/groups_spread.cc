@@ -119,23 +119,4 @@ void Groups::update_fewest(const PodClass& cls) {
   }
 }
 
-// What a constraint sees of the node's domain after pods have left the node. No other domain has changed, and this one
-// has not become fuller than it was.
-GroupFacts::Spread Groups::live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state,
-                                       const PodClass& cls) const {
-  const uint32_t rule = shape_.keys[key].spread[index];
-  const ClassPeers::Spread& spread = cls.peers.spread[rule];
-  const SpreadRange& range = spread_[rule];
-  const DomainId id = groups_[places_[slot.value].group.value].domains[key];
-  if (!id.valid()) return {false, 0, range.fewest, range.count, false};
-  const SpreadSum& sum = domains_[id.value].spread[index];
-  const bool contributes = slot.value < contributions_.size() && !contributions_[slot.value].empty();
-  const int64_t own = contributes ? contributions_[slot.value][first_spread_[key] + index] : -1;
-  const int64_t matching = sum.matching + (own >= 0 ? matching_on(state.node(slot), spread) - own : 0);
-  const bool enough = range.count >= static_cast<uint32_t>(spread.rule->min_domains);
-  const int64_t fewest = sum.nodes > 0 && enough ? std::min(range.fewest, matching) : range.fewest;
-  const int64_t skew = matching + (spread.matches_self ? 1 : 0) - fewest;
-  return {true, matching, fewest, range.count, spread.rule->required && skew > spread.rule->max_skew};
-}
-
 }  // namespace berth::engine

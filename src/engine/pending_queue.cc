@@ -1,5 +1,7 @@
 #include "engine/pending_queue.h"
 
+#include <absl/container/flat_hash_set.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -108,10 +110,14 @@ void PendingQueue::unblock_all() {
   while (!blocked_.empty()) set_blocked(*blocked_.begin(), false);
 }
 
-void PendingQueue::drop_idle(size_t keep) {
+void PendingQueue::drop_idle(size_t keep, const absl::btree_set<PodSlot, QueueOrder>& nominees) {
   std::vector<std::pair<uint64_t, uint32_t>> idle;
   for (uint32_t i = 0; i < classes_.size(); ++i)
     if (classes_[i] != nullptr && classes_[i]->pods.empty()) idle.emplace_back(classes_[i]->last_used, i);
+  if (idle.size() <= keep) return;
+  absl::flat_hash_set<uint32_t> awaited;
+  for (const PodSlot nominee : nominees) awaited.insert(state_.pod(nominee).cls.value);
+  std::erase_if(idle, [&](const auto& entry) { return awaited.contains(entry.second); });
   if (idle.size() <= keep) return;
   std::sort(idle.begin(), idle.end());
   for (size_t i = 0; i + keep < idle.size(); ++i) classes_[idle[i].second].reset();

@@ -28,7 +28,7 @@ struct QueueOrder {
 
 // What the engine keeps for one class while pods of it wait.
 struct ClassQueue {
-  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}), preemption(state) {}
+  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}) {}
 
   absl::btree_set<PodSlot, QueueOrder> pods;
   Candidates candidates;
@@ -76,8 +76,8 @@ class PendingQueue {
   // Makes all blocked classes ready: each is looked at again.
   void unblock_all();
   size_t size() const { return size_; }
-  // Frees the candidates of classes without waiting pods, the longest unused first, beyond `keep` of them.
-  void drop_idle(size_t keep);
+  // Frees the candidates of classes without waiting or nominated pods, the longest unused first, beyond `keep` of them.
+  void drop_idle(size_t keep, const absl::btree_set<PodSlot, QueueOrder>& nominees);
 
  private:
   struct ByHead {

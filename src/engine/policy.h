@@ -81,6 +81,7 @@ struct PolicyInfo {
   GroupFilterFunction group_filter = nullptr;
   GroupScoreFunction group_score = nullptr;
   PreFilterFunction pre_filter = nullptr;
+  bool heeds_pods = true;  // a filter's verdict may change with the pods that run on the node
 
   bool filters() const { return filter != nullptr || group_filter != nullptr; }
   bool scores() const { return score != nullptr || group_score != nullptr; }
@@ -89,6 +90,12 @@ struct PolicyInfo {
 constexpr PolicyInfo filter_policy(std::string_view name, std::string_view summary, int32_t order, FilterFunction f,
                                    PreFilterFunction pre_filter = nullptr) {
   return {name, summary, f, nullptr, order, 0, nullptr, nullptr, pre_filter};
+}
+// A filter that looks at the node object alone, whatever runs there. Of others, the engine only promises to tell them
+// about the host ports and claims of a node's pods where the class asks for any itself.
+constexpr PolicyInfo object_filter_policy(std::string_view name, std::string_view summary, int32_t order,
+                                          FilterFunction f, PreFilterFunction pre_filter = nullptr) {
+  return {name, summary, f, nullptr, order, 0, nullptr, nullptr, pre_filter, false};
 }
 constexpr PolicyInfo score_policy(std::string_view name, std::string_view summary, int32_t weight, ScoreFunction f) {
   return {name, summary, nullptr, f, 0, weight, nullptr, nullptr, nullptr};

@@ -180,7 +180,8 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   pod.labels = peers_.identity(identity).labels;
   if (same_class_key && identity == state.identity) {
     pod.spec = state.pod.spec;
-    const bool another_victim = state.pod.preemptible != pod.preemptible || state.pod.started != pod.started;
+    const bool another_victim =
+        state.pod.preemptible != pod.preemptible || state.pod.started != pod.started || state.pod.name != pod.name;
     state.pod = std::move(pod);
     if (another_victim && holds_room(state.phase)) touch(state.node);
     return;
@@ -266,6 +267,10 @@ void State::charge(NodeState& node, const PodClass& cls, int64_t sign) {
   }
   node.scored_cpu_millis += sign * cls.scored_cpu_millis;
   node.scored_memory_bytes += sign * cls.scored_memory_bytes;
+  charge_ports(node, cls, sign);
+}
+
+void State::charge_ports(NodeState& node, const PodClass& cls, int64_t sign) {
   for (const model::HostPort& port : cls.spec->host_ports) {
     if (sign > 0) {
       node.host_ports.push_back(port);

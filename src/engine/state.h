@@ -108,20 +108,9 @@ class State {
   // A hash of nodes, pods and placements, the same for equal states whatever their history. O(everything).
   uint64_t hash() const;
 
-  // While a Trial lives, changes leave no trace in the change log, in generations or in classes: whoever opens one puts
-  // everything back before it ends, and looks at no Candidates meanwhile.
-  class Trial {
-   public:
-    explicit Trial(State& state) : state_(state) { state_.in_trial_ = true; }
-    Trial(const Trial&) = delete;
-    Trial& operator=(const Trial&) = delete;
-    ~Trial() { state_.in_trial_ = false; }
-
-   private:
-    State& state_;
-  };
-
  private:
+  friend class Trial;
+
   ClassId intern_class(const model::Pod& pod, IdentityId identity);
   void release_class(ClassId id);
   NodeSlot take_node_slot(const std::string& name);
@@ -129,6 +118,7 @@ class State {
   void give_order(absl::btree_map<std::string, NodeSlot>::iterator at);
   void renumber();
   void charge(NodeState& node, const PodClass& cls, int64_t sign);
+  static void charge_ports(NodeState& node, const PodClass& cls, int64_t sign);
   void touch(NodeSlot slot);
   void touch(const VolumeState::Touched& touched);
   void use_claims(NodeSlot slot, const PodClass& cls, int sign);
@@ -172,6 +162,8 @@ class State {
   size_t present_nodes_ = 0;
   absl::btree_map<int32_t, uint32_t> placed_priorities_;  // of the pods that hold room, how many
   bool in_trial_ = false;
+  std::vector<Int128> used_before_trial_;            // of the Trial's node
+  std::vector<model::HostPort> ports_before_trial_;  // where the Trial's class asks for some
   absl::btree_map<std::string, NodeSlot> nodes_by_name_;
   std::vector<PodState> pods_;
   std::vector<PodSlot> free_pods_;

@@ -9,121 +9,131 @@
 namespace berth::engine {
 namespace {
 
-// A pod without a start time has just been bound.
-int64_t start_of(const model::Pod& pod) { return pod.started == Time{} ? INT64_MAX : pod.started.nanos; }
-
-// kube-scheduler's MoreImportantPod; equals by name.
-bool more_important(const model::Pod& a, const model::Pod& b) {
-  if (a.priority != b.priority) return a.priority > b.priority;
-  if (start_of(a) != start_of(b)) return start_of(a) < start_of(b);
-  return std::tie(a.namespace_name, a.name, a.uid) < std::tie(b.namespace_name, b.name, b.uid);
-}
+// Pods taken out or put back that count as the work of examining one node.
+constexpr int64_t kTriesPerUnit = 8;
 
 }  // namespace
 
-bool VictimSearch::may_go(const PodState& pod) const {
-  if (pod.pod.priority >= cls_.priority) return false;
-  return pod.phase == PodPhase::kNominated || is_leaving(pod) ||
-         (!rules_.is_protected(pod.pod) && pod.evictable_from <= now_);
+bool VictimSearch::may_go(const Resident& resident) const {
+  if (resident.nominated || resident.yields) return true;
+  const PodState& pod = state_.pod(resident.pod);
+  return is_leaving(pod) || (!rules_.is_protected(pod.pod) && pod.evictable_from <= now_);
 }
 
-bool VictimSearch::has_lower(NodeSlot node) const {
-  const auto& pods = state_.node(node).pods;
-  return std::any_of(pods.begin(), pods.end(), [this](PodSlot pod) { return may_go(state_.pod(pod)); });
+int64_t VictimSearch::take_effort() { return std::exchange(tries_, 0) / kTriesPerUnit; }
+
+// True: the verdict of the class's group may differ with the pod gone.
+bool VictimSearch::take_out(Trial& trial, const Residents::Table& here, const Resident& pod) {
+  ++tries_;
+  trial.take_out(pod.pod, here.requests(pod));
+  return groups_ != nullptr && pod.heard && groups_->count_gone(state_.pod(pod.pod), state_, +1, gone_);
 }
 
-bool VictimSearch::fits(NodeSlot node, Reasons& reasons) {
-  ++effort_;
-  reasons.clear();
-  if (!state_.node(node).present) return false;
-  if (!run_filters(policies_, cls_, state_.view(node), reasons)) return false;
-  if (groups_ == nullptr) return true;
-  groups_->read_live_facts(node, state_, cls_, facts_);
-  run_group_filters(policies_, cls_, facts_, reasons);
-  return reasons.empty();
+bool VictimSearch::put_back(Trial& trial, const Residents::Table& here, const Resident& pod) {
+  ++tries_;
+  trial.put_back(pod.pod, here.requests(pod));
+  return groups_ != nullptr && pod.heard && groups_->count_gone(state_.pod(pod.pod), state_, -1, gone_);
 }
 
-void VictimSearch::remove(PodSlot pod) {
-  removed_.push_back({pod, state_.pod(pod).phase, state_.volume_choices(pod)});
-  state_.unassign(pod, PodPhase::kNotQueued);
+bool VictimSearch::fits_groups(NodeSlot node) {
+  looked_around_ = true;
+  groups_->read_live_facts(node, state_, cls_, gone_, facts_);
+  run_group_filters(policies_, cls_, facts_, reasons_);
+  return reasons_.empty();
 }
 
-void VictimSearch::put_back(PodSlot pod, NodeSlot node) {
-  const auto at = std::find_if(removed_.begin(), removed_.end(), [&](const Removed& r) { return r.pod == pod; });
-  check(at != removed_.end(), "a pod that comes back had left");
-  state_.assign(pod, node, at->phase);
-  state_.restore_choices(at->choices);
-  removed_.erase(at);
-}
-
-void VictimSearch::put_back_all(NodeSlot node) {
-  while (!removed_.empty()) put_back(removed_.back().pod, node);
-}
-
-bool VictimSearch::find(NodeSlot node, VictimPlan& plan, Reasons& why_not) {
-  std::vector<PodSlot> lower;
-  for (const PodSlot pod : state_.node(node).pods)
-    if (may_go(state_.pod(pod))) lower.push_back(pod);
-  std::sort(lower.begin(), lower.end(),
-            [this](PodSlot a, PodSlot b) { return more_important(state_.pod(a).pod, state_.pod(b).pod); });
-  const State::Trial trial(state_);
-  for (const PodSlot pod : lower) remove(pod);
-  const bool fit = fits(node, why_not);
-  if (fit) reprieve(node, lower, plan);
-  put_back_all(node);
-  if (fit) price(plan);
-  return fit;
+VictimSearch::Outcome VictimSearch::price(NodeSlot node, PlanCost& cost) {
+  looked_around_ = false;
+  lower_.clear();
+  if (!state_.node(node).present) return Outcome::kNobody;
+  const Residents::Table& here = residents_.of(node, state_, rules_);
+  for (size_t i = here.first_below(cls_.priority); i < here.pods().size(); ++i)
+    if (may_go(here.pods()[i])) lower_.push_back(static_cast<uint32_t>(i));
+  if (lower_.empty()) return Outcome::kNobody;
+  Trial trial(state_, node, cls_);
+  gone_ = {};
+  bool groups_depend = false;
+  for (const uint32_t i : lower_) groups_depend |= take_out(trial, here, here.pods()[i]);
+  reasons_.clear();
+  group_failure_ = kFits;
+  if (!run_filters(policies_, cls_, state_.view(node), reasons_)) return Outcome::kHopeless;
+  if (groups_depend) {
+    if (!fits_groups(node)) return Outcome::kHopeless;
+  } else if (groups_ != nullptr) {
+    group_failure_ = groups_->failure(node);
+    if (group_failure_ != kFits) return Outcome::kHopeless;
+  }
+  reprieve(node, trial, here, cost);
+  price_victims(here, cost);
+  return Outcome::kPlan;
 }
 
 // Lets those come back that are not in the way.
-void VictimSearch::reprieve(NodeSlot node, const std::vector<PodSlot>& lower, VictimPlan& plan) {
-  const std::vector<bool> violates = rules_.violations(lower, state_);
-  std::vector<bool> leaves(lower.size(), false);
+void VictimSearch::reprieve(NodeSlot node, Trial& trial, const Residents::Table& here, PlanCost& cost) {
+  const std::vector<bool>& violates = residents_.violations(node, lower_, state_, rules_);
+  leaves_.assign(lower_.size(), false);
   for (const bool spoken_for : {true, false}) {
-    for (size_t i = 0; i < lower.size(); ++i) {
+    for (size_t i = 0; i < lower_.size(); ++i) {
       if (violates[i] != spoken_for) continue;
-      put_back(lower[i], node);
-      if (fits(node, reasons_)) continue;
-      remove(lower[i]);
-      leaves[i] = true;
-      plan.cost.violations += spoken_for ? 1 : 0;
+      const Resident& pod = here.pods()[lower_[i]];
+      const bool groups_depend = put_back(trial, here, pod);
+      reasons_.clear();
+      if (run_filters_of_pods(policies_, cls_, state_.view(node), reasons_) && (!groups_depend || fits_groups(node)))
+        continue;
+      take_out(trial, here, pod);
+      leaves_[i] = true;
+      cost.violations += spoken_for ? 1 : 0;
     }
-  }
-  for (size_t i = 0; i < lower.size(); ++i) {
-    if (!leaves[i]) continue;
-    const auto gone =
-        std::find_if(removed_.begin(), removed_.end(), [&](const Removed& r) { return r.pod == lower[i]; });
-    (gone->phase == PodPhase::kNominated ? plan.displaced : plan.victims).push_back(lower[i]);
   }
 }
 
-void VictimSearch::price(VictimPlan& plan) const {
-  PlanCost& cost = plan.cost;
-  cost.victims = static_cast<uint32_t>(plan.victims.size());
-  if (plan.victims.empty()) return;
-  cost.highest = state_.pod(plan.victims.front()).pod.priority;
-  cost.started = INT64_MIN;
-  for (const PodSlot victim : plan.victims) {
-    const model::Pod& pod = state_.pod(victim).pod;
+void VictimSearch::price_victims(const Residents::Table& here, PlanCost& cost) const {
+  for (size_t i = 0; i < lower_.size(); ++i) {
+    const Resident& pod = here.pods()[lower_[i]];
+    if (!leaves_[i] || pod.nominated) continue;
+    if (cost.victims++ == 0) cost.highest = pod.priority;
     cost.priorities += int64_t{pod.priority} + (int64_t{1} << 31);
-    if (pod.priority == cost.highest) cost.started = std::max(cost.started, -start_of(pod));
+    if (pod.priority == cost.highest) cost.started = std::max(cost.started, -pod.start);
   }
+}
+
+VictimSearch::Outcome VictimSearch::find(NodeSlot node, VictimPlan& plan) {
+  PlanCost cost;
+  const Outcome outcome = price(node, cost);
+  if (outcome != Outcome::kPlan) return outcome;
+  const Residents::Table& here = residents_.of(node, state_, rules_);
+  for (size_t i = 0; i < lower_.size(); ++i) {
+    const Resident& pod = here.pods()[lower_[i]];
+    if (leaves_[i]) (pod.nominated ? plan.displaced : plan.victims).push_back(pod.pod);
+  }
+  return outcome;
+}
+
+FailureSetId VictimSearch::why_not(FailureSets& sets) const {
+  return group_failure_ != kFits ? group_failure_ : sets.intern(reasons_, state_.resources());
 }
 
 VictimSearch::Outlook VictimSearch::without(PodSlot leaver, NodeSlot node) {
   if (!state_.node(node).present) return Outlook::kLost;
-  const State::Trial trial(state_);
-  std::vector<PodSlot> leaving;
-  for (const PodSlot pod : state_.node(node).pods)
-    if (pod != leaver && may_go(state_.pod(pod)) && is_leaving(state_.pod(pod))) leaving.push_back(pod);
-  remove(leaver);
-  Outlook outlook = Outlook::kReady;
-  if (!fits(node, reasons_)) {
-    for (const PodSlot pod : leaving) remove(pod);
-    outlook = !leaving.empty() && fits(node, reasons_) ? Outlook::kPromised : Outlook::kLost;
+  const Residents::Table& here = residents_.of(node, state_, rules_);
+  const auto& pods = here.pods();
+  const auto own = std::find_if(pods.begin(), pods.end(), [leaver](const Resident& pod) { return pod.pod == leaver; });
+  check(own != pods.end(), "a pod leaves the node that it has room on");
+  const auto fits = [&] {
+    reasons_.clear();
+    return run_filters(policies_, cls_, state_.view(node), reasons_) && (groups_ == nullptr || fits_groups(node));
+  };
+  Trial trial(state_, node, cls_);
+  gone_ = {};
+  take_out(trial, here, *own);
+  if (fits()) return Outlook::kReady;
+  bool some = false;
+  for (size_t i = here.first_below(cls_.priority); i < pods.size(); ++i) {
+    if (pods[i].pod == leaver || !is_leaving(state_.pod(pods[i].pod)) || !may_go(pods[i])) continue;
+    take_out(trial, here, pods[i]);
+    some = true;
   }
-  put_back_all(node);
-  return outlook;
+  return some && fits() ? Outlook::kPromised : Outlook::kLost;
 }
 
 }  // namespace berth::engine

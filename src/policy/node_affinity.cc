@@ -39,7 +39,7 @@ void node_affinity(const PodClass& pod, const NodeView& node, Reasons& reasons) 
 
 }  // namespace
 
-extern const PolicyInfo kNodeAffinity = filter_policy(
+extern const PolicyInfo kNodeAffinity = object_filter_policy(
     "node-affinity", "keeps pods to the nodes that nodeSelector and required affinity select", 40, &node_affinity);
 
 }  // namespace berth::policy

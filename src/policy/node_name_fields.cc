@@ -34,7 +34,7 @@ std::string contradiction(const PodClass& pod, const State&) {
 }  // namespace
 
 extern const PolicyInfo kNodeNameFields =
-    filter_policy("node-name-fields", "keeps pods that name their nodes by matchFields off all others", 10,
-                  &node_name_fields, &contradiction);
+    object_filter_policy("node-name-fields", "keeps pods that name their nodes by matchFields off all others", 10,
+                         &node_name_fields, &contradiction);
 
 }  // namespace berth::policy

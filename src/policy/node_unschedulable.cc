@@ -21,6 +21,6 @@ void node_unschedulable(const PodClass& pod, const NodeView& node, Reasons& reas
 }  // namespace
 
 extern const PolicyInfo kNodeUnschedulable =
-    filter_policy("node-unschedulable", "turns pods away from cordoned nodes", 20, &node_unschedulable);
+    object_filter_policy("node-unschedulable", "turns pods away from cordoned nodes", 20, &node_unschedulable);
 
 }  // namespace berth::policy

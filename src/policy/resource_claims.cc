@@ -16,8 +16,8 @@ void no_node_in_particular(const PodClass&, const NodeView&, Reasons&) {}
 
 }  // namespace
 
-extern const PolicyInfo kResourceClaims =
-    filter_policy("resource-claims", "keeps pods with ResourceClaims waiting, since Berth does not allocate them yet",
-                  5, &no_node_in_particular, &objection);
+extern const PolicyInfo kResourceClaims = object_filter_policy(
+    "resource-claims", "keeps pods with ResourceClaims waiting, since Berth does not allocate them yet", 5,
+    &no_node_in_particular, &objection);
 
 }  // namespace berth::policy

@@ -20,7 +20,7 @@ void taint_toleration(const PodClass& pod, const NodeView& node, Reasons& reason
 
 }  // namespace
 
-extern const PolicyInfo kTaintToleration = filter_policy(
+extern const PolicyInfo kTaintToleration = object_filter_policy(
     "taint-toleration", "turns pods away from nodes with taints they do not tolerate", 30, &taint_toleration);
 
 }  // namespace berth::policy

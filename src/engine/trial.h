@@ -1,0 +1,47 @@
+// Trial: what a node would look like to a pod class without some of its pods.
+//
+// Takes pods of one node for gone on the live state, as far as the filters of nodes see it for the class: what the pods
+// request, and their host ports and claims where the class asks for any. Nothing else changes, neither lists of pods
+// nor counts of peers nor the change log, and everything is back when the Trial ends. It costs what the pods that are
+// moved ask for, never the size of the node or the cluster. Owner thread only; at most one is open at a time, and
+// whoever opens one looks at no Candidates meanwhile.
+//
+// Invariant: State::hash() after the Trial equals that before it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/state.h"
+
+namespace berth::engine {
+
+class Trial {
+ public:
+  Trial(State& state, NodeSlot node, const PodClass& cls);
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  ~Trial();
+
+  // `requests` is that of the pod's class.
+  void take_out(PodSlot pod, std::span<const ResourceAmount> requests);
+  void put_back(PodSlot pod, std::span<const ResourceAmount> requests);
+
+ private:
+  // A pod with claims that is out, and what was chosen for them.
+  struct Claimant {
+    PodSlot pod;
+    std::vector<std::pair<std::string, ClaimChoice>> choices;
+  };
+  void return_claims(const Claimant& claimant);
+
+  State& state_;
+  const NodeSlot slot_;
+  NodeState& node_;
+  const bool ports_, claims_;  // the class asks for some
+  std::vector<Claimant> claimants_;
+};
+
+}  // namespace berth::engine
