@@ -12,6 +12,8 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,8 +111,29 @@ def case_the_byte_7f_of_json_is_data() -> None:
     expect(berth("simulate", "-f", "-", stdin=text % json.dumps(pod, ensure_ascii=False)), 0, "1 pod placed")
 
 
+def begun_and_ended(arguments: list[str], enough: Callable[[str], bool]) -> subprocess.CompletedProcess[str]:
+    """Runs until its standard error is enough, 30 s at most, and ends it with SIGTERM."""
+    with tempfile.TemporaryFile("a+", encoding="utf-8") as stderr, subprocess.Popen(
+            [BERTH, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, cwd=ROOT) as process:  # fmt: skip
+        def said() -> str:
+            stderr.seek(0)
+            return stderr.read()
+
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and process.poll() is None and not enough(said()):
+            time.sleep(0.05)
+        process.terminate()
+        stdout, _ = process.communicate(timeout=30)
+        return subprocess.CompletedProcess(arguments, process.returncode, stdout, said())
+
+
+def unquoted(log: str) -> str:
+    """A log in text, which quotes values as JSON does, with the escapes of other messages."""
+    return log.replace("\\u001b", "\\x1b")
+
+
 def case_no_terminal_escapes_from_kubeconfigs() -> None:
-    """What ends `berth scheduler` at once is told with nothing raw of a kubeconfig, of its name or of a credential plugin."""
+    """What `berth scheduler` says of a kubeconfig, of its name or of a credential plugin has nothing raw of them."""
     v1 = "client.authentication.k8s.io/v1"
 
     def kubeconfig(*, context: str = "c", server: str = "http://127.0.0.1:1", user: dict | None = None) -> str:
@@ -125,13 +148,15 @@ def case_no_terminal_escapes_from_kubeconfigs() -> None:
     told = {
         kubeconfig(context="\x1b[31mX"): r"there is no context '\x1b[31mX'",
         kubeconfig(server="\x1b[31m"): r"server '\x1b[31m' of context 'c' has no scheme",
-        kubeconfig(user={"tokenFile": "/no\x1b[31m"}): r"tokenFile '/no\x1b[31m' cannot be read",
         kubeconfig(user={"exec": {"apiVersion": "\x1b[31mv9", "command": "x"}}): r"apiVersion '\x1b[31mv9' is not served",
+        "\x1b[31m: [": r"kube\x1b[31mconfig:1: end of sequence flow not found",
+        "contexts: 5\n\"\\e[31m\": 5": r"'contexts' is not a list",
+    }
+    retried = {
+        kubeconfig(user={"tokenFile": "/no\x1b[31m"}): r"tokenFile '/no\x1b[31m' cannot be read",
         plugin("", command="no\x1b[31m", installHint="get\x1b[31m\nit"): r"plugin 'no\x1b[31m': cannot be run",
         plugin("printf '\\033[31mboom\\n' >&2; exit 3"): "\\x1b[31mboom\n",
         plugin(f"echo '{json.dumps(printed)}'"): r"printed apiVersion '\x1b[31mv2'",
-        "\x1b[31m: [": r"kube\x1b[31mconfig:1: end of sequence flow not found",
-        "contexts: 5\n\"\\e[31m\": 5": r"'contexts' is not a list",
     }
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "kube\x1b[31mconfig")
@@ -142,6 +167,13 @@ def case_no_terminal_escapes_from_kubeconfigs() -> None:
             check("\x1b" not in run.stderr + run.stdout, "no escape reaches the terminal", run)
             check(shown in run.stderr, f"expected on standard error: {shown}", run)
             check("\\\\x1b" not in run.stderr, "nothing is escaped twice", run)
+        for text, shown in retried.items():
+            file.write_text(text)
+            run = begun_and_ended(["scheduler", "--kubeconfig", str(file), "--port", "0", "--log-format", "text"],
+                                  lambda stderr, shown=shown: shown in unquoted(stderr))
+            check(run.returncode == 0, "expected that it goes on trying, and ends when asked to", run)
+            check("\x1b" not in run.stderr + run.stdout, "no escape reaches the terminal", run)
+            check(shown in unquoted(run.stderr), f"expected on standard error: {shown}", run)
         config = Path(folder, "berth.yaml")
         config.write_text('apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nclientConnection: {kubeconfig: "/\\e[31m"}\n')
         missing = berth("scheduler", "--config", str(config), "--port", "0")
@@ -238,6 +270,15 @@ def case_a_pod_of_a_mebibyte_or_ten_thousand_terms_is_bounded() -> None:
     long_pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "long", "annotations": {"note": "x" * 2**20}},
                 "spec": {"containers": [{"name": "c", "image": "i", "args": ["y" * 2**20]}]}}
     expect(berth("simulate", "-f", "-", stdin=f"{NODE}\n---\n{json.dumps(long_pod)}\n"), 0, "1 pod placed")
+    # What a fleet costs, beside its pods, grows with the terms that its nodes have labels for.
+    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{i}", "labels": {"kubernetes.io/hostname": f"n{i}"}},
+              "status": {"allocatable": {"cpu": "8", "pods": "9"}}} for i in range(2000)]  # fmt: skip
+    for spread in ("DoNotSchedule", "ScheduleAnyway"):
+        rules = [{**rule, "whenUnsatisfiable": spread} for rule in terms["topologySpreadConstraints"]]
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+               "spec": {"topologySpreadConstraints": rules, "containers": [{"name": "c", "image": "i"}]}}
+        run = berth("simulate", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, pod]}))
+        check(run.returncode == (3 if spread == "DoNotSchedule" else 0), f"{spread} at 2,000 nodes", run)
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert largest < MEMORY_MAX_KIB, f"{largest} KiB for one pod"
 
