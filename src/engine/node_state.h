@@ -27,7 +27,7 @@ struct NodeState {
   model::Node node;
   bool present = false;
   bool in_use = false;               // the slot is taken
-  bool has_gpus = false;             // allocatable holds some GPU resource
+  bool has_gpus = false;             // some GPU resource, be it one that is not allocatable now
   uint32_t generation = 0;           // never goes back, not even when the slot is reused
   uint64_t order = 0;                // sorts like the name among all nodes
   std::vector<int64_t> allocatable;  // by ResourceId; shorter than the table when the node lacks the later ones

@@ -110,6 +110,7 @@ NodeSlot State::upsert_node(model::Node object) {
   node.has_gpus = false;
   for (uint32_t id = 0; id < node.allocatable.size(); ++id)
     node.has_gpus |= node.allocatable[id] > 0 && resources_.is_gpu(ResourceId{id});
+  for (const auto& [name, amount] : object.capacity) node.has_gpus |= amount > 0 && model::is_gpu_resource(name);
   if (topology_.has_keys()) set_domains(slot, topology_.domains_for(object.labels));
   node.node = std::move(object);
   touch(slot);

@@ -132,7 +132,7 @@ void configure_handle(CURL* easy, const CurlTransportOptions& options, curl_slis
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &on_header);
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 64L * 1024);
-  curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, 600L);
+  curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, static_cast<long>(options.idle_connection.nanos / 1'000'000'000));
   curl_easy_setopt(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, options.insecure_skip_verify ? 0L : 1L);
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options.insecure_skip_verify ? 0L : 2L);

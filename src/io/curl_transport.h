@@ -38,6 +38,9 @@ struct CurlTransportOptions {
   size_t max_queued = 100'000;               // sends beyond this fail at once with kThrottled
   size_t max_response_bytes = 512ULL << 20;  // of one response that is not a stream
   Duration connect_timeout = Duration::seconds(10);
+  // Whole seconds for which an unused connection is kept. Less than any server or balancer keeps it (kube-apiserver 90
+  // s, some balancers 60): a request on one that the other side is closing is lost.
+  Duration idle_connection = Duration::seconds(30);
   const Clock* clock = nullptr;  // a SystemClock if null; not owned
 };
 

@@ -101,6 +101,18 @@ TEST(CurlTransport, SendsMethodQueryHeadersAndBody) {
   EXPECT_EQ(transport->stats().connections, 1u);
 }
 
+TEST(CurlTransport, AConnectionThatWasLongUnusedIsNotUsedAgain) {
+  const auto server = serve({echo_route()});
+  io::CurlTransportOptions options;
+  options.server = url_of(*server);
+  options.idle_connection = Duration::seconds(1);
+  const auto transport = *CurlTransport::create(options);
+  ASSERT_TRUE(transport->call({.method = "GET", .target = "/echo"}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3100));
+  ASSERT_TRUE(transport->call({.method = "GET", .target = "/echo"}));
+  EXPECT_EQ(transport->stats().connections, 2u);
+}
+
 TEST(CurlTransport, AnErrorStatusIsAnAnswer) {
   const auto server = serve({echo_route()});
   const auto transport = connect_to(url_of(*server));

@@ -142,7 +142,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     frames_ = WatchFrames();
     saw_event_ = false;
     stale_bookmarks_ = 0;
-    relist_ = false;
+    relist_ = silent_ = false;
     const int64_t seconds = rng_.between(options_.watch_min.nanos, 2 * options_.watch_min.nanos) / 1'000'000'000;
     io::HttpRequest request = client_.request(
         "GET", target(fmt::format("watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
@@ -248,6 +248,8 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
       succeeded();
       return open_watch();
     }
+    // Nothing need be wrong: a resource without any change may have no bookmarks. A server that is gone will show now.
+    if (silent_) return open_watch();
     if (!in_order) failed(error);
     later(backoff(error), [](Loop& loop) { loop.open_watch(); });
   }
@@ -257,7 +259,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
       if (turn != loop.watch_turn_ || loop.stream_ == 0) return;
       const Duration silent = loop.client_.transport().clock().monotonic() - loop.last_contact();
       if (silent < loop.options_.idle_limit) return loop.check_idle(turn);
-      loop.watch_error_ = fmt::format("the watch was silent for {}", format_duration(loop.options_.idle_limit));
+      loop.silent_ = true;
       loop.client_.transport().cancel(loop.stream_);
     });
   }
@@ -302,6 +304,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   bool saw_event_ = false;  // on this watch
   int stale_bookmarks_ = 0;
   bool relist_ = false;
+  bool silent_ = false;  // it was ended since nothing came for long
   std::string watch_error_;
   bool watch_gone_ = false;  // it is a 410
   int64_t watch_retry_after_s_ = 0;

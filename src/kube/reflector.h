@@ -3,8 +3,9 @@
 // Lists in pages (a consistent read, so never older than what was seen before), then watches with bookmarks from the
 // list's resourceVersion; after a lost connection it watches on from the last version seen; on 410 Gone, as a status or
 // as an ERROR event, it lists again. Errors back off exponentially with jitter; Retry-After is honoured. A watch that
-// is silent for too long is taken for dead and replaced. Where `protobuf` is given, lists are asked for in protobuf,
-// which costs the server less (docs/performance.md); watches stay JSON, for which it makes no difference.
+// is silent for too long may be dead and is replaced, which is no failure. Where `protobuf` is given, lists are asked
+// for in protobuf, which costs the server less (docs/performance.md); watches stay JSON, for which it makes no
+// difference.
 //
 // Threads: `decode` and `sink` run on the transport's thread, which should therefore not be the one that sends binds.
 // After stop() returns neither is called again.

@@ -252,6 +252,8 @@ TEST_F(ReflectorTest, ASilentWatchIsReplaced) {
   transport_.run_for(Duration::seconds(60));
   ASSERT_EQ(watches(), 1u);
   EXPECT_NE(transport_.streams().rbegin()->first, first);
+  EXPECT_EQ(reflector_->last_error(), "");
+  EXPECT_EQ(reflector_->stats().failures, 0u);
 }
 
 TEST_F(ReflectorTest, AStoreThatWentBackIsListedAgainAndSaidSo) {

@@ -14,9 +14,10 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
   const std::string& name = node.resources().name(reason.resource);
   const int64_t asked = pod.request(reason.resource);
   const auto amount = [&](int64_t value) { return model::format_resource(name, value); };
-  const int64_t free = std::max<int64_t>(node.free(reason.resource), 0);
-  return fmt::format("asks {}, free {} of {}, short by {}", amount(asked), amount(free),
-                     amount(node.allocatable(reason.resource)), amount(asked - free));
+  const int64_t free = node.free(reason.resource);
+  const std::string beyond = free < 0 ? fmt::format(" (over-used by {})", amount(-free)) : "";
+  return fmt::format("asks {}, free {} of {}{}, short by {}", amount(asked), amount(std::max<int64_t>(free, 0)),
+                     amount(node.allocatable(reason.resource)), beyond, amount(asked - free));
 }
 
 constexpr ReasonInfo kInsufficient{

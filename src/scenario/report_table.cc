@@ -102,8 +102,8 @@ std::string nodes_table(const Report& report) {
   TextTable table({"NODE", ">GPUS", ">CPU", ">MEMORY", ">PODS"});
   for (const NodeReport& node : report.nodes) {
     const int64_t whole = gpus(node.allocatable);
-    table.add({node.name, whole == 0 ? "-" : fmt::format("{}/{}", gpus(node.use), whole), use_of(node, "cpu"),
-               use_of(node, "memory"), use_of(node, "pods")});
+    table.add({node.name, whole == 0 && gpus(node.capacity) == 0 ? "-" : fmt::format("{}/{}", gpus(node.use), whole),
+               use_of(node, "cpu"), use_of(node, "memory"), use_of(node, "pods")});
   }
   return table.text();
 }
