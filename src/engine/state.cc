@@ -198,8 +198,8 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   if (identity != state.identity) leave_identity(slot);
   join_identity(slot, identity);
   if (holds_room(phase)) {  // the new claims first: what is chosen for one that stays must not be dropped
-    use_claims(state.node, classes_[state.cls.value], +1);
-    use_claims(state.node, classes_[before.value], -1);
+    use_claims(state.node, classes_[state.cls.value], phase, +1);
+    use_claims(state.node, classes_[before.value], phase, -1);
   }
   release_class(before);
   pod.spec = classes_[state.cls.value].spec;
@@ -225,6 +225,9 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase) {
   PodState& state = pods_[pod.value];
   check(holds_room(phase), "a place goes with a phase that holds room");
   if (holds_room(state.phase) && state.node == node) {
+    check(state.phase != PodPhase::kBound || phase == PodPhase::kBound, "what is bound stays so on its node");
+    if (state.phase != PodPhase::kBound && phase == PodPhase::kBound)
+      VolumeState::arrive(classes_[state.cls.value].claims);
     state.phase = phase;
     return;
   }
@@ -237,7 +240,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase) {
   target.pods.push_back(pod);
   charge(target, classes_[state.cls.value], +1);
   count_peers(pod, node, +1);
-  use_claims(node, classes_[state.cls.value], +1);
+  use_claims(node, classes_[state.cls.value], phase, +1);
   touch(node);
 }
 
@@ -248,7 +251,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   NodeState& node = nodes_[slot.value];
   charge(node, classes_[state.cls.value], -1);
   count_peers(pod, slot, -1);
-  use_claims(slot, classes_[state.cls.value], -1);
+  use_claims(slot, classes_[state.cls.value], state.phase, -1);
   const PodSlot moved = node.pods.back();
   node.pods[state.index_on_node] = moved;
   pods_[moved.value].index_on_node = state.index_on_node;

@@ -121,7 +121,7 @@ class State {
   static void charge_ports(NodeState& node, const PodClass& cls, int64_t sign);
   void touch(NodeSlot slot);
   void touch(const VolumeState::Touched& touched);
-  void use_claims(NodeSlot slot, const PodClass& cls, int sign);
+  void use_claims(NodeSlot slot, const PodClass& cls, PodPhase phase, int sign);
 
   // Inter-pod terms: engine/state_peers.cc.
   void join_identity(PodSlot slot, IdentityId id);

@@ -37,7 +37,7 @@ void State::replace_storage(model::StorageKind kind, const std::vector<model::St
   touch(touched);
 }
 
-void State::use_claims(NodeSlot slot, const PodClass& cls, int sign) {
+void State::use_claims(NodeSlot slot, const PodClass& cls, PodPhase phase, int sign) {
   if (cls.claims.empty()) return;
   auto& listed = nodes_[slot.value].claims;
   for (ClaimRecord* claim : cls.claims) {
@@ -49,7 +49,7 @@ void State::use_claims(NodeSlot slot, const PodClass& cls, int sign) {
     listed.pop_back();
   }
   VolumeState::Touched touched;
-  volumes_.use(cls.claims, slot, sign, touched);
+  volumes_.use(cls.claims, slot, sign, phase == PodPhase::kBound, touched);
   touch(touched);
 }
 

@@ -35,7 +35,7 @@ void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
   if (ports_) State::charge_ports(node_, cls, -1);
   if (!claims_ || cls.claims.empty()) return;
   claimants_.push_back({pod, state_.volume_choices(pod)});
-  state_.use_claims(slot_, cls, -1);
+  state_.use_claims(slot_, cls, state_.pods_[pod.value].phase, -1);
 }
 
 void Trial::put_back(PodSlot pod, std::span<const ResourceAmount> requests) {
@@ -49,7 +49,8 @@ void Trial::put_back(PodSlot pod, std::span<const ResourceAmount> requests) {
 }
 
 void Trial::return_claims(const Claimant& claimant) {
-  state_.use_claims(slot_, state_.classes_[state_.pods_[claimant.pod.value].cls.value], +1);
+  const PodState& pod = state_.pods_[claimant.pod.value];
+  state_.use_claims(slot_, state_.classes_[pod.cls.value], pod.phase, +1);
   state_.restore_choices(claimant.choices);
 }
 

@@ -278,8 +278,13 @@ void VolumeState::leave(ClassId cls, const std::vector<ClaimRecord*>& claims) {
   }
 }
 
-void VolumeState::use(const std::vector<ClaimRecord*>& claims, NodeSlot node, int sign, Touched& touched) {
+// A choice serves the pods that are on their way to be bound. With the last of them it goes, even where a pod that was
+// bound before, or by others, uses the claim as well.
+void VolumeState::use(const std::vector<ClaimRecord*>& claims, NodeSlot node, int sign, bool bound, Touched& touched) {
   for (ClaimRecord* claim : claims) {
+    if (!bound) claim->on_their_way += static_cast<uint32_t>(sign);
+    if (sign < 0 && claim->on_their_way == 0 && claim->choice && !claim->choice->carried_out)
+      drop_choice(*claim, touched);
     const bool used = !claim->used_on.empty();
     uint32_t& pods = claim->used_on[node];
     pods += static_cast<uint32_t>(sign);
@@ -287,6 +292,13 @@ void VolumeState::use(const std::vector<ClaimRecord*>& claims, NodeSlot node, in
     if (claim->used_on.empty() == !used) continue;
     if (used) drop_choice(*claim, touched);
     if (claim->object && claim->object->one_pod_only()) touch(*claim, touched);
+  }
+}
+
+void VolumeState::arrive(const std::vector<ClaimRecord*>& claims) {
+  for (ClaimRecord* claim : claims) {
+    --claim->on_their_way;
+    if (claim->choice) claim->choice->carried_out = true;
   }
 }
 

@@ -31,8 +31,9 @@ namespace berth::engine {
 // What Berth has decided for an unbound claim.
 struct ClaimChoice {
   std::string claim_uid;
-  std::string volume;  // empty: one is to be provisioned
-  std::string node;    // for which
+  std::string volume;        // empty: one is to be provisioned
+  std::string node;          // for which
+  bool carried_out = false;  // a pod that used the claim meanwhile is bound, so the API server will show the choice
   friend bool operator==(const ClaimChoice&, const ClaimChoice&) = default;
 };
 
@@ -41,6 +42,7 @@ struct ClaimRecord {
   std::optional<model::VolumeClaim> object;     // none: no such claim is known
   std::optional<ClaimChoice> choice;            // while the API server does not show it
   absl::btree_map<NodeSlot, uint32_t> used_on;  // pods with a place that use it, by node
+  uint32_t on_their_way = 0;                    // those of them that are not bound yet
   absl::btree_set<ClassId> classes;             // that name it
 };
 
@@ -61,8 +63,10 @@ class VolumeState {
   // A class names claims, until it leaves. The records stay where they are meanwhile.
   std::vector<ClaimRecord*> join(ClassId cls, const std::vector<model::ClaimUse>& claims);
   void leave(ClassId cls, const std::vector<ClaimRecord*>& claims);
-  // A pod that uses the claims has got a place on the node (+1) or lost it (-1).
-  void use(const std::vector<ClaimRecord*>& claims, NodeSlot node, int sign, Touched& touched);
+  // A pod that uses the claims has got a place on the node (+1) or lost it (-1), bound or on its way.
+  void use(const std::vector<ClaimRecord*>& claims, NodeSlot node, int sign, bool bound, Touched& touched);
+  // A pod that was on its way has been bound.
+  static void arrive(const std::vector<ClaimRecord*>& claims);
 
   // Whether a node can have the volumes of a pod, and which volumes it would get.
   struct Fit {
