@@ -89,6 +89,37 @@ TEST_F(Volumes, AChosenVolumeIsFreeAgainWhenTheBindFails) {
   EXPECT_EQ(record("two").choice->volume, "disk");
 }
 
+TEST_F(Volumes, AChosenVolumeIsFreeAgainThoughAPodThatOthersBoundUsesTheClaim) {
+  put(volume("disk", "b"));
+  put(claim("data"));
+  model::Pod foreign = pod_with("foreign", {"data"});
+  foreign.node_name = "a";
+  driver.add(foreign);
+  driver.add(pod_with("p", {"data"}));
+  ASSERT_EQ(driver.cycle().decisions.size(), 1U);
+  ASSERT_TRUE(record("data").choice);
+  driver.apply(PodDeleted{"uid-p"});
+  EXPECT_FALSE(record("data").choice);
+}
+
+TEST_F(Volumes, AChoiceOutlivesThePodThatCarriedItOutUntilTheServerShowsIt) {
+  put(volume("disk", "b"));
+  put(claim("data"));
+  model::Pod foreign = pod_with("foreign", {"data"});
+  foreign.node_name = "a";
+  driver.add(foreign);
+  model::Pod pod = pod_with("p", {"data"});
+  driver.add(pod);
+  driver.cycle();
+  pod.node_name = "b";
+  driver.add(pod);  // bound; its claim is not shown yet
+  driver.apply(PodDeleted{"uid-p"});
+  EXPECT_TRUE(record("data").choice);
+  put(bound(claim("data"), "disk"));
+  put(taken(volume("disk", "b"), claim("data")));
+  EXPECT_FALSE(record("data").choice);
+}
+
 TEST_F(Volumes, AChosenVolumeStaysTakenUntilBothWatchesHaveShownIt) {
   put(volume("disk", ""));
   put(claim("one"));
