@@ -58,11 +58,22 @@ void StorageController::put(model::VolumeClaim claim) {
 }
 
 void StorageController::put(model::Volume volume) {
+  unlist_reservation(volume.name);
+  if (volume.claim) reserved_[volume.claim->claim].insert(volume.name);
   volumes_[volume.name] = volume;
   outbox_.emplace_back(engine::StorageUpserted{std::move(volume)});
 }
 
+void StorageController::unlist_reservation(const std::string& volume) {
+  const auto at = volumes_.find(volume);
+  if (at == volumes_.end() || !at->second.claim) return;
+  const auto listed = reserved_.find(at->second.claim->claim);
+  listed->second.erase(volume);
+  if (listed->second.empty()) reserved_.erase(listed);
+}
+
 void StorageController::make_claims(const api::Pod& pod) {
+  bool made = false;
   for (const api::ClaimVolume& volume : pod.spec.claim_volumes) {
     if (!volume.made) continue;
     api::PersistentVolumeClaim claim;
@@ -71,8 +82,9 @@ void StorageController::make_claims(const api::Pod& pod) {
     claim.metadata.owners.push_back({"v1", "Pod", pod.metadata.name, pod.metadata.uid, true});
     claim.spec = *volume.made;
     add(claim);
+    made = true;
   }
-  reconcile();
+  if (made) reconcile();
 }
 
 void StorageController::add(const api::PersistentVolumeClaim& claim) {
@@ -84,6 +96,7 @@ void StorageController::forget_claims(const api::Pod& pod) {
     const auto at = claims_.find(use.claim);
     if (!use.ephemeral() || at == claims_.end() || at->second.owner_uid != pod.metadata.uid) continue;
     if (const auto volume = volumes_.find(at->second.volume_name); volume != volumes_.end()) {
+      unlist_reservation(volume->first);
       volumes_.erase(volume);  // reclaimed with its claim
       outbox_.emplace_back(engine::StorageDeleted{model::StorageKind::kVolume, at->second.volume_name});
     }
@@ -112,15 +125,23 @@ void StorageController::reconcile() {
         bind(claim, claim.volume_name);
       continue;
     }
-    const auto reserved = std::find_if(volumes_.begin(), volumes_.end(), [&](const auto& entry) {
-      return entry.second.reserved_for(claim) && entry.second.storage_class == claim.storage_class;
-    });
     const model::StorageClass* cls = class_of(claim);
-    if (reserved != volumes_.end()) bind(claim, reserved->first);
+    if (const std::string reserved = reserved_for(claim); !reserved.empty()) bind(claim, reserved);
     else if (cls != nullptr && cls->waits_for_consumer) continue;
     else if (const model::Volume* volume = match(claim)) bind(claim, volume->name);
     else if (cls != nullptr && cls->provisions()) bind(claim, provision(claim, nullptr));
   }
+}
+
+// The first volume, by name, that waits for this very claim; empty: none.
+std::string StorageController::reserved_for(const model::VolumeClaim& claim) const {
+  const auto listed = reserved_.find(claim.key());
+  if (listed == reserved_.end()) return "";
+  for (const std::string& name : listed->second) {
+    const model::Volume& volume = volumes_.at(name);
+    if (volume.reserved_for(claim) && volume.storage_class == claim.storage_class) return name;
+  }
+  return "";
 }
 
 void StorageController::relist() const {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class StorageController {
  private:
   void put(model::VolumeClaim claim);
   void put(model::Volume volume);
+  void unlist_reservation(const std::string& volume);
+  std::string reserved_for(const model::VolumeClaim& claim) const;
   const model::StorageClass* class_of(const model::VolumeClaim& claim) const;
   std::string default_class() const;
   const model::Volume* match(const model::VolumeClaim& claim) const;
@@ -53,6 +56,7 @@ class StorageController {
   std::vector<engine::Event>& outbox_;
   std::map<std::string, model::VolumeClaim> claims_;
   std::map<std::string, model::Volume> volumes_;
+  std::map<std::string, std::set<std::string>> reserved_;  // by the claim that they name: volumes
   std::map<std::string, model::StorageClass> classes_;
   std::map<std::string, model::StorageObject> others_;  // by kind and key: what is only passed on
   std::vector<std::string> default_classes_;
