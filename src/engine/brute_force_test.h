@@ -233,11 +233,14 @@ class BruteForce {
   bool follow(const model::Pod& pod) {
     if (new_nominees_.contains(pod.uid)) return false;
     const auto at = nodes_.find(nominated_.at(pod.uid));
-    bool elsewhere = false, promised = false;
-    for (auto& [name, place] : nodes_) elsewhere |= why_not(pod, place).empty();  // as if it ran where it is nominated
+    const auto fits_somewhere = [&] {
+      return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& n) { return why_not(pod, n.second).empty(); });
+    };
+    bool elsewhere = fits_somewhere(), promised = false;  // as if it ran where it is nominated
     if (at != nodes_.end()) {
       Place& place = at->second;
       remove(place, pod.uid);
+      elsewhere = elsewhere && fits_somewhere();  // and as if it did not, which it will not any more
       if (why_not(pod, place).empty()) return nominated_.erase(pod.uid), bind(pod, place), true;
       const std::vector<model::Pod> before = place.pods;
       for (const model::Pod& other : lower_pods(pod, place))

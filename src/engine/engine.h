@@ -121,6 +121,7 @@ class Engine {
   void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
   void nominate(PodSlot pod, NodeSlot node);
   void withdraw_nomination(PodSlot pod);
+  bool has_place_without_nomination(PodSlot pod, ClassQueue& cls);
   bool follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result);
   void release_refused();
 

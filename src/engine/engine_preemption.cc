@@ -102,6 +102,20 @@ void Engine::adopt_nomination(PodSlot slot) {
   nominate(slot, state_.node_or_placeholder(pod.pod.nominated_node));
 }
 
+// Whether the place that the pod has elsewhere is there without it, too: a nominated pod counts in its domains, and one
+// less there may make another domain too full for a spread constraint. To give the nomination up for that would be to
+// be nominated again, in every cycle. Not charged as work: a single node has changed.
+bool Engine::has_place_without_nomination(PodSlot pod, ClassQueue& cls) {
+  if (cls.candidates.groups() == nullptr) return true;
+  const NodeSlot node = state_.pod(pod).node;
+  WorkBudget unlimited{INT64_MAX};
+  state_.unassign(pod, PodPhase::kNotQueued);
+  cls.candidates.refresh(state_, policies_, state_.pod_class(state_.pod(pod).cls), failure_sets_, unlimited);
+  const bool found = cls.candidates.best().valid();
+  state_.assign(pod, node, PodPhase::kNominated);
+  return found;
+}
+
 // The turn of a nominated pod: it starts on its node if it fits there by now, else wherever it does; it goes on waiting
 // while those that are leaving stand in its way, and is an ordinary pod again when they no longer do. False: out of
 // work.
@@ -126,7 +140,7 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   if (outlook == VictimSearch::Outlook::kReady) {
     withdraw_nomination(pod);
     place(pod, node, result);
-  } else if (elsewhere || outlook == VictimSearch::Outlook::kLost) {
+  } else if (outlook == VictimSearch::Outlook::kLost || (elsewhere && has_place_without_nomination(pod, cls))) {
     withdraw_nomination(pod);
     if (!elsewhere && state.nomination_cost && ++state_.mutable_pod(pod).lost_nominations == options_.nominations_max)
       replace(pod, model::Pod(state.pod));
