@@ -59,6 +59,9 @@ void check_pod_spec(const Reader& reader, const PodSpec& spec);
 // template, which it does as it stores a pod.
 void check_match_label_keys(const Reader& pod, const PodSpec& spec, const model::Labels& labels);
 void read_pod_spec(const Reader& reader, PodSpec& out);
+// The names of all fields of a pod's spec, and of the spec of a kind that makes pods; none for other kinds.
+std::vector<std::string_view> pod_spec_fields();
+std::vector<std::string_view> workload_spec_fields(std::string_view kind);
 void read_pod_status(const Reader& reader, PodStatus& out);
 void read_pod_template(const Reader& reader, PodTemplate& out);
 
