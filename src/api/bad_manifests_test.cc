@@ -36,6 +36,11 @@ std::string peer(const std::string& term) {
   return pod_with("  affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\n  {" + term +
                   "}]}}\n");
 }
+// The same pod with the label a=x.
+std::string labelled(std::string yaml) {
+  const std::string name = "{name: p}";
+  return yaml.replace(yaml.find(name), name.size(), "{name: p, labels: {a: x}}");
+}
 std::string weighted(const std::string& fields) {
   return pod_with("  affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [\n  {" + fields +
                   "}]}}\n");
@@ -259,7 +264,8 @@ const std::vector<BadCase> kCases = {
     {"peer_namespaces_is_string", peer("topologyKey: z, namespaces: a"), "namespaces: expected a list"},
     {"peer_keys_without_selector", peer("topologyKey: z, matchLabelKeys: [a]"),
      "matchLabelKeys: Forbidden: must not be specified when labelSelector is not set"},
-    {"peer_keys_in_selector", peer("topologyKey: z, labelSelector: {matchLabels: {a: b}}, matchLabelKeys: [a]"),
+    {"peer_keys_in_selector",
+     labelled(peer("topologyKey: z, labelSelector: {matchLabels: {a: b}}, matchLabelKeys: [a]")),
      "matchLabelKeys[0]: Invalid value: \"a\": exists in both matchLabelKeys and labelSelector"},
     {"peer_keys_in_both", peer("topologyKey: z, labelSelector: {}, matchLabelKeys: [a], mismatchLabelKeys: [a]"),
      "matchLabelKeys[0]: Invalid value: \"a\": exists in both matchLabelKeys and mismatchLabelKeys"},
@@ -289,7 +295,7 @@ const std::vector<BadCase> kCases = {
      "nodeTaintsPolicy: Unsupported value: \"honor\": supported values: \"Honor\", \"Ignore\""},
     {"spread_keys_without_selector", spread(kDoNot + "matchLabelKeys: [a]"), "matchLabelKeys: Forbidden"},
     {"spread_keys_in_expression",
-     spread(kDoNot + "matchLabelKeys: [a], labelSelector: {matchExpressions: [{key: a, operator: Exists}]}"),
+     labelled(spread(kDoNot + "matchLabelKeys: [a], labelSelector: {matchExpressions: [{key: a, operator: Exists}]}")),
      "matchLabelKeys[0]: Invalid value: \"a\": exists in both"},
     {"spread_twice",
      pod_with("  topologySpreadConstraints:\n  - {topologyKey: z, " + kDoNot + "}\n  - {topologyKey: z, " + kDoNot +

@@ -283,6 +283,16 @@ void read_whole(const Reader& reader, const Field<T> (&fields)[N], T& out,
 
 }  // namespace
 
+std::vector<std::string_view> workload_spec_fields(std::string_view kind) {
+  if (kind == "Job") return names_of(kJobSpec);
+  if (kind == "CronJob") return names_of(kCronJobSpec);
+  if (kind == "Deployment") return names_of(kDeploymentSpec);
+  if (kind == "ReplicaSet") return names_of(kReplicaSetSpec);
+  if (kind == "StatefulSet") return names_of(kStatefulSetSpec);
+  if (kind == "DaemonSet") return names_of(kDaemonSetSpec);
+  return {};
+}
+
 void read_value(const Reader& reader, Job& out) { read_whole(reader, kJob, out); }
 void read_value(const Reader& reader, CronJob& out) { read_whole(reader, kCronJob, out); }
 void read_value(const Reader& reader, Deployment& out) { read_whole(reader, kDeployment, out); }

@@ -14,6 +14,13 @@
 
 namespace berth::api {
 
+// Calls `use` with the reader of a member, where there is one.
+template <typename Use>
+void with_member(const Reader& object, std::string_view key, const Use& use) {
+  for (Members members(object); members.next();)
+    if (members.key() == key) use(members.value());
+}
+
 void read_object_meta(const Reader& reader, ObjectMeta& out);
 // When strict: the object has metadata with a name (or generateName) that the API server would take. `check_name`: the
 // rule for names of its kind, one of api/names.h.
@@ -48,7 +55,13 @@ void check_taints(const Reader& spec, const std::vector<model::Taint>& taints);
 void read_container(const Reader& reader, Container& out);
 // What the API server checks across a pod's fields: names, host ports, pod-level resources. For strict readers.
 void check_pod_spec(const Reader& reader, const PodSpec& spec);
+// No key of matchLabelKeys twice in the selector that the API server makes with the labels of `pod`, a Pod or a
+// template, which it does as it stores a pod.
+void check_match_label_keys(const Reader& pod, const PodSpec& spec, const model::Labels& labels);
 void read_pod_spec(const Reader& reader, PodSpec& out);
+// The names of all fields of a pod's spec, and of the spec of a kind that makes pods; none for other kinds.
+std::vector<std::string_view> pod_spec_fields();
+std::vector<std::string_view> workload_spec_fields(std::string_view kind);
 void read_pod_status(const Reader& reader, PodStatus& out);
 void read_pod_template(const Reader& reader, PodTemplate& out);
 

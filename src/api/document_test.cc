@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                       ScalarCase{"!!int 5", "5"}, ScalarCase{"|\n  a\n  b\n", "\"a\\u000ab\\u000a\""}));
 
 TEST(Documents, KeysBecomeTheStringsThatJsonHas) {
-  EXPECT_EQ(json_of("{1: a, yes: b, 1.5: c, \"yes2\": d}"), R"({"1":"a","true":"b","1.5":"c","yes2":"d"})");
+  EXPECT_EQ(json_of("{1: a, TRUE2: b, 1.5: c, \"yes2\": d}"), R"({"1":"a","TRUE2":"b","1.5":"c","yes2":"d"})");
 }
 
 TEST(Documents, AliasesAndMergeKeysAreExpanded) {
@@ -109,6 +109,23 @@ TEST(Documents, DuplicateKeysNameBothLines) {
   EXPECT_EQ(json_of("a:\n  b: 1\n  c: 2\n  b: 3\n"),
             "f.yaml:4: a.b: given twice in the same map, first on line 2; remove one of them");
   EXPECT_THAT(json_of("{\"a\": 1,\n \"\\u0061\": 2}"), HasSubstr("f.yaml:2: a: given twice"));
+}
+
+TEST(Documents, ABareKeyThatYamlReadsAsABooleanIsToldAsItIsWritten) {
+  EXPECT_EQ(json_of("spec:\n  nodeSelector:\n    n: x\n"),
+            "f.yaml:3: spec.nodeSelector.n: YAML reads the key n as the boolean false; put it in quotes");
+  EXPECT_THAT(json_of("{a: {Yes: 1}}"), HasSubstr("f.yaml:1: a.Yes: YAML reads the key Yes as the boolean true"));
+  EXPECT_EQ(json_of("{'n': 1, \"y\": 2, true: 3, !!str on: 4}"), R"({"n":1,"y":2,"true":3,"on":4})");
+}
+
+TEST(Documents, ABracketThatIsNeverClosedIsToldSo) {
+  for (const char* text : {"{", "{\n", "{a", "{a: 1,", "{a: 'b}'", "{a: 1 # }\n"})
+    EXPECT_THAT(json_of(text), HasSubstr("f.yaml:1: not valid YAML: the '{' that opens here is never closed")) << text;
+  EXPECT_THAT(json_of("\n["), HasSubstr("f.yaml:2: not valid YAML: the '[' that opens here is never closed"));
+  EXPECT_THAT(json_of("a: {b: 1\n"), HasSubstr("a '{' is not closed"));
+  EXPECT_THAT(json_of("a: [1\n"), HasSubstr("a '[' is not closed"));
+  for (const char* text : {"{{a: \"}\"}: 1}", "? [it's]\n: b"})
+    EXPECT_THAT(json_of(text), HasSubstr("a map or list cannot be a key")) << text;
 }
 
 TEST(Documents, ABrokenDocumentDoesNotHideTheOthers) {

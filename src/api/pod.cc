@@ -30,12 +30,14 @@ void require_spec(const Reader& object) {
 
 void read_value(const Reader& reader, Pod& out) {
   read_object(reader, kPod, out);
+  check_match_label_keys(reader, out.spec, out.metadata.labels);
   check_object_meta(reader, out.metadata);
   require_spec(reader);
 }
 
 void read_pod_template(const Reader& reader, PodTemplate& out) {
   read_object(reader, kPodTemplate, out);
+  check_match_label_keys(reader, out.spec, out.metadata.labels);
   require_spec(reader);
 }
 

@@ -9,27 +9,10 @@
 namespace berth::api {
 namespace {
 
-using model::NodeSelectorOperator;
-using model::NodeSelectorRequirement;
-
 constexpr int32_t kWeightMax = 100;
 
 void read_selector(const Reader& reader, std::optional<model::LabelSelector>& out) {
   read_label_selector(reader, out.emplace());
-}
-
-bool in_match_labels(const Reader& owner, std::string_view key) {
-  for (Members members(owner); members.next();) {
-    if (members.key() != "labelSelector") continue;
-    for (Members parts(members.value()); parts.next();)
-      if (parts.key() == "matchLabels" && has_member(parts.value(), key)) return true;
-  }
-  return false;
-}
-
-// `key In (value)` is what the API server merges in itself, and comes back with each manifest read from a cluster.
-bool as_merged(const NodeSelectorRequirement& requirement) {
-  return requirement.op == NodeSelectorOperator::kIn && requirement.values.size() == 1;
 }
 
 void check_label_keys(const Reader& owner, std::string_view field, const std::vector<std::string>& keys,
@@ -39,20 +22,6 @@ void check_label_keys(const Reader& owner, std::string_view field, const std::ve
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string why = check_qualified_name(keys[i]);
     if (!why.empty()) owner.problem_at(field, i, invalid_value(keys[i], why));
-  }
-}
-
-// The API server notices a key in both only where the pod has the label; a manifest never means it.
-void check_match_label_keys(const Reader& owner, const std::vector<std::string>& keys,
-                            const std::optional<model::LabelSelector>& selector) {
-  check_label_keys(owner, "matchLabelKeys", keys, selector);
-  if (!selector) return;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const bool twice = in_match_labels(owner, keys[i]) ||
-                       std::any_of(selector->requirements.begin(), selector->requirements.end(),
-                                   [&](const auto& other) { return other.key == keys[i] && !as_merged(other); });
-    if (twice)
-      owner.problem_at("matchLabelKeys", i, invalid_value(keys[i], "exists in both matchLabelKeys and labelSelector"));
   }
 }
 
@@ -73,7 +42,7 @@ void check_term(const Reader& reader, const PodAffinityTerm& term) {
     const std::string why = check_dns1123_label(term.namespaces[i]);
     if (!why.empty()) reader.problem_at("namespaces", i, invalid_value(term.namespaces[i], why));
   }
-  if (selector && keys) check_match_label_keys(reader, term.match_label_keys, term.label_selector);
+  if (selector && keys) check_label_keys(reader, "matchLabelKeys", term.match_label_keys, term.label_selector);
   if (selector && others_read)
     check_label_keys(reader, "mismatchLabelKeys", term.mismatch_label_keys, term.label_selector);
   for (size_t i = 0; keys && others_read && i < term.match_label_keys.size(); ++i) {
@@ -156,7 +125,7 @@ void check_spread_constraint(const Reader& reader, const TopologySpreadConstrain
                       invalid_value(std::to_string(*constraint.min_domains),
                                     "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ScheduleAnyway"));
   if (reader.sound("matchLabelKeys") && reader.sound("labelSelector"))
-    check_match_label_keys(reader, constraint.match_label_keys, constraint.label_selector);
+    check_label_keys(reader, "matchLabelKeys", constraint.match_label_keys, constraint.label_selector);
 }
 
 void read_spread_constraint(const Reader& reader, TopologySpreadConstraint& out) {

@@ -21,13 +21,6 @@ std::string_view name_of(model::Protocol protocol) {
   return "";
 }
 
-// Calls `use` with the reader of a member, where there is one.
-template <typename Use>
-void with_member(const Reader& object, std::string_view key, const Use& use) {
-  for (Members members(object); members.next();)
-    if (members.key() == key) use(members.value());
-}
-
 template <typename Use>
 void with_item(const Reader& object, std::string_view list, size_t index, const Use& use) {
   with_member(object, list, [&](const Reader& array) {
@@ -59,6 +52,7 @@ void check_names(const Reader& reader, const PodSpec& spec) {
 }
 
 // No host port twice: among the containers, and within each init container, since these run one after another.
+// validatePodHostNetworkDeps looks at containers alone.
 void check_host_ports(const Reader& reader, const PodSpec& spec) {
   std::set<std::tuple<model::Protocol, std::string, int32_t>> taken;
   const auto check = [&](std::string_view list, size_t index, const Container& container) {
@@ -66,7 +60,8 @@ void check_host_ports(const Reader& reader, const PodSpec& spec) {
       const ContainerPort& port = container.ports[i];
       if (port.host_port == 0) continue;
       std::string wrong;
-      if (spec.host_network && port.container_port != 0 && port.host_port != port.container_port)
+      if (spec.host_network && list == "containers" && port.container_port != 0 &&
+          port.host_port != port.container_port)
         wrong = fmt::format("hostPort {} of container '{}' must match containerPort {} when `hostNetwork` is true",
                             port.host_port, container.name, port.container_port);
       else if (!taken.emplace(port.protocol, port.host_ip, port.host_port).second)

@@ -186,6 +186,8 @@ void default_host_ports(PodSpec& spec) {
 
 }  // namespace
 
+std::vector<std::string_view> pod_spec_fields() { return names_of(kPodSpec); }
+
 void read_pod_spec(const Reader& reader, PodSpec& out) {
   read_object(reader, kPodSpec, out);
   default_host_ports(out);

@@ -81,7 +81,7 @@ class Reader {
   void problem_below(std::initializer_list<std::string_view> keys, std::string message) const {
     problem_below(std::span(keys.begin(), keys.size()), std::move(message));
   }
-  // Reports, when strict, that this member is none of `known`, with a suggestion.
+  // Reports, when strict, that this member is none of `known`, with a suggestion or the place where it belongs.
   void unknown_field(const std::vector<std::string_view>& known) const;
   // True if what was read of this member, or of one that is so many steps below, holds: nothing was reported of it or
   // of what is in it, and no unknown or unreadable field may be meant for it. Checks ask so that one mistake neither
@@ -161,6 +161,13 @@ struct Field {
   void (*read)(const Reader&, T&) = nullptr;
 };
 
+template <typename T, size_t N>
+std::vector<std::string_view> names_of(const Field<T> (&fields)[N]) {
+  std::vector<std::string_view> names;
+  for (const Field<T>& field : fields) names.push_back(field.name);
+  return names;
+}
+
 // Reads an object by its table. null members count as absent, null items as objects without members, as in the API
 // server. Tables follow the API's order of fields, in which the server writes them, so that each is found at once.
 template <typename T, size_t N>
@@ -174,13 +181,8 @@ void read_object(const Reader& reader, const Field<T> (&fields)[N], T& out) {
       at = at + 1 == N ? 0 : at + 1;
       ++tried;
     }
-    if (tried == N) {
-      if (!reader.strict()) continue;
-      std::vector<std::string_view> names;
-      for (const Field<T>& field : fields) names.push_back(field.name);
-      members.value().unknown_field(names);
-      continue;
-    }
+    if (tried == N && reader.strict()) members.value().unknown_field(names_of(fields));
+    if (tried == N) continue;
     start = at + 1 == N ? 0 : at + 1;
     if (fields[at].read != nullptr && !members.value().is_null()) fields[at].read(members.value(), out);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/misplaced.h"
 #include "api/names.h"
 #include "api/reader.h"
 #include "api/reader_raw.h"
@@ -126,12 +127,27 @@ bool Reader::has_unreadable_key() const {
   return std::any_of(members.begin(), members.end(), [&](const auto& member) { return unreadable(member.key); });
 }
 
+// What is missing where a misplaced field belongs is meant by it; so is that place itself, where it is missing, too.
 void Reader::unknown_field(const std::vector<std::string_view>& known) const {
   if (!strict() || sink_->full()) return;
-  const std::string_view near = closest(key_, known);
-  problem(near.empty() ? "unknown field; remove it, or check its indentation"
-                       : fmt::format("unknown field; did you mean '{}'?", near));
-  sink_->told.add_unknown_field(parent_->path(), key_);
+  const std::string object = parent_->path();
+  std::optional<Misplaced> misplaced;
+  if (sink_->document != nullptr) misplaced = find_misplaced(sink_->document->kind, object, key_, known);
+  if (!misplaced) {
+    const std::string_view near = closest(key_, known);
+    problem(near.empty() ? "unknown field; remove it, or check its indentation"
+                         : fmt::format("unknown field; did you mean '{}'?", near));
+    return sink_->told.add_unknown_field(object, key_);
+  }
+  const auto& [field, home] = *misplaced;
+  if (field != key_) sink_->told.add_unknown_field(object, key_);
+  problem(field == key_ ? fmt::format("unknown field; it belongs under {}", home)
+                        : fmt::format("unknown field; did you mean '{}', which belongs under {}?", field, home));
+  sink_->told.add_unknown_field(home, field);
+  if (!home.starts_with(object)) return;
+  const std::string_view steps = std::string_view(home).substr(object.empty() ? 0 : object.size() + 1);
+  const std::string_view first = steps.substr(0, steps.find('.'));
+  if (!has_member(*parent_, first)) sink_->told.add_unknown_field(object, first);
 }
 
 bool Reader::sound(std::span<const std::string_view> keys) const {
@@ -144,6 +160,11 @@ bool Reader::sound(std::span<const std::string_view> keys) const {
   if (keys.size() == 1 && !damaged) return !told.within(below);
   for (Members members(*this); members.next();)
     if (members.key() == key) return keys.size() == 1 ? !told.within(below) : members.value().sound(keys.subspan(1));
+  std::string place = below;  // of what is missing
+  for (const std::string_view step : keys.subspan(1)) {
+    if (told.misspelt(place, step)) return false;
+    place = append_key(std::move(place), step);
+  }
   return !damaged || !has_unreadable_key();
 }
 

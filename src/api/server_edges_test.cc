@@ -119,6 +119,55 @@ TEST(ServerEdges, AVolumesAffinityNamesNodes) {
   });
 }
 
+// The server merges `key In (the pod's value)` in where the pod has the label, then minds a key that is there twice.
+TEST(ServerEdges, AMatchLabelKeyMayBeInTheSelectorOnceInAll) {
+  const auto term = [](const std::string& labels, const std::string& keys, const std::string& expressions) {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {" + labels +
+           "}}\nspec: {containers: [{name: c, image: i}], affinity: {podAntiAffinity: "
+           "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: z, " +
+           keys + ", labelSelector: {matchExpressions: [" + expressions + "]}}}]}}}\n";
+  };
+  const auto spread = [](const std::string& labels, const std::string& expressions) {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {" + labels +
+           "}}\nspec: {containers: [{name: c, image: i}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, "
+           "whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [tier], labelSelector: {matchExpressions: [" +
+           expressions + "]}}]}\n";
+  };
+  const std::string absent = "{key: tier, operator: DoesNotExist}", merged = "{key: tier, operator: In, values: [x]}";
+  const std::string twice =
+      "podAffinityTerm.matchLabelKeys[0]: Invalid value: \"tier\": exists in both matchLabelKeys and labelSelector";
+  const std::string spread_twice = "topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: \"tier\": exists in";
+  expect_told({
+      {term("app: p", "matchLabelKeys: [tier]", absent)},
+      {term("tier: x", "matchLabelKeys: [tier]", absent), {twice}},
+      {term("app: p", "matchLabelKeys: [tier]", absent + ", " + merged), {twice}},
+      {term("tier: x", "matchLabelKeys: [tier]", merged)},  // as it comes back from the server
+      {term("tier: x", "matchLabelKeys: [tier]", merged + ", " + absent), {twice}},
+      {term("tier: x", "mismatchLabelKeys: [tier]", absent)},
+      {term("app: p", "mismatchLabelKeys: [tier]", absent + ", " + merged)},
+      {spread("app: p", absent)},
+      {spread("tier: x", absent), {spread_twice}},
+      {spread("app: p", absent + ", " + merged), {spread_twice}},
+      {spread("tier: x", merged)},
+      {pod("topologySpreadConstraints: [null, null], topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, "
+           "whenUnsatisfiable: DoNotSchedule}]"),
+       {"given twice", "[0].maxSkew", "[0].topologyKey", "[0].whenUnsatisfiable", "[1].maxSkew", "[1].topologyKey",
+        "[1].whenUnsatisfiable"}},
+  });
+}
+
+TEST(ServerEdges, InTheHostsNetworkAnInitContainersHostPortIsItsOwn) {
+  const auto pod_with_init = [](const std::string& ports) {
+    return pod("hostNetwork: true, initContainers: [{name: i, image: i, restartPolicy: Always, ports: [" + ports +
+               "]}]");
+  };
+  expect_told({
+      {pod_with_init("{containerPort: 9, hostPort: 8080}")},
+      {pod_with_init("{containerPort: 9, hostPort: 8080}, {containerPort: 8080}"),
+       {"initContainers[0].ports[1].hostPort: Duplicate value: \"8080/TCP\""}},
+  });
+}
+
 TEST(ServerEdges, NamesFollowTheRuleOfTheirKind) {
   expect_told({
       {budget("My_Budget")},

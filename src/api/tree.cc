@@ -252,8 +252,8 @@ void TreeBuilder::reset() {
   root_ = nullptr;
 }
 
-void TreeBuilder::problem(uint32_t line, std::string message) {
-  problems_.push_back({file_, static_cast<int>(line), printable(path()), printable(message, 1000)});
+void TreeBuilder::problem(uint32_t line, std::string message, bool read_on) {
+  problems_.push_back({file_, static_cast<int>(line), printable(path()), printable(message, 1000), read_on});
 }
 
 bool write_document(const TreeNode& tree, const std::vector<std::pair<std::string, std::string>>& extra, Document& out,

@@ -52,7 +52,12 @@ class TreeHandler : public YAML::EventHandler {
     if (anchor != 0) stop(mark, "anchors on keys are not supported; put the anchor on a value");
     if (scalar.kind == TreeKind::kNull) stop(mark, "a key must not be null; put it in quotes");
     const bool merge = text == "<<" && tag != "!";
-    builder_.key(std::move(scalar.text), line(mark), merge);
+    const bool mistaken = scalar.kind == TreeKind::kBool && scalar.text != text;
+    builder_.key(mistaken ? text : scalar.text, line(mark), merge);
+    if (mistaken)
+      builder_.problem(line(mark),
+                       fmt::format("YAML reads the key {} as the boolean {}; put it in quotes", text, scalar.text),
+                       true);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -94,7 +99,10 @@ class TreeHandler : public YAML::EventHandler {
   }
 
   void open(TreeKind kind, std::string_view name, const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
-    if (builder_.wants_key()) stop(mark, "a map or list cannot be a key; keys are words, or texts in quotes");
+    if (builder_.wants_key()) {
+      check_bracket_closed(mark);
+      stop(mark, "a map or list cannot be a key; keys are words, or texts in quotes");
+    }
     const bool plain = tag.empty() || tag == "?" || tag == "!";
     if (!plain && tag != std::string(kTagPrefix) + std::string(name))
       stop(mark, fmt::format("the tag '{}' is not supported; remove it", tag));
@@ -131,6 +139,27 @@ class TreeHandler : public YAML::EventHandler {
     stop(mark, "not valid YAML: the quote that opens here is never closed");
   }
 
+  // yaml-cpp takes a bracket that is never closed for the key of a map.
+  void check_bracket_closed(const YAML::Mark& mark) {
+    constexpr std::string_view kSpace = " \t\r\n";
+    const auto start = static_cast<size_t>(std::max(0, mark.pos));
+    if (start >= text_.size() || (text_[start] != '{' && text_[start] != '[')) return;
+    int depth = 0;
+    char quote = '\0', before = ' ';
+    for (size_t at = start; at < text_.size(); before = text_[at++]) {
+      const char c = text_[at];
+      const bool after_space = kSpace.find(before) != std::string_view::npos;
+      const bool begins = after_space || std::string_view("{[,:").find(before) != std::string_view::npos;
+      if (quote == '"' && c == '\\') ++at;
+      else if (quote != '\0') quote = c == quote ? '\0' : quote;
+      else if (begins && (c == '"' || c == '\'')) quote = c;
+      else if (after_space && c == '#') at = std::min(text_.find('\n', at), text_.size() - 1);
+      else if (c == '{' || c == '[') ++depth;
+      else if ((c == '}' || c == ']') && --depth == 0) return;
+    }
+    stop(mark, fmt::format("not valid YAML: the '{}' that opens here is never closed", text_[start]));
+  }
+
   std::string_view text_;
   size_t last_start_ = 0;
   bool started_ = false;
@@ -155,6 +184,8 @@ std::string explain(const YAML::Exception& error, std::string_view text) {
   std::string hint;
   if (indent != std::string_view::npos && line[indent] == '\t') hint = "; indent with spaces, not tabs";
   else if (error.msg == "illegal map value") hint = "; put a text that holds ': ' in quotes, and check the indentation";
+  else if (error.msg.find("end of map flow") != std::string::npos) hint = "; a '{' is not closed";
+  else if (error.msg.find("end of sequence flow") != std::string::npos) hint = "; a '[' is not closed";
   else if (error.msg.find("end of map") != std::string::npos) hint = "; check the indentation and the quotes above";
   return fmt::format("not valid YAML: {}{}", error.msg, hint);
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/int128.h"
 
@@ -156,8 +158,16 @@ bool is_extended_resource(std::string_view name) {
 }
 
 bool is_gpu_resource(std::string_view name) {
-  return name == "nvidia.com/gpu" || name == "nvidia.com/gpu.shared" || name.starts_with("nvidia.com/mig-") ||
-         name == "amd.com/gpu" || name.starts_with("gpu.intel.com/") || name == "habana.ai/gaudi";
+  constexpr std::string_view kNames[] = {"nvidia.com/gpu", "nvidia.com/gpu.shared", "amd.com/gpu", "google.com/tpu",
+                                         "habana.ai/gaudi"};
+  // Of names that go on with a partition, a model or a part of the device.
+  constexpr std::string_view kBeginnings[] = {
+      "nvidia.com/mig-", "amd.com/spx_",          "amd.com/dpx_",      "amd.com/qpx_",      "amd.com/cpx_",
+      "gpu.intel.com/",  "aws.amazon.com/neuron", "huawei.com/Ascend", "cambricon.com/mlu", "mthreads.com/",
+      "enflame.com/",    "metax-tech.com/",       "hygon.com/dcu"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
+         std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
 }  // namespace berth::model

@@ -32,8 +32,10 @@ std::string format_resource(std::string_view name, int64_t value);
 // kubernetes.io, such as nvidia.com/gpu (IsExtendedResourceName in the API server's helpers).
 bool is_extended_resource(std::string_view name);
 
-// True for resources whose use makes a pod GPU work: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*,
-// amd.com/gpu, gpu.intel.com/*, habana.ai/gaudi.
+// True for resources whose use makes a pod GPU work, which the work of any accelerator is: nvidia.com/gpu,
+// nvidia.com/gpu.shared, nvidia.com/mig-*, amd.com/gpu and its partitions (amd.com/cpx_*), gpu.intel.com/*,
+// habana.ai/gaudi, google.com/tpu, aws.amazon.com/neuron*, huawei.com/Ascend*, cambricon.com/mlu*, mthreads.com/*,
+// enflame.com/*, metax-tech.com/*, hygon.com/dcu*.
 bool is_gpu_resource(std::string_view name);
 
 }  // namespace berth::model

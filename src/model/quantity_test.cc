@@ -86,6 +86,17 @@ TEST(Resources, ExtendedOnesHaveAForeignDomain) {
     EXPECT_FALSE(is_extended_resource(name)) << name;
 }
 
+TEST(Resources, AcceleratorsMakeGpuWork) {
+  for (const auto* name :
+       {"nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "amd.com/gpu", "amd.com/cpx_nps4", "gpu.intel.com/xe",
+        "habana.ai/gaudi", "google.com/tpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore",
+        "aws.amazon.com/neurondevice", "huawei.com/Ascend910", "huawei.com/Ascend310P", "cambricon.com/mlu"})
+    EXPECT_TRUE(is_gpu_resource(name)) << name;
+  for (const auto* name : {"cpu", "amd.com/other", "nvidia.com/hostdev", "google.com/tpus", "vpc.amazonaws.com/efa",
+                           "aws.amazon.com/other", "example.com/huawei.com/Ascend910"})
+    EXPECT_FALSE(is_gpu_resource(name)) << name;
+}
+
 RC_GTEST_PROP(QuantityProperty, FormattedAmountsReadBackTheSame, ()) {
   const auto amount = *rc::gen::inRange<int64_t>(0, INT64_MAX);
   for (const auto* name : {"memory", "nvidia.com/gpu"})

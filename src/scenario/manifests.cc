@@ -154,6 +154,8 @@ class ClassesRead {
                         std::holds_alternative<api::Pod>(decoded.manifest.object);
     const auto priority = classes_.resolve(*spec, stored);
     if (priority) {
+      if (const std::string why = PriorityClasses::policy_problem(*spec, *priority); !stored && !why.empty())
+        return report(decoded, spec_path(decoded.manifest.object, "preemptionPolicy"), why);
       spec->priority = priority->value;
       if (priority->preemption_policy == "Never") spec->preemption_policy = "Never";
       return;

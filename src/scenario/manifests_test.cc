@@ -182,6 +182,22 @@ TEST(PriorityClasses, APriorityThatContradictsTheClassIsRefused) {
   EXPECT_THAT(PriorityClasses().resolve(spec).error().message, HasSubstr("must not be provided in pod spec"));
 }
 
+// As kube-apiserver 1.35.4 does.
+TEST(PriorityClasses, APolicyThatContradictsTheClassIsRefused) {
+  const auto read_pod = [](const std::string& metadata, const std::string& spec) {
+    const Read got = read(
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: polite}, value: 7, preemptionPolicy: "
+        "Never}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: p" +
+        metadata + "}\nspec: {containers: [{name: c, image: i}], preemptionPolicy: Never" + spec + "}\n");
+    return lines_of(got.problems);
+  };
+  EXPECT_THAT(read_pod("", ""), ElementsAre(HasSubstr("spec.preemptionPolicy: Forbidden: the string value of "
+                                                      "PreemptionPolicy (Never) must not be provided in pod spec")));
+  EXPECT_THAT(read_pod("", ", priorityClassName: polite"), IsEmpty());
+  EXPECT_THAT(read_pod(", uid: x", ", priority: 0"), IsEmpty());
+  EXPECT_THAT(read_pod(", uid: x", ""), IsEmpty());
+}
+
 TEST(PriorityClasses, GivePodsTheirPreemptionPolicy) {
   PriorityClasses classes;
   api::PriorityClass polite;

@@ -36,4 +36,13 @@ Result<PriorityClasses::Priority> PriorityClasses::resolve(const api::PodSpec& s
   return found;
 }
 
+// A spec that says PreemptLowerPriority is not told from one that says nothing, which takes the policy of its class.
+std::string PriorityClasses::policy_problem(const api::PodSpec& spec, const Priority& priority) {
+  if (spec.preemption_policy != "Never" || priority.preemption_policy == "Never") return "";
+  return fmt::format(
+      "Forbidden: the string value of PreemptionPolicy ({}) must not be provided in pod spec; priority admission "
+      "controller computed {} from the given PriorityClass name; name a PriorityClass that says so instead",
+      spec.preemption_policy, priority.preemption_policy);
+}
+
 }  // namespace berth::scenario

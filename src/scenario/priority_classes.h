@@ -28,6 +28,8 @@ class PriorityClasses {
   // error, in the API server's words, for a class that is not there or a spec.priority that says otherwise. A pod that
   // a server has stored keeps the priority that it got then, whatever became of its class.
   Result<Priority> resolve(const api::PodSpec& spec, bool stored = false) const;
+  // Why the API server refuses the preemptionPolicy of a new pod that gets this priority; empty if it does not.
+  static std::string policy_problem(const api::PodSpec& spec, const Priority& priority);
 
  private:
   std::map<std::string, Priority, std::less<>> classes_;

@@ -81,6 +81,25 @@ class Placement(BesideKubeScheduler):
         told = wait_until("an event", lambda: self.events_of("odd", "InvalidAnnotation"))
         self.assertIn("'banana' is neither pack nor spread", told[0]["note"])
 
+    def test_a_placement_of_a_namespace_that_cannot_be_meant_is_told_once_for_each_change(self) -> None:
+        def annotate(name: str, value: str) -> None:
+            self.patch("/api/v1/namespaces/wrong", {"metadata": {"annotations": {name: value}}})
+
+        def notes() -> list[str]:
+            return [one["note"] for one in self.events_of("wrong", "InvalidAnnotation")]
+
+        meta = {"name": "wrong", "annotations": {"berth.dev/placement": "Spread"}}
+        self.api.call("POST", "/api/v1/namespaces", {"metadata": meta})
+        told = wait_until("an event", lambda: self.events_of("wrong", "InvalidAnnotation"))
+        self.assertEqual(told[0]["regarding"]["kind"], "Namespace")
+        self.assertEqual(told[0]["metadata"]["namespace"], "default")
+        self.assertIn("'Spread' is neither pack nor spread", told[0]["note"])
+        annotate("unrelated", "change")
+        annotate("berth.dev/placement", "banana")
+        wait_until("the new value", lambda: any("'banana'" in note for note in notes()))
+        told = self.events_of("wrong", "InvalidAnnotation")
+        self.assertEqual([one.get("series") for one in told], [None, None])
+
     def test_the_placement_annotation_of_a_namespace_takes_effect_while_berth_runs(self) -> None:
         self.node(4, gpus=8)
         try:

@@ -39,9 +39,9 @@ Result<model::DisruptionBudget> decode_model_budget(std::string_view json) {
   return bridge::to_model(object);
 }
 
-Result<engine::NamespaceUpserted> decode_model_namespace(std::string_view json) {
+Result<SeenNamespace> decode_seen_namespace(std::string_view json) {
   BERTH_TRY(object, api::decode_json<api::Namespace>(json));
-  return bridge::to_event(object);
+  return SeenNamespace{bridge::to_event(object), object.metadata.uid, bridge::annotation_problem(object.metadata)};
 }
 
 }  // namespace
@@ -109,8 +109,8 @@ Status Session::open() {
   nodes_ = std::make_unique<kube::Reflector<model::Node>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kNodes, .protobuf = &api::kNodeProtobuf},
       &decode_model_node, [this](NodeUpdates updates) { inbox_.push(std::move(updates)); });
-  namespaces_ = std::make_unique<kube::Reflector<engine::NamespaceUpserted>>(
-      *watch_client_, kube::ReflectorOptions{.resource = kube::kNamespaces}, &decode_model_namespace,
+  namespaces_ = std::make_unique<kube::Reflector<SeenNamespace>>(
+      *watch_client_, kube::ReflectorOptions{.resource = kube::kNamespaces}, &decode_seen_namespace,
       [this](NamespaceUpdates updates) { inbox_.push(std::move(updates)); });
   budgets_ = std::make_unique<kube::Reflector<model::DisruptionBudget>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kPodDisruptionBudgets}, &decode_model_budget,
@@ -241,26 +241,41 @@ void Session::handle(NodeUpdates& updates) {
   }
 }
 
+// An annotation that cannot be meant is said once; `told` is what was said of it last.
+void Session::take_in(const SeenNamespace& seen, const std::string& told) {
+  const std::string& name = seen.event.name;
+  if (!seen.problem.empty() && seen.problem != told) {
+    log_warn("a namespace's annotation cannot be understood", {{"namespace", name}, {"error", seen.problem}});
+    events_->record({.regarding = {.kind = "Namespace", .name = name, .uid = seen.uid},
+                     .type = "Warning",
+                     .reason = "InvalidAnnotation",
+                     .action = "Scheduling",
+                     .note = seen.problem});
+  }
+  namespaces_seen_[name] = seen.problem;
+  engine_.apply(seen.event);
+}
+
 void Session::handle(NamespaceUpdates& updates) {
   for (auto& update : updates) {
-    if (auto* list = std::get_if<kube::ListReplaced<engine::NamespaceUpserted>>(&update)) {
+    if (auto* list = std::get_if<kube::ListReplaced<SeenNamespace>>(&update)) {
       set_aside_.clear("Namespace");
-      absl::flat_hash_set<std::string> gone = std::exchange(namespace_names_, {});
-      for (const engine::NamespaceUpserted& each : list->objects) {
-        gone.erase(each.name);
-        namespace_names_.insert(each.name);
-        engine_.apply(each);
+      auto gone = std::exchange(namespaces_seen_, {});
+      for (const SeenNamespace& each : list->objects) {
+        take_in(each, gone[each.event.name]);
+        gone.erase(each.event.name);
       }
-      for (const std::string& name : gone) engine_.apply(engine::NamespaceUpserted{name, model::Placement::kDefault});
+      for (const auto& [name, told] : gone) engine_.apply(engine::NamespaceUpserted{name, model::Placement::kDefault});
       namespaces_listed_ = true;
-    } else if (auto* upserted = std::get_if<kube::Upserted<engine::NamespaceUpserted>>(&update)) {
-      set_aside_.remove("Namespace", "", upserted->object.name);
-      namespace_names_.insert(upserted->object.name);
-      engine_.apply(upserted->object);
-    } else if (auto* deleted = std::get_if<kube::Deleted<engine::NamespaceUpserted>>(&update)) {
-      set_aside_.remove("Namespace", "", deleted->object.name);
-      namespace_names_.erase(deleted->object.name);
-      engine_.apply(engine::NamespaceUpserted{deleted->object.name, model::Placement::kDefault});
+    } else if (auto* upserted = std::get_if<kube::Upserted<SeenNamespace>>(&update)) {
+      const std::string& name = upserted->object.event.name;
+      set_aside_.remove("Namespace", "", name);
+      take_in(upserted->object, std::string(namespaces_seen_[name]));
+    } else if (auto* deleted = std::get_if<kube::Deleted<SeenNamespace>>(&update)) {
+      const std::string& name = deleted->object.event.name;
+      set_aside_.remove("Namespace", "", name);
+      namespaces_seen_.erase(name);
+      engine_.apply(engine::NamespaceUpserted{name, model::Placement::kDefault});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
       if (malformed->deleted) set_aside_.remove("Namespace", "", malformed->name);
       else quarantine("Namespace", *malformed);

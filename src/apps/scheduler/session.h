@@ -54,6 +54,12 @@ struct SeenPod {
   std::string scheduler_name;
 };
 
+struct SeenNamespace {
+  engine::NamespaceUpserted event;
+  std::string uid;
+  std::string problem;  // with its annotations; empty without one
+};
+
 struct SessionOptions {
   const Configuration* configuration = nullptr;  // outlives the session
   io::CurlTransportOptions transport;            // server and credentials; the session sets lanes
@@ -86,7 +92,7 @@ class Session {
   struct WakeUp {};
   using PodUpdates = std::vector<kube::WatchUpdate<SeenPod>>;
   using NodeUpdates = std::vector<kube::WatchUpdate<model::Node>>;
-  using NamespaceUpdates = std::vector<kube::WatchUpdate<engine::NamespaceUpserted>>;
+  using NamespaceUpdates = std::vector<kube::WatchUpdate<SeenNamespace>>;
   using BudgetUpdates = std::vector<kube::WatchUpdate<model::DisruptionBudget>>;
   using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BudgetUpdates, StorageUpdates, ClaimPatched,
                                BindReport, EvictionReport, WakeUp>;
@@ -116,6 +122,7 @@ class Session {
   void handle(WakeUp&) {}
   void list_pods(kube::ListReplaced<SeenPod>& list, const PodUpdates& batch);
   void take_in(SeenPod& seen);
+  void take_in(const SeenNamespace& seen, const std::string& told);
   void forget_pod(const std::string& uid);
   void quarantine(const char* kind, const kube::Malformed& object, const std::string& then = "");
   std::optional<model::Pod> known_of(const kube::Malformed& object) const;
@@ -155,7 +162,7 @@ class Session {
   std::unique_ptr<Evictor> evictor_;
   std::unique_ptr<kube::Reflector<SeenPod>> pods_;
   std::unique_ptr<kube::Reflector<model::Node>> nodes_;
-  std::unique_ptr<kube::Reflector<engine::NamespaceUpserted>> namespaces_;
+  std::unique_ptr<kube::Reflector<SeenNamespace>> namespaces_;
   std::unique_ptr<kube::Reflector<model::DisruptionBudget>> budgets_;
   std::unique_ptr<StorageWatch> storage_;
   Inbox<Message> inbox_;
@@ -170,7 +177,7 @@ class Session {
   absl::flat_hash_map<std::string, Time> gate_fell_;                // by UID, of waiting pods: wall time
   absl::flat_hash_map<std::string, std::string> other_schedulers_;  // by UID: schedulerName, where it is not our first
   absl::flat_hash_set<std::string> held_back_;  // UIDs of pods that would preempt, if budgets could be read
-  absl::flat_hash_set<std::string> namespace_names_;
+  absl::flat_hash_map<std::string, std::string> namespaces_seen_;  // by name: the problem that was told, if any
   ClosedNodes closed_;
   std::unique_ptr<VolumeBinder> volumes_;
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
