@@ -60,6 +60,18 @@ TEST(BadBytes, HideNoOtherMistake) {
               ElementsAre(HasSubstr("f.yaml:8: the text is not UTF-8"), HasSubstr("metadata.nmae: unknown field")));
 }
 
+TEST(LostValues, HideNoOtherMistakeAndCauseNone) {
+  EXPECT_THAT(
+      told("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  priority: .inf\n  nodeselector: {a: b}\n"
+           "  hostNetwork: !!int maybe\n  volumes: !ours [{name: v}]\n"
+           "  containers: [{name: c, image: i, resources: {limits: {cpu: -1, memory: .nan}}}]\n"),
+      ElementsAre(HasSubstr("spec.priority: .inf is not a number that JSON has"),
+                  HasSubstr("spec.hostNetwork: cannot read 'maybe' with the tag"),
+                  HasSubstr("spec.volumes: the tag '!ours' is not supported"),
+                  HasSubstr("limits.memory: .nan is not a number"),
+                  HasSubstr("f.yaml:6: spec.nodeselector: unknown field"), HasSubstr("limits.cpu: '-1' is negative")));
+}
+
 TEST(BadBytes, MakeNoSyntaxErrors) {
   EXPECT_THAT(told("\x0c\n" + pod("name: p") + "\x1a"),
               ElementsAre(HasSubstr("f.yaml:1: control characters"), HasSubstr("f.yaml:6: control characters")));

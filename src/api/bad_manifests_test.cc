@@ -401,8 +401,12 @@ const std::vector<BadCase> kCases = {
      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c, image: x}]\n  nodeName: a\n  "
      "nodeName: b\n",
      "f.yaml:7: spec.nodeName: given twice in the same map, first on line 6"},
-    {"custom_tag", "apiVersion: v1\nkind: Pod\nmetadata: !secret {name: p}\n", "the tag '!secret' is not supported"},
-    {"infinity", "apiVersion: v1\nkind: Pod\nmetadata: {name: p, generation: .inf}\n",
+    {"custom_tag",
+     "apiVersion: v1\nkind: Pod\nmetadata: !secret {name: p}\nspec: {containers: [{name: c, image: i}]}\n",
+     "the tag '!secret' is not supported"},
+    {"infinity",
+     "apiVersion: v1\nkind: Pod\nmetadata: {name: p, generation: .inf}\n"
+     "spec: {containers: [{name: c, image: i}]}\n",
      ".inf is not a number that JSON has"},
     {"misspelt_group", "apiVersion: app/v1\nkind: Deployment\nmetadata: {name: d}\n",
      "f.yaml:1: apiVersion: kind Deployment is not in 'app/v1'; write 'apps/v1'"},

@@ -232,7 +232,7 @@ class DocumentReader {
     document.api_version = std::move(version);
     document.kind = std::move(kind);
     document.file = file_;
-    document.damaged = damaged_;
+    document.damaged = damaged_ || builder_.expects_bad_bytes();
     if (write_document(object, extra, document, budget_, problems_)) documents_.push_back(std::move(document));
   }
 

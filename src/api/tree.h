@@ -58,6 +58,7 @@ class TreeBuilder {
   void reset();
   // Whether keys may hold kBadByte: then two that look alike need not be the same.
   void expect_bad_bytes(bool expected) { bad_bytes_ = expected; }
+  bool expects_bad_bytes() const { return bad_bytes_; }
   // Reports a problem at the present place. `read_on`: as in Problem.
   void problem(uint32_t line, std::string message, bool read_on = false);
 

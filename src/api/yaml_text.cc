@@ -86,13 +86,24 @@ class TreeHandler : public YAML::EventHandler {
     throw StopParsing{};
   }
 
+  // What stands for a value that could not be read: nothing further is said of it (Document::damaged).
+  YamlScalar lost() {
+    builder_.expect_bad_bytes(true);
+    return {TreeKind::kString, std::string(kBadByte), true};
+  }
+
+  // Reports what only the present value suffers from.
+  void lose(const YAML::Mark& mark, std::string message) { builder_.problem(line(mark), std::move(message), true); }
+
   void remember(YAML::anchor_t anchor, const TreeNode* node) {
     if (anchor != 0) anchors_[anchor] = node;
   }
 
   void add(YamlScalar scalar, const YAML::Mark& mark, YAML::anchor_t anchor, std::string_view source) {
-    if (!scalar.finite)
-      stop(mark, fmt::format("{} is not a number that JSON has; put it in quotes or write another", scalar.text));
+    if (!scalar.finite) {
+      lose(mark, fmt::format("{} is not a number that JSON has; put it in quotes or write another", scalar.text));
+      scalar = lost();
+    }
     const bool rewritten =
         (scalar.kind == TreeKind::kNumber || scalar.kind == TreeKind::kBool) && source != scalar.text;
     remember(anchor, builder_.scalar(scalar.kind, std::move(scalar.text), line(mark), rewritten ? source : ""));
@@ -105,7 +116,7 @@ class TreeHandler : public YAML::EventHandler {
     }
     const bool plain = tag.empty() || tag == "?" || tag == "!";
     if (!plain && tag != std::string(kTagPrefix) + std::string(name))
-      stop(mark, fmt::format("the tag '{}' is not supported; remove it", tag));
+      lose(mark, fmt::format("the tag '{}' is not supported; remove it", tag));
     const TreeNode* node = builder_.open(kind, line(mark));
     if (node == nullptr) throw StopParsing{};
     remember(anchor, node);
@@ -122,8 +133,9 @@ class TreeHandler : public YAML::EventHandler {
     const bool fits = (name == "int" && whole) || (name == "float" && number) ||
                       (name == "bool" && scalar.kind == TreeKind::kBool) ||
                       (name == "null" && scalar.kind == TreeKind::kNull);
-    if (!fits) stop(mark, fmt::format("cannot read '{}' with the tag '{}'; remove the tag", text, tag));
-    return scalar;
+    if (fits) return scalar;
+    lose(mark, fmt::format("cannot read '{}' with the tag '{}'; remove the tag", text, tag));
+    return lost();
   }
 
   // yaml-cpp lets a quoted text that is never closed run to the end of the file.

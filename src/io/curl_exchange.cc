@@ -110,10 +110,12 @@ Result<Endpoint> parse_endpoint(const CurlTransportOptions& options) {
   while (path.ends_with('/')) path.pop_back();
   const bool renamed = !options.tls_server_name.empty() && scheme == "https" && options.tls_server_name != host;
   Endpoint endpoint;
-  endpoint.base_url = fmt::format("{}://{}:{}{}", scheme, renamed ? options.tls_server_name : host, port, path);
+  const bool ipv6 = options.tls_server_name.find(':') != std::string::npos;
+  const std::string name = ipv6 ? "[" + options.tls_server_name + "]" : options.tls_server_name;
+  endpoint.base_url = fmt::format("{}://{}:{}{}", scheme, renamed ? name : host, port, path);
   if (renamed) {
     endpoint.host_header = fmt::format("Host: {}:{}", host, port);
-    endpoint.connect_to = fmt::format("{}:{}:{}:{}", options.tls_server_name, port, host, port);
+    endpoint.connect_to = fmt::format("{}:{}:{}:{}", name, port, host, port);
   }
   return endpoint;
 }

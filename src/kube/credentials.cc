@@ -21,7 +21,8 @@ constexpr Duration kExpiryMargin = Duration::seconds(60);
 Result<std::string> read_file(const std::string& path, std::string_view field) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // which fails where there is nothing
+  if (!file.is_open() || file.bad() || !text)
     return fail(ErrorCode::kNotFound,
                 fmt::format("{} '{}' cannot be read; correct the path or its permissions", field, path));
   return text.str();

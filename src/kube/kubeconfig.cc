@@ -1,9 +1,12 @@
 #include "kube/kubeconfig.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +37,20 @@ struct Entry {
     return (fs::absolute(file, ignored).parent_path() / value).lexically_normal().string();
   }
   bool flag(const char* key) const { return text(key) == "true"; }
+
+  // Errors: one of the texts is a list or a map, one of the flags neither true nor false.
+  Status check(std::initializer_list<const char*> texts, std::initializer_list<const char*> flags) const {
+    for (const char* key : texts)
+      if (const YAML::Node value = node[key]; value && !value.IsScalar() && !value.IsNull())
+        return fail(ErrorCode::kInvalidInput,
+                    fmt::format("{}:{}: '{}' must be a text", file, value.Mark().line + 1, key));
+    for (const char* key : flags)
+      if (const YAML::Node value = node[key];
+          value && !value.IsNull() && (!value.IsScalar() || (value.Scalar() != "true" && value.Scalar() != "false")))
+        return fail(ErrorCode::kInvalidInput,
+                    fmt::format("{}:{}: '{}' must be true or false", file, value.Mark().line + 1, key));
+    return {};
+  }
 };
 
 // All files merged: the first to name something wins.
@@ -123,16 +140,51 @@ Result<ExecPlugin> read_exec(const Entry& user) {
   return out;
 }
 
-Status read_cluster(const Entry& cluster, ClusterAccess& out) {
-  out.server = cluster.text("server");
-  if (!out.server.empty() && !out.server.starts_with("https://") && !out.server.starts_with("http://"))
-    return fail(ErrorCode::kInvalidInput, fmt::format("{}: server '{}' of context '{}' has no scheme; write https://{}",
-                                                      cluster.file, out.server, out.context, out.server));
+// A name or an IP address that a certificate may be for. What is neither would be taken for the host of a URL, and
+// might be dialled instead of the server.
+bool is_server_name(const std::string& name) {
+  in6_addr address;
+  if (inet_pton(AF_INET, name.c_str(), &address) == 1 || inet_pton(AF_INET6, name.c_str(), &address) == 1) return true;
+  const bool letters = std::any_of(name.begin(), name.end(), [](char c) { return std::isalpha(c) != 0; });
+  return letters && std::all_of(name.begin(), name.end(), [](char c) {
+           return c == '-' || c == '.' || c == '_' || (static_cast<unsigned char>(c) < 0x80 && std::isalnum(c) != 0);
+         });
+}
+
+Status check_server(const Entry& cluster, const ClusterAccess& out) {
+  const auto bad = [&](std::string_view what) {
+    return fail(ErrorCode::kInvalidInput, fmt::format("{}: {}", cluster.file, what));
+  };
   if (out.server.empty())
-    return fail(ErrorCode::kInvalidInput,
-                fmt::format("{}: the cluster of context '{}' has no 'server'; add its URL", cluster.file, out.context));
-  out.insecure_skip_verify = cluster.flag("insecure-skip-tls-verify");
+    return bad(fmt::format("the cluster of context '{}' has no 'server'; add its URL", out.context));
+  if (!out.server.starts_with("https://") && !out.server.starts_with("http://")) {
+    const bool other = out.server.find("://") != std::string::npos;
+    return bad(fmt::format("server '{}' of context '{}' has {}", out.server, out.context,
+                           other ? "another scheme than http or https; write https://host:port"
+                                 : "no scheme; write https://" + out.server));
+  }
+  const size_t host = out.server.find("://") + 3;
+  if (out.server.substr(host, out.server.find('/', host) - host).find('@') != std::string::npos)
+    return bad(
+        fmt::format("the server of context '{}' has a user in its URL, which would be seen in logs; give the "
+                    "user 'username' and 'password' instead",
+                    out.context));
+  if (!out.tls_server_name.empty() && !is_server_name(out.tls_server_name))
+    return bad(
+        fmt::format("tls-server-name '{}' is no host name and no IP address; write what the server's certificate "
+                    "is for",
+                    out.tls_server_name));
+  return {};
+}
+
+Status read_cluster(const Entry& cluster, ClusterAccess& out) {
+  BERTH_TRY_VOID(
+      cluster.check({"server", "tls-server-name", "proxy-url", "certificate-authority", "certificate-authority-data"},
+                    {"insecure-skip-tls-verify"}));
+  out.server = cluster.text("server");
   out.tls_server_name = cluster.text("tls-server-name");
+  BERTH_TRY_VOID(check_server(cluster, out));
+  out.insecure_skip_verify = cluster.flag("insecure-skip-tls-verify");
   out.proxy_url = cluster.text("proxy-url");
   BERTH_TRY(ca, pem_of(cluster, "certificate-authority-data", "certificate-authority"));
   out.ca_pem = ca;
@@ -144,6 +196,9 @@ Status read_cluster(const Entry& cluster, ClusterAccess& out) {
 }
 
 Status read_user(const Entry& user, ClusterAccess& out) {
+  BERTH_TRY_VOID(user.check({"token", "tokenFile", "username", "password", "client-certificate",
+                             "client-certificate-data", "client-key", "client-key-data"},
+                            {}));
   for (const char* unserved : {"as", "as-uid", "as-groups", "as-user-extra", "auth-provider"})
     if (user.node[unserved])
       return fail(ErrorCode::kUnsupported,

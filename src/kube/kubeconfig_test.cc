@@ -148,10 +148,41 @@ TEST_F(KubeconfigTest, WhatGivesNoCredentialSaysSoAndIsLeftToBeTriedAgain) {
     EXPECT_FALSE(current);
     return current ? "no error" : current.error().message;
   };
+  write("empty", "");
+  EXPECT_NE(error_with("tokenFile: empty").find("is empty; write a token into it"), std::string::npos);
   EXPECT_NE(error_with("tokenFile: absent").find("absent' cannot be read"), std::string::npos);
   EXPECT_NE(error_with("exec: {apiVersion: client.authentication.k8s.io/v1, command: 'false'}").find("exit status 1"),
             std::string::npos);
   EXPECT_NE(error_with(R"(token: "a\r\nX-Other: b")").find("control character"), std::string::npos);
+}
+
+TEST_F(KubeconfigTest, WhatIsOfTheWrongTypeOrNoServerIsSaidToBeSo) {
+  const auto error_with = [&](const std::string& cluster, const std::string& user) {
+    const std::string file = write("c",
+                                   "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+                                   "clusters: [{name: k, cluster: {" +
+                                       cluster +
+                                       "}}]\n"
+                                       "users: [{name: u, user: {" +
+                                       user + "}}]\n");
+    return error_of(load_kubeconfig({file}, ""));
+  };
+  const std::string server = "server: 'https://h:1'";
+  EXPECT_NE(error_with(server, "token: [a]").find(":4: 'token' must be a text"), std::string::npos);
+  EXPECT_NE(error_with("server: [a]", "").find(":3: 'server' must be a text"), std::string::npos);
+  EXPECT_NE(error_with(server + ", insecure-skip-tls-verify: 'yes'", "").find("must be true or false"),
+            std::string::npos);
+  EXPECT_NE(error_with("server: 'ftp://h:1'", "").find("another scheme than http or https"), std::string::npos);
+  EXPECT_NE(error_with("server: 'h:1'", "").find("has no scheme; write https://h:1"), std::string::npos);
+  const std::string secret = error_with("server: 'https://user:secret@h:1/a'", "");
+  EXPECT_NE(secret.find("a user in its URL"), std::string::npos);
+  EXPECT_EQ(secret.find("secret"), std::string::npos);
+  for (const std::string name : {"5", "x/y", "a b", "h:1"})
+    EXPECT_NE(error_with(server + ", tls-server-name: '" + name + "'", "").find("no host name and no IP address"),
+              std::string::npos)
+        << name;
+  for (const std::string name : {"kubernetes.default.svc", "10.0.0.1", "fd00::1"})
+    EXPECT_EQ(error_with(server + ", tls-server-name: '" + name + "'", ""), "no error") << name;
 }
 
 TEST_F(KubeconfigTest, AHomeThatCannotBeLookedIntoHasNoKubeconfig) {
