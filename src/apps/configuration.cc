@@ -16,6 +16,8 @@ using api::Field;
 using api::Reader;
 
 void read_duration(const Reader& reader, Duration& out) {
+  if (reader.type() == api::JsonType::kInteger || reader.type() == api::JsonType::kFloat)
+    return reader.problem("a duration is a text with a unit, such as 90m, 1h30m or 45s");
   std::string text;
   if (!reader.read(text)) return;
   const Result<Duration> value = parse_duration(text);

@@ -56,6 +56,7 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
       {"backoff: {initial: 10s, max: 1s}", "initial must not be longer than max"},
       {"backoff: {initial: 10}", "backoff.initial"},
       {"clientConnection: {bindTimeout: 10s}", "bindTimeout must be shorter"},
+      {"turnMax: 15", "turnMax: a duration is a text with a unit"},
       {"leaderElection: {leaseDuration: 15500ms}", "leaseDuration must be whole seconds"},
       {"leaderElection: {renewDeadline: 20s}", "renewDeadline must be shorter"},
       {"leaderElection: {resourceName: ''}", "leaderElection.resourceName"},

@@ -106,7 +106,10 @@ Result<Time> parse_rfc3339(std::string_view text) {
 Result<Duration> parse_duration(std::string_view text) {
   constexpr int64_t kLongestHours = 600'000;
   const auto bad = [&] {
-    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is not a duration such as 90m, 1h30m or 45s", text));
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+    return fail(ErrorCode::kInvalidInput, digits
+                                              ? fmt::format("'{}' is a duration without a unit; write {}s", text, text)
+                                              : fmt::format("'{}' is not a duration such as 90m, 1h30m or 45s", text));
   };
   const auto too_long = [&] {
     return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is too long; a duration is 600000h at most", text));

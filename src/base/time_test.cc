@@ -44,6 +44,7 @@ TEST(Durations, AreReadAsInGo) {
   for (const auto* text : {"99999999h", "99999999999999999999h", "600000h1ns"})
     EXPECT_NE(parse_duration(text).error().message.find("is too long"), std::string::npos) << text;
   EXPECT_TRUE(parse_duration("600000h"));
+  EXPECT_NE(parse_duration("15").error().message.find("write 15s"), std::string::npos);
 }
 
 TEST(Durations, AreWrittenShort) {
