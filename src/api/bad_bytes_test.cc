@@ -9,6 +9,7 @@
 namespace berth::api {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -115,6 +116,11 @@ TEST(BadBytes, TheByte7FIsTextInJsonAlone) {
               ElementsAre(HasSubstr("f.yaml:3: control characters are not allowed (byte 0x7f)")));
   EXPECT_THAT(told("{apiVersion: v1, kind: Pod, metadata: {name: \"p\x7f\"}}"),
               testing::Contains(HasSubstr("byte 0x7f")));
+}
+
+TEST(BadBytes, AShortTextWithTheByte7FAndOthersIsReadTwice) {
+  for (const std::string text : {"\x7f", "a: \x7f", "{\x7f\xff", "a\x7f\xff"})
+    EXPECT_THAT(told(text), Contains(HasSubstr("(byte 0x7f)"))) << text;
 }
 
 TEST(BadBytes, ATextWithoutThemIsLeftAsItIs) {

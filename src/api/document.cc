@@ -73,6 +73,7 @@ class DocumentReader {
     const std::string_view original = chunk.text;
     const size_t problems_at_first = problems_.size();
     CleanText cleaned = clean(chunk, true);
+    if (damaged_) chunk.text = cleaned.text;
     Start start(chunk.text);
     if (start.first == std::string_view::npos && !start.separator) return;
     Problems json_problems;
@@ -81,6 +82,7 @@ class DocumentReader {
       problems_.resize(problems_at_first);
       chunk.text = original;
       cleaned = clean(chunk, false);
+      if (damaged_) chunk.text = cleaned.text;
       start = Start(chunk.text);
     }
     const size_t problems_before = problems_.size();
@@ -119,8 +121,8 @@ class DocumentReader {
     }
   }
 
-  // Tells of the lines with bytes that no text may hold, and replaces these in the chunk.
-  CleanText clean(Chunk& chunk, bool delete_is_text) {
+  // Tells of the lines with bytes that no text may hold; the chunk with these replaced.
+  CleanText clean(const Chunk& chunk, bool delete_is_text) {
     CleanText cleaned = replace_bad_bytes(chunk.text, chunk.first_line, delete_is_text);
     bad_bytes_told_ = problems_.size();
     for (size_t i = 0; i < std::min(cleaned.lines.size(), kBadLinesMax); ++i)
@@ -128,7 +130,6 @@ class DocumentReader {
     bad_bytes_end_ = problems_.size();
     damaged_ = !cleaned.lines.empty();
     builder_.expect_bad_bytes(damaged_);
-    if (damaged_) chunk.text = cleaned.text;
     return cleaned;
   }
 
