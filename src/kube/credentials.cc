@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "io/system_clock.h"
 #include "kube/base64.h"
@@ -17,16 +15,6 @@ constexpr Duration kFilePeriod = Duration::seconds(60);  // as client-go
 constexpr Duration kPluginLimit = Duration::seconds(60);
 constexpr Duration kRetryPeriod = Duration::seconds(10);
 constexpr Duration kExpiryMargin = Duration::seconds(60);
-
-Result<std::string> read_file(const std::string& path, std::string_view field) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // which fails where there is nothing
-  if (!file.is_open() || file.bad() || !text)
-    return fail(ErrorCode::kNotFound,
-                fmt::format("{} '{}' cannot be read; correct the path or its permissions", field, path));
-  return text.str();
-}
 
 std::string trimmed(std::string text) {
   const auto blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };

@@ -60,15 +60,6 @@ struct Merged {
   std::string files;  // for messages
 };
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // which fails where there is nothing
-  if (!file.is_open() || file.bad() || !text)
-    return fail(ErrorCode::kNotFound, fmt::format("'{}' cannot be read; correct the path or its permissions", path));
-  return text.str();
-}
-
 Status add_entries(const YAML::Node& root, const char* list, const char* body, const std::string& file,
                    std::map<std::string, Entry>& into) {
   const YAML::Node entries = root[list];
@@ -271,6 +262,16 @@ std::string env(const AccessOptions& options, const std::string& name) {
 }
 
 }  // namespace
+
+Result<std::string> read_file(const std::string& path, std::string_view field) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();  // which fails where there is nothing
+  if (!file.is_open() || file.bad() || !text)
+    return fail(ErrorCode::kNotFound, fmt::format("{}{}'{}' cannot be read; correct the path or its permissions", field,
+                                                  field.empty() ? "" : " ", path));
+  return text.str();
+}
 
 Result<ClusterAccess> load_kubeconfig(const std::vector<std::string>& files, const std::string& context) {
   Merged merged;

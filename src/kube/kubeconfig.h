@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -50,6 +51,9 @@ struct AccessOptions {
   std::function<std::optional<std::string>(const std::string& name)> getenv{};  // empty: the process's environment
   std::string service_account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
+
+// The whole file, which may be empty. `field` names it in errors: "tokenFile '/a' cannot be read".
+Result<std::string> read_file(const std::string& path, std::string_view field = "");
 
 // Resolves by the rules above. Errors: one line that names the file and the way out.
 Result<ClusterAccess> load_access(const AccessOptions& options);

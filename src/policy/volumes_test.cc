@@ -57,6 +57,12 @@ struct Volumes : ::testing::Test {
     put(model::StorageClass{"local", "kubernetes.io/no-provisioner", true, {}});
   }
   void put(model::StorageObject object) { driver.apply(StorageUpserted{std::move(object)}); }
+  // Claim "data", for which volume "disk" can be had on node b, and a pod on node a that others bound with it.
+  void put_claim_that_a_foreign_pod_uses() {
+    put(volume("disk", "b"));
+    put(claim("data"));
+    driver.add(bound_to(pod_with("foreign", {"data"}), "a"));
+  }
   const ClaimRecord& record(const std::string& name) {
     return *driver.state().volumes().claims().at("default/" + name);
   }
@@ -90,11 +96,7 @@ TEST_F(Volumes, AChosenVolumeIsFreeAgainWhenTheBindFails) {
 }
 
 TEST_F(Volumes, AChosenVolumeIsFreeAgainThoughAPodThatOthersBoundUsesTheClaim) {
-  put(volume("disk", "b"));
-  put(claim("data"));
-  model::Pod foreign = pod_with("foreign", {"data"});
-  foreign.node_name = "a";
-  driver.add(foreign);
+  put_claim_that_a_foreign_pod_uses();
   driver.add(pod_with("p", {"data"}));
   ASSERT_EQ(driver.cycle().decisions.size(), 1U);
   ASSERT_TRUE(record("data").choice);
@@ -103,11 +105,7 @@ TEST_F(Volumes, AChosenVolumeIsFreeAgainThoughAPodThatOthersBoundUsesTheClaim) {
 }
 
 TEST_F(Volumes, AChoiceOutlivesThePodThatCarriedItOutUntilTheServerShowsIt) {
-  put(volume("disk", "b"));
-  put(claim("data"));
-  model::Pod foreign = pod_with("foreign", {"data"});
-  foreign.node_name = "a";
-  driver.add(foreign);
+  put_claim_that_a_foreign_pod_uses();
   model::Pod pod = pod_with("p", {"data"});
   driver.add(pod);
   driver.cycle();

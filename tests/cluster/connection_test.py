@@ -23,6 +23,8 @@ from harness.objects import pod  # noqa: E402
 from harness.proxy import FlakyProxy  # noqa: E402
 from harness.suite import Suite, WithBerth, main  # noqa: E402
 
+EXEC_VERSION = "client.authentication.k8s.io/v1"
+
 
 class Operation(WithBerth):
     """Health, metrics and logs of a daemon that works."""
@@ -110,14 +112,21 @@ class Connection(Suite):
         user = {"client-certificate": str(pki / "admin.crt"), "client-key": str(pki / "admin.key")}
         self.assert_it_binds(self.berth(self.kubeconfig(user)).start())
 
-    def test_an_exec_plugin(self) -> None:
+    def write_plugin(self, script: str) -> None:
         plugin = self.scratch / "plugin.sh"
-        version = "client.authentication.k8s.io/v1"
-        answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": self.token}}
-        plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+        plugin.write_text(f"#!/bin/sh\n{script}\n")
         plugin.chmod(0o755)
-        exec_ = {"apiVersion": version, "command": str(plugin), "interactiveMode": "Never"}
-        self.assert_it_binds(self.berth(self.kubeconfig({"exec": exec_})).start())
+
+    def plugin_user(self, command: str) -> dict:
+        return {"exec": {"apiVersion": EXEC_VERSION, "command": command, "interactiveMode": "Never"}}
+
+    def prints_credential(self) -> str:
+        status = {"token": self.token}
+        return f"echo '{json.dumps({'apiVersion': EXEC_VERSION, 'kind': 'ExecCredential', 'status': status})}'"
+
+    def test_an_exec_plugin(self) -> None:
+        self.write_plugin(self.prints_credential())
+        self.assert_it_binds(self.berth(self.kubeconfig(self.plugin_user(str(self.scratch / "plugin.sh")))).start())
 
     def test_a_token_file_is_read_again_after_its_token_was_refused(self) -> None:
         file = self.scratch / "token"
@@ -135,27 +144,17 @@ class Connection(Suite):
         self.assert_it_binds(berth)
 
     def test_an_exec_plugin_that_fails_at_first(self) -> None:
-        plugin = self.scratch / "plugin.sh"
-        version = "client.authentication.k8s.io/v1"
-        answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": self.token}}
-        exec_ = {"apiVersion": version, "command": str(plugin), "interactiveMode": "Never"}
-        plugin.write_text("#!/bin/sh\nexit 7\n")
-        plugin.chmod(0o755)
-        berth = self.berth(self.kubeconfig({"exec": exec_})).start(ready=False)
+        self.write_plugin("exit 7")
+        berth = self.berth(self.kubeconfig(self.plugin_user("./plugin.sh"))).start(ready=False)
         self.assert_says_it_in_one_line_and_tries_on(berth, "exit status 7")
-        plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+        self.write_plugin(self.prints_credential())
         self.assert_it_binds(berth)
 
     def test_sigterm_ends_it_in_order_whatever_the_credentials(self) -> None:
         file = self.scratch / "token"
         file.write_text(self.token)
-        plugin = self.scratch / "plugin.sh"
-        version = "client.authentication.k8s.io/v1"
-        answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": self.token}}
-        plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
-        plugin.chmod(0o755)
-        exec_ = {"apiVersion": version, "command": "./plugin.sh", "interactiveMode": "Never"}
-        for user in ({"tokenFile": str(file)}, {"exec": exec_}):
+        self.write_plugin(self.prints_credential())
+        for user in ({"tokenFile": str(file)}, self.plugin_user("./plugin.sh")):
             with self.subTest(user=next(iter(user))):
                 berth = self.berth(self.kubeconfig(user)).start()
                 self.assertEqual(berth.terminate(), 0)
@@ -269,7 +268,7 @@ class Refused(unittest.TestCase):
             plugin, pid = Path(scratch) / "plugin.sh", Path(scratch) / "pid"
             plugin.write_text(f"#!/bin/sh\necho $$ > {pid}.part && mv {pid}.part {pid}\nsleep 600\n")
             plugin.chmod(0o755)
-            exec_ = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin),
+            exec_ = {"apiVersion": EXEC_VERSION, "command": str(plugin),
                      "interactiveMode": "Never"}  # fmt: skip
             kubeconfig = write_kubeconfig(Path(scratch) / "k", "https://127.0.0.1:1", {"exec": exec_})
             command = [str(berth_binary()), "scheduler", "--kubeconfig", str(kubeconfig), "--port", "0"]
