@@ -59,6 +59,10 @@ std::string deployment(const std::string& fields) {
          "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: x}]}}\n";
 }
 const std::string kSelector = "  selector: {matchLabels: {app: x}}\n";
+std::string other_version(std::string yaml, const std::string& version) {
+  constexpr std::string_view kName = "apiVersion: ";
+  return yaml.replace(kName.size(), yaml.find('\n') - kName.size(), version);
+}
 
 const std::vector<BadCase> kCases = {
     {"misspelt_node_selector", pod_with("  nodeselector: {a: b}\n"),
@@ -377,13 +381,12 @@ const std::vector<BadCase> kCases = {
     {"no_kind", "apiVersion: v1\nmetadata: {name: p}\n", "f.yaml:1: kind: Required value"},
     {"no_api_version", "kind: Pod\nmetadata: {name: p}\n", "f.yaml:1: apiVersion: Required value"},
     {"api_version_number", "apiVersion: 1\nkind: Pod\n", "apiVersion: expected a string"},
-    {"unknown_version", "apiVersion: v2\nkind: Pod\nmetadata: {name: p}\n", "f.yaml:1: apiVersion: "},
-    {"old_deployment", "apiVersion: extensions/v1beta1\nkind: Deployment\nmetadata: {name: p}\n",
+    {"unknown_version", other_version(pod_with(""), "v2"), "f.yaml:1: apiVersion: "},
+    {"old_deployment", other_version(deployment(kSelector), "extensions/v1beta1"),
      "f.yaml:1: apiVersion: kind Deployment is not in 'extensions/v1beta1'; write 'apps/v1'"},
-    {"apps_v1beta1", "apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: p}\n",
+    {"apps_v1beta1", other_version(deployment(kSelector), "apps/v1beta1"),
      "unknown version 'apps/v1beta1' of kind Deployment; write 'apps/v1'"},
-    {"pod_in_apps", "apiVersion: apps/v1\nkind: Pod\nmetadata: {name: p}\n",
-     "kind Pod is not in 'apps/v1'; write 'v1'"},
+    {"pod_in_apps", other_version(pod_with(""), "apps/v1"), "kind Pod is not in 'apps/v1'; write 'v1'"},
     {"kind_in_lower_case", "apiVersion: v1\nkind: pod\nmetadata: {name: p}\n",
      "f.yaml:2: kind: unknown kind 'pod' in 'v1'; did you mean 'Pod'?"},
 
@@ -408,14 +411,15 @@ const std::vector<BadCase> kCases = {
      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, generation: .inf}\n"
      "spec: {containers: [{name: c, image: i}]}\n",
      ".inf is not a number that JSON has"},
-    {"misspelt_group", "apiVersion: app/v1\nkind: Deployment\nmetadata: {name: d}\n",
+    {"misspelt_group", other_version(deployment(kSelector), "app/v1"),
      "f.yaml:1: apiVersion: kind Deployment is not in 'app/v1'; write 'apps/v1'"},
     {"misspelt_group_of_a_kind_of_its_own", "apiVersion: batc/v1\nkind: Thing\nmetadata: {name: d}\n",
      "f.yaml:1: apiVersion: unknown API group 'batc'; did you mean 'batch'?"},
     {"priority_class_in_lower_case",
      "apiVersion: scheduling.k8s.io/v1\nkind: Priorityclass\nmetadata: {name: p}\nvalue: 1\n",
      "f.yaml:2: kind: unknown kind 'Priorityclass' in 'scheduling.k8s.io/v1'; did you mean 'PriorityClass'?"},
-    {"merge_of_text", "apiVersion: v1\nkind: Pod\nmetadata: {<<: text}\n", "map merge requires map"},
+    {"merge_of_text", "apiVersion: v1\nkind: Pod\nmetadata: {<<: text}\nspec: {containers: [{name: c, image: i}]}\n",
+     "map merge requires map"},
 };
 
 class BadManifests : public ::testing::TestWithParam<BadCase> {};
@@ -510,7 +514,10 @@ const std::vector<ManyCase> kManyCases = {
      {"requests.cpu: Invalid value: \"1\": must be greater than or equal", "container 'c' may use 4"}},
     {pod("  containers:\n  - {name: c, image: i, resources: {limits: {cpu: 3}}}\n"
          "  resources: {requests: {cpu: 2}, limits: {cpu: 1}}\n"),
-     {"requests.cpu: Invalid value: \"2\": must be less than or equal", "container 'c' may use 3"}},
+     {"requests.cpu: Invalid value: \"2\": must be less than or equal", "must be greater than or equal to aggregate",
+      "container 'c' may use 3"}},
+    {"apiVersion: v2\nkind: Pod\nmetadata: {name: p}\nspec: {nodeselector: {}, containers: [{name: c, image: i}]}\n",
+     {"f.yaml:1: apiVersion: unknown version 'v2'", "f.yaml:4: spec.nodeselector: unknown field"}},
     {deployment("  selector: {matchLabels: {app: z, b: c}, matchExpressions: [{key: a, operator: Foo}, {key: d, "
                 "operator: Exists}]}\n"),
      {"matchExpressions[0].operator: Invalid value: \"Foo\"", "template `labels`: app=z is missing",

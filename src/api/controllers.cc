@@ -227,12 +227,16 @@ void check_selector(const Reader& spec, const model::LabelSelector& selector, co
     spec.problem_below({"template", "metadata", "labels"}, "`selector` does not match template `labels`: " + why);
 }
 
+constexpr std::string_view kDeadline[] = {"template", "spec", "activeDeadlineSeconds"};
+
 void check_controller(const Reader& spec, const model::LabelSelector& selector, const PodTemplate& pod_template) {
   const bool pods_may_end = pod_template.spec.restart_policy != "Always";
   if (!has_member(spec, "template") && spec.sound("template"))
     spec.problem_at("template", required_value("the pods to run"));
   if (pods_may_end && spec.sound(kRestartPolicy))
     spec.problem_below(kRestartPolicy, unsupported_value(pod_template.spec.restart_policy, {"Always"}));
+  if (pod_template.spec.active_deadline_s)
+    spec.problem_below(kDeadline, "Forbidden: pods that run for good have none; remove it, or make it a Job");
   check_selector(spec, selector, pod_template);
 }
 

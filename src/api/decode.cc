@@ -131,7 +131,8 @@ std::optional<Object> decode_what_holds(const Document& document, ProblemSink& s
   std::optional<Object> object;
   const Status status = read_json(document.json, sink, [&](const Reader& reader) {
     if (!why.empty()) reader.problem_at(kind_path, why);
-    else object = known ? found->read(reader) : read_unknown(reader, document);
+    Object read = known ? found->read(reader) : read_unknown(reader, document);
+    if (why.empty()) object = std::move(read);
   });
   if (!status)
     sink.problems.push_back(

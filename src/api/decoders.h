@@ -33,6 +33,9 @@ void read_condition(const Reader& reader, Condition& out);
 // Amounts by resource name. `what` chooses the rules for names: of containers, pod level, overhead or nodes.
 enum class ResourceScope { kContainer, kPod, kNode };
 void read_resource_list(const Reader& reader, ResourceScope scope, model::ResourceList& out);
+// That huge pages come with cpu or memory, which may be among the `defaults` of the requests.
+void check_huge_pages(const Reader& reader, const ResourceRequirements& requirements,
+                      const model::ResourceList& defaults);
 // requests and limits; requests default to limits, as the API server does.
 void read_container_resources(const Reader& reader, ResourceRequirements& out);
 void read_pod_resources(const Reader& reader, ResourceRequirements& out);

@@ -122,10 +122,32 @@ TEST(Documents, ABracketThatIsNeverClosedIsToldSo) {
   for (const char* text : {"{", "{\n", "{a", "{a: 1,", "{a: 'b}'", "{a: 1 # }\n"})
     EXPECT_THAT(json_of(text), HasSubstr("f.yaml:1: not valid YAML: the '{' that opens here is never closed")) << text;
   EXPECT_THAT(json_of("\n["), HasSubstr("f.yaml:2: not valid YAML: the '[' that opens here is never closed"));
-  EXPECT_THAT(json_of("a: {b: 1\n"), HasSubstr("a '{' is not closed"));
-  EXPECT_THAT(json_of("a: [1\n"), HasSubstr("a '[' is not closed"));
-  for (const char* text : {"{{a: \"}\"}: 1}", "? [it's]\n: b"})
-    EXPECT_THAT(json_of(text), HasSubstr("a map or list cannot be a key")) << text;
+  EXPECT_THAT(json_of("b: 1\na: {b: 1\nc: 2\n"), HasSubstr("f.yaml:2: a.b: not valid YAML: the '{' that opens here"));
+  EXPECT_THAT(json_of("a: [1,\n"), HasSubstr("the '[' that opens here is never closed"));
+  EXPECT_THAT(json_of("a: [\n{b: 1]\n"), HasSubstr("f.yaml:2: a[0]: not valid YAML: the '{' that opens here"));
+  EXPECT_THAT(json_of("a: [\n{b: 'c}]\n"), HasSubstr("f.yaml:2: a[0]: not valid YAML: the quote that opens here"));
+  EXPECT_THAT(json_of("a: {b: 1 c: 2}\n"), HasSubstr("a ',' is missing"));
+}
+
+TEST(Documents, WhatCannotBeAKeyHidesNothingElse) {
+  const auto told = [](const std::string& lines) {
+    Problems problems;
+    EXPECT_THAT(read_plain_documents(lines + "on: 1\n", "f.yaml", problems), SizeIs(1)) << lines;
+    EXPECT_THAT(problems, SizeIs(2)) << lines;
+    std::string all;
+    for (const Problem& problem : problems) all += to_string(problem) + "\n";
+    return all;
+  };
+  for (const char* text :
+       {"a: {? {b: [c]} : 1}\n", "a:\n  ? [it's, *x]\n  : b\n", "a: {[b]: c}\n", "a: {? &x [b] : *x}\n"})
+    EXPECT_THAT(told(std::string("x: &x 1\n") + text), HasSubstr(": a: a map or list cannot be a key")) << text;
+  EXPECT_THAT(told("a: {{ .Values.b }}\n"), HasSubstr("f.yaml:1: a: this looks like a template; render it first"));
+  EXPECT_THAT(told("a:\n  ~: b\n"), HasSubstr("f.yaml:2: a: a key must not be missing or null"));
+  EXPECT_THAT(told("a:\n  : b\n"), HasSubstr("f.yaml:2: a: a key must not be missing or null"));
+  EXPECT_THAT(told("a: &a 1\nb: {*a : 2}\n"), HasSubstr("f.yaml:2: b: an alias cannot be a key"));
+  EXPECT_THAT(told("a: {&a b: 1}\nc: *a\n"), HasSubstr("f.yaml:1: a.b: anchors on keys are not supported"));
+  EXPECT_THAT(told("a: &a {b: [*a]}\n"), HasSubstr("f.yaml:1: a.b[0]: an anchor's value contains an alias to itself"));
+  EXPECT_THAT(told("a: {<<: 5}\n"), HasSubstr("f.yaml:1: map merge requires map or sequence of maps"));
 }
 
 TEST(Documents, ABrokenDocumentDoesNotHideTheOthers) {
@@ -135,7 +157,7 @@ TEST(Documents, ABrokenDocumentDoesNotHideTheOthers) {
       "f.yaml", problems);
   EXPECT_THAT(documents, SizeIs(2));
   ASSERT_THAT(problems, SizeIs(2));
-  EXPECT_EQ(problems[0].line, 5);
+  EXPECT_EQ(problems[0].line, 4);
   EXPECT_THAT(to_string(problems[1]), HasSubstr("f.yaml:9: a document must be an object"));
 }
 

@@ -40,6 +40,38 @@ std::vector<Home> homes_of(std::string_view kind) {
   return homes;
 }
 
+bool is_container(std::string_view step) {
+  return step == "containers" || step == "initContainers" || step == "ephemeralContainers";
+}
+
+// Where fields of an object within the pod's spec belong, or of one within a Node, by the object's own name.
+std::vector<Home> homes_near(std::string_view kind, std::string_view path, const std::string& pods) {
+  const std::string here(path);
+  const bool item = path.ends_with(']');
+  const std::string_view object = item ? path.substr(0, path.rfind('[')) : path;
+  const std::string_view step = object.substr(object.rfind('.') + 1);
+  const bool of_nodes = path.find("nodeAffinity") != std::string_view::npos;
+  if (kind == "Node")
+    return {{"spec", {"taints", "unschedulable"}},
+            {"status", {"capacity", "allocatable"}},
+            {"metadata", {"labels", "annotations"}}};
+  if (item && is_container(step))
+    return {{here + ".resources", {"limits", "requests"}},
+            {below(pods, "spec"),
+             {"nodeSelector", "tolerations", "affinity", "nodeName", "schedulerName", "priorityClassName",
+              "runtimeClassName", "topologySpreadConstraints", "volumes"}}};
+  if (here == below(pods, "spec") + ".resources") return {{here + ".limits", {"cpu", "memory"}}};
+  if (step == "resources") return {{here + ".limits", {"nvidia.com/gpu", "cpu", "memory", "ephemeral-storage"}}};
+  if (path == below(pods, "spec")) return {{here + ".affinity", {"nodeAffinity", "podAffinity", "podAntiAffinity"}}};
+  if (item && step == "preferredDuringSchedulingIgnoredDuringExecution" && of_nodes)
+    return {{here + ".preference", {"matchExpressions", "matchFields"}}};
+  if (item && step == "preferredDuringSchedulingIgnoredDuringExecution")
+    return {{here + ".podAffinityTerm", {"topologyKey", "labelSelector", "namespaceSelector", "namespaces"}}};
+  if (!item && step == "requiredDuringSchedulingIgnoredDuringExecution" && of_nodes)
+    return {{here + ".nodeSelectorTerms", {"matchExpressions", "matchFields"}}};
+  return {};
+}
+
 // True if a field of the object at `path` may be meant for `home`, which is further down; or beside the pod's spec, for
 // its labels.
 bool may_be_meant(std::string_view path, const Home& home, const std::string& pods) {
@@ -55,6 +87,7 @@ std::optional<Misplaced> find_misplaced(std::string_view kind, std::string_view 
   const std::string pods = template_of(kind);
   std::vector<Home> homes = homes_of(kind);
   std::erase_if(homes, [&](const Home& home) { return !may_be_meant(path, home, pods); });
+  for (Home& home : homes_near(kind, path, pods)) homes.push_back(std::move(home));
   Names all = known;
   for (const Home& home : homes) all.insert(all.end(), home.fields.begin(), home.fields.end());
   const std::string_view near = closest(key, all);  // of equally near ones the first

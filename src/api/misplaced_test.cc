@@ -79,6 +79,43 @@ TEST(Misplaced, InACronJob) {
               ElementsAre("spec.jobTemplate.backoffLimit: unknown field; it belongs under spec.jobTemplate.spec"));
 }
 
+TEST(Misplaced, WithinAContainer) {
+  const auto container = [](const std::string& fields) {
+    return told("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: x, " + fields +
+                "}]}\n");
+  };
+  EXPECT_THAT(container("limits: {cpu: 1}"),
+              ElementsAre("spec.containers[0].limits: unknown field; it belongs under spec.containers[0].resources"));
+  EXPECT_THAT(container("nodeSelector: {a: b}"),
+              ElementsAre("spec.containers[0].nodeSelector: unknown field; it belongs under spec"));
+  EXPECT_THAT(container("resources: {nvidia.com/gpu: 1}"),
+              ElementsAre("spec.containers[0].resources[nvidia.com/gpu]: unknown field; it belongs under "
+                          "spec.containers[0].resources.limits"));
+}
+
+TEST(Misplaced, WithinAffinity) {
+  const auto pod = [](const std::string& fields) {
+    return told("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: x}], " + fields +
+                "}\n");
+  };
+  EXPECT_THAT(pod("podAntiAffinity: {}"),
+              ElementsAre("spec.podAntiAffinity: unknown field; it belongs under spec.affinity"));
+  const std::string preferred = "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]";
+  EXPECT_THAT(
+      pod("affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, topologyKey: "
+          "a, podAffinityTerm: {labelSelector: {}}}]}}"),
+      ElementsAre(preferred + ".topologyKey: unknown field; it belongs under " + preferred + ".podAffinityTerm"));
+}
+
+TEST(Misplaced, InANode) {
+  const std::string node = "apiVersion: v1\nkind: Node\nmetadata: {name: w}\n";
+  EXPECT_THAT(told(node + "taints: []\n"), ElementsAre("taints: unknown field; it belongs under spec"));
+  EXPECT_THAT(told(node + "status: {taints: []}\n"),
+              ElementsAre("status.taints: unknown field; it belongs under spec"));
+  EXPECT_THAT(told(node + "spec: {allocatable: {}}\n"),
+              ElementsAre("spec.allocatable: unknown field; it belongs under status"));
+}
+
 TEST(Misplaced, OtherKindsHaveNoSuchPlaces) {
   EXPECT_THAT(told("apiVersion: v1\nkind: Node\nmetadata: {name: w}\nspec: {tolerations: []}\n"),
               ElementsAre("spec.tolerations: unknown field; remove it, or check its indentation"));

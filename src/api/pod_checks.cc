@@ -102,13 +102,14 @@ struct AmountProblem {
   std::string why;
 };
 
-// What is wrong with a request of the pod as a whole; empty for none.
+// What is wrong with a request of the pod as a whole; empty for none. That a request which the file makes is within its
+// limit was checked where it was read.
 std::string check_pod_request(const std::string& name, int64_t amount, int64_t needed,
-                              const model::ResourceList& limits) {
+                              const model::ResourceList& limits, bool explicitly) {
   if (amount < needed)
     return fmt::format("must be greater than or equal to aggregate container requests of {}",
                        model::format_resource(name, needed));
-  if (limits.contains(name) && amount > limits.get(name))
+  if (!explicitly && limits.contains(name) && amount > limits.get(name))
     return fmt::format("must be less than or equal to {} limit of {}; the containers together request as much", name,
                        model::format_resource(name, limits.get(name)));
   return "";
@@ -120,18 +121,20 @@ std::vector<AmountProblem> pod_resource_problems(const Reader& reader, const Rea
   std::vector<AmountProblem> out;
   const auto& [requests, limits] = *spec.resources;
   const model::ResourceList needed = sum_of_requests(spec);
+  const auto requested = [&](std::string_view name) {
+    bool found = false;
+    with_member(resources, "requests", [&](const Reader& list) { found = has_member(list, name); });
+    return found;
+  };
   for (const auto& [name, amount] : requests) {
     if (!amounts_are_sound(reader, name, {"requests", "limits"})) continue;
-    const std::string why = check_pod_request(name, amount, needed.get(name), limits);
+    const std::string why = check_pod_request(name, amount, needed.get(name), limits, requested(name));
     if (!why.empty()) out.push_back({"requests", name, amount, why});
   }
   for (const auto& [name, amount] : limits) {
     if (!amounts_are_sound(reader, name, {"limits"})) continue;
-    bool requested = false;
-    with_member(resources, "requests",
-                [&, &resource = name](const Reader& list) { requested = has_member(list, resource); });
     // Without a request of the pod's own, that the limit must be raised to hold the containers' was told above.
-    const int64_t told_up_to = requested ? amount : std::max({amount, requests.get(name), needed.get(name)});
+    const int64_t told_up_to = requested(name) ? amount : std::max({amount, requests.get(name), needed.get(name)});
     for (const Container& container : spec.containers) {
       const int64_t own = container.resources.limits.get(name);
       if (own > told_up_to)
@@ -145,6 +148,9 @@ std::vector<AmountProblem> pod_resource_problems(const Reader& reader, const Rea
 }
 
 void check_pod_resources(const Reader& reader, const Reader& resources, const PodSpec& spec) {
+  if (amounts_are_sound(reader, "cpu", {"requests", "limits"}) &&
+      amounts_are_sound(reader, "memory", {"requests", "limits"}))
+    check_huge_pages(resources, *spec.resources, sum_of_requests(spec));
   for (const AmountProblem& problem : pod_resource_problems(reader, resources, spec)) {
     const std::string text = invalid_value(model::format_resource(problem.resource, problem.amount), problem.why);
     bool there = false;

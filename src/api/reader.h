@@ -1,9 +1,8 @@
 // Reader: a cursor over one JSON value, which knows how it came there and where problems go.
 //
-// Every object is decoded by composing readers: a table of Fields per type, and small functions per field. Paths and
-// line numbers are worked out only when something is wrong, so that decoding good input costs little more than parsing
-// it. A Reader lives on the stack of the function that walks the JSON and must not outlive it or its parent. One
-// thread.
+// Objects are decoded by composing readers: a table of Fields per type, and small functions per field. Paths and line
+// numbers are worked out only when something is wrong, so that good input costs little more than parsing it. A Reader
+// lives on the stack of the function that walks the JSON and must not outlive it or its parent. One thread.
 //
 //   constexpr Field<Taint> kTaint[] = {{"key", [](const Reader& r, Taint& t) { r.read(t.key); }},
 //                                      {"timeAdded"}};   // known to the API, not used
@@ -67,15 +66,16 @@ class Reader {
   // A string, or a number as JSON writes it: how quantities come.
   bool read_string_or_number(std::string& out) const;
 
-  // True if the value has this type; otherwise reports it.
-  bool expect(JsonType wanted) const;
-  // Number of items or members; 0 for scalars.
-  size_t size() const;
+  bool expect(JsonType wanted) const;  // true if the value has this type; otherwise reports it
+  size_t size() const;                 // number of items or members; 0 for scalars
 
   // Reports a problem with this value, or with a member or item of it, which need not exist.
   void problem(std::string message) const;
   void problem_at(std::string_view key, std::string message) const;
   void problem_at(std::string_view key, size_t index, std::string message) const;
+  // Reports that this value, or a member, does not go with another; sound() does not hear of it, for both were read.
+  void contradiction(std::string message) const;
+  void contradiction_at(std::string_view key, std::string message) const;
   // Reports it with the member so many steps below, or with the nearest of the steps to it that is there.
   void problem_below(std::span<const std::string_view> keys, std::string message) const;
   void problem_below(std::initializer_list<std::string_view> keys, std::string message) const {
@@ -106,7 +106,7 @@ class Reader {
     size_t index = 0;
   };
 
-  void report(std::string path, uint32_t line, std::string message) const;
+  void report(const std::string& path, uint32_t line, std::string message) const;
   // True if bad bytes, of which the text has told, were in this key or value: it is not judged.
   bool unreadable(std::string_view text) const;
   bool has_unreadable_key() const;

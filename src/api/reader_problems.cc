@@ -75,7 +75,7 @@ size_t Reader::position() const {
   return position;
 }
 
-void Reader::report(std::string path, uint32_t line, std::string message) const {
+void Reader::report(const std::string& path, uint32_t line, std::string message) const {
   const std::string file = sink_->document == nullptr ? "" : sink_->document->file;
   if (sink_->problems.size() == ProblemSink::kProblemsMax) {
     sink_->problems.push_back({file, static_cast<int>(line), "",
@@ -85,18 +85,30 @@ void Reader::report(std::string path, uint32_t line, std::string message) const 
     return;
   }
   sink_->problems.push_back(Problem{file, static_cast<int>(line), printable(path), printable(message, 1000)});
-  sink_->told.add(std::move(path));
+}
+
+void Reader::contradiction(std::string message) const {
+  if (!sink_->full()) report(path(), line(), std::move(message));
+}
+
+void Reader::contradiction_at(std::string_view key, std::string message) const {
+  for (Members members(*this); members.next();)
+    if (members.key() == key) return members.value().contradiction(std::move(message));
 }
 
 void Reader::problem(std::string message) const {
-  if (!sink_->full()) report(path(), line(), std::move(message));
+  if (sink_->full()) return;
+  contradiction(std::move(message));
+  sink_->told.add(path());
 }
 
 void Reader::problem_at(std::string_view key, std::string message) const {
   if (sink_->full()) return;
   for (Members members(*this); members.next();)
     if (members.key() == key) return members.value().problem(std::move(message));
-  report(append_key(path(), key), line(), std::move(message));
+  std::string missing = append_key(path(), key);
+  report(missing, line(), std::move(message));
+  sink_->told.add(std::move(missing));
 }
 
 void Reader::problem_at(std::string_view key, size_t index, std::string message) const {

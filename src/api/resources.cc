@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::string_view kStandardContainer[] = {"cpu", "memory", "ephemeral-storage"};
 
+constexpr std::string_view kNotStandard = "must be a standard resource for containers";
 constexpr std::string_view kHugePages = "hugepages-";
 bool is_huge_page(std::string_view name) { return name.starts_with(kHugePages); }
 bool is_native(std::string_view name) {
@@ -31,10 +32,11 @@ std::string check_resource_name(std::string_view name, ResourceScope scope) {
   switch (scope) {
     case ResourceScope::kContainer:
       if (!qualified && !is_standard_container(name)) {
-        const std::string_view near = closest(name, {"cpu", "memory", "ephemeral-storage", "hugepages-2Mi"});
-        return "must be a standard resource for containers" +
-               (near.empty() ? "; extended resources have a domain, such as nvidia.com/gpu"
-                             : fmt::format("; did you mean '{}'?", near));
+        const std::string_view near =
+            closest(name, {"cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "gpu", "gpus"});
+        if (near.starts_with("gpu")) return std::string(kNotStandard) + "; did you mean 'nvidia.com/gpu'?";
+        return std::string(kNotStandard) + (near.empty() ? "; extended resources have a domain, such as nvidia.com/gpu"
+                                                         : fmt::format("; did you mean '{}'?", near));
       }
       if (qualified && !is_native(name) && !model::is_extended_resource(name))
         return "doesn't follow extended resource name standard";
@@ -55,7 +57,8 @@ bool whole_pages(std::string_view name, int64_t bytes) {
 }
 
 void check_amount(const Reader& amount, const std::string& name, const std::string& text, ResourceScope scope) {
-  if (const std::string why = check_resource_name(name, scope); !why.empty()) amount.problem(invalid_value(name, why));
+  if (const std::string why = check_resource_name(name, scope); !why.empty())
+    return amount.problem(invalid_value(name, why));
   if (const Result<int64_t> bytes = model::parse_quantity(text);
       scope != ResourceScope::kNode && is_huge_page(name) && bytes && !whole_pages(name, *bytes))
     amount.problem(invalid_value(text, fmt::format("{} is not positive integer multiple of {}", text, name)));
@@ -70,12 +73,6 @@ struct Requirements {
   ResourceScope scope;
 };
 
-constexpr Field<Requirements> kRequirements[] = {
-    {"limits", [](const Reader& r, Requirements& x) { read_resource_list(r, x.scope, x.out->limits); }},
-    {"requests", [](const Reader& r, Requirements& x) { read_resource_list(r, x.scope, x.out->requests); }},
-    {"claims"},
-};
-
 // A request against its limit. `limit_known`: the limit could be read, or there is none.
 void check_request(const Reader& requests, const std::string& name, int64_t amount, const model::ResourceList& limits,
                    bool limit_known) {
@@ -84,16 +81,27 @@ void check_request(const Reader& requests, const std::string& name, int64_t amou
   const std::string limit = model::format_resource(name, limits.get(name));
   if (!limits.contains(name)) {
     if (!may_overcommit(name))
-      requests.problem_at(
+      requests.contradiction_at(
           name, required_value(fmt::format("Limit must be set for non overcommitable resources; add limits: {{{}: {}}}",
                                            name, text)));
   } else if (!may_overcommit(name) && amount != limits.get(name)) {
-    requests.problem_at(name, invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
+    requests.contradiction_at(name, invalid_value(text, fmt::format("must be equal to {} limit of {}", name, limit)));
   } else if (amount > limits.get(name)) {
-    requests.problem_at(name,
-                        invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
+    requests.contradiction_at(
+        name, invalid_value(text, fmt::format("must be less than or equal to {} limit of {}", name, limit)));
   }
 }
+
+void read_claims(const Reader& reader, Requirements& x) {
+  if (reader.strict() && x.scope == ResourceScope::kPod)
+    reader.problem("Forbidden: claims may not be set for Resources at pod-level; name them in a container");
+}
+
+constexpr Field<Requirements> kRequirements[] = {
+    {"limits", [](const Reader& r, Requirements& x) { read_resource_list(r, x.scope, x.out->limits); }},
+    {"requests", [](const Reader& r, Requirements& x) { read_resource_list(r, x.scope, x.out->requests); }},
+    {"claims", &read_claims},
+};
 
 // True if all but amounts of huge pages could be read, so that it is known whether cpu or memory is among them.
 bool others_are_sound(const Reader& requirements) {
@@ -106,16 +114,7 @@ bool others_are_sound(const Reader& requirements) {
   return sound;
 }
 
-void check_requirements(const Reader& reader, const ResourceRequirements& requirements) {
-  bool computes = false, huge = false;
-  for (const auto* list : {&requirements.requests, &requirements.limits}) {
-    for (const auto& [name, amount] : *list) {
-      computes |= name == "cpu" || name == "memory";
-      huge |= is_huge_page(name);
-    }
-  }
-  if (huge && !computes && others_are_sound(reader))
-    reader.problem("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
+void check_requests(const Reader& reader, const ResourceRequirements& requirements) {
   for (Members members(reader); members.next();) {
     if (members.key() != "requests") continue;
     for (const auto& [name, amount] : requirements.requests)
@@ -160,17 +159,31 @@ void read_resource_list(const Reader& reader, ResourceScope scope, model::Resour
   }
 }
 
+void check_huge_pages(const Reader& reader, const ResourceRequirements& requirements,
+                      const model::ResourceList& defaults) {
+  bool computes = false, huge = false;
+  for (const auto* list : {&requirements.requests, &requirements.limits, &defaults}) {
+    for (const auto& [name, amount] : *list) {
+      computes |= name == "cpu" || name == "memory";
+      huge |= is_huge_page(name) && list != &defaults;
+    }
+  }
+  if (huge && !computes && others_are_sound(reader))
+    reader.contradiction("Forbidden: HugePages require cpu or memory; add a cpu or memory request");
+}
+
 void read_container_resources(const Reader& reader, ResourceRequirements& out) {
   Requirements target{&out, ResourceScope::kContainer};
   read_object(reader, kRequirements, target);
-  if (reader.strict()) check_requirements(reader, out);
+  if (reader.strict()) check_huge_pages(reader, out, {});
+  if (reader.strict()) check_requests(reader, out);
   default_requests(out);
 }
 
 void read_pod_resources(const Reader& reader, ResourceRequirements& out) {
   Requirements target{&out, ResourceScope::kPod};
   read_object(reader, kRequirements, target);
-  if (reader.strict()) check_requirements(reader, out);
+  if (reader.strict()) check_requests(reader, out);
 }
 
 }  // namespace berth::api

@@ -90,6 +90,31 @@ TEST(ServerEdges, ANullQuantityIsZero) {
   });
 }
 
+TEST(ServerEdges, ThePodsOwnResourcesHaveTheCpuOfItsContainers) {
+  const std::string cpu =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i, "
+      "resources: {limits: {cpu: 1}}}], resources: {";
+  expect_told({
+      {cpu + "limits: {hugepages-2Mi: 2Mi}}}\n", {}},
+      {cpu + "limits: {cpu: 1}, claims: [{name: x}]}}\n", {"spec.resources.claims: Forbidden"}},
+      {pod("resources: {limits: {hugepages-2Mi: 2Mi}}"), {"HugePages require cpu or memory"}},
+  });
+}
+
+TEST(ServerEdges, PodsThatRunForGoodHaveNoDeadline) {
+  std::string yaml = stateful_set("s");
+  yaml.replace(yaml.find("{containers"), 1, "{activeDeadlineSeconds: 5, ");
+  expect_told({{yaml, {"spec.template.spec.activeDeadlineSeconds: Forbidden"}}});
+}
+
+TEST(ServerEdges, NamesOfResources) {
+  expect_told({
+      {resources("limits: {gpu: 1}"), {"did you mean 'nvidia.com/gpu'?"}},
+      {resources("limits: {cpus: 1}"), {"did you mean 'cpu'?"}},
+      {resources("limits: {cpu: 1, hugepages-: 1}"), {"name part must consist of"}},
+  });
+}
+
 TEST(ServerEdges, HugePagesComeWhole) {
   expect_told({
       {resources("limits: {cpu: 1, hugepages-2Mi: 4Mi}")},

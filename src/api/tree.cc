@@ -78,6 +78,18 @@ class TreeWriter {
     return false;
   }
 
+  void report(uint32_t line, std::string_view message) {
+    problems_.push_back({out_.file, static_cast<int>(line), "", printable(message, 1000), true});
+  }
+
+  // Stands for those that a merge key should have brought.
+  const TreeMember& lost_member() {
+    static const TreeNode nothing;
+    static const TreeMember lost{std::string(kBadByte), 0, false, &nothing};
+    out_.damaged = true;
+    return lost;
+  }
+
   bool write_list(const TreeNode& list, int depth) {
     out_.json += '[';
     const char* comma = "";
@@ -113,10 +125,9 @@ class TreeWriter {
       for (const TreeMember* candidate : source) {
         const auto [at, fresh] = own.emplace(candidate->key, map.members.size());
         if (!fresh && at->second < i)
-          return fail_at(member.line,
-                         fmt::format("'{}' is set before the merge key '<<', which sets it again and would "
-                                     "win; move '<<' to the top of its map",
-                                     candidate->key));
+          report(member.line, fmt::format("'{}' is set before the merge key '<<', which sets it again and would "
+                                          "win; move '<<' to the top of its map",
+                                          candidate->key));
         if (fresh) merged.push_back(candidate);
       }
     }
@@ -129,10 +140,13 @@ class TreeWriter {
     if (member.value->kind == TreeKind::kMap) maps.push_back(member.value);
     else if (member.value->kind == TreeKind::kList)
       for (const TreeMember& item : member.value->members) maps.push_back(item.value);
-    else return fail_at(member.line, "map merge requires map or sequence of maps as the value");
+    else maps.push_back(member.value);
     for (const TreeNode* map : maps) {
-      if (map->kind != TreeKind::kMap)
-        return fail_at(member.line, "map merge requires map or sequence of maps as the value");
+      if (map->kind != TreeKind::kMap) {
+        report(member.line, "map merge requires map or sequence of maps as the value, such as '<<: *name'");
+        out.push_back(&lost_member());
+        continue;
+      }
       merged_values_ += map->members.size();
       if (merged_values_ > kAliasedValuesMax)
         return fail_at(member.line,
@@ -207,20 +221,11 @@ TreeNode* TreeBuilder::open(TreeKind kind, uint32_t line) {
   return node;
 }
 
-bool TreeBuilder::alias(const TreeNode& target, uint32_t line) {
-  if (target.open) {
-    problem(line, "an anchor's value contains an alias to itself; remove the alias");
-    return false;
-  }
-  attach(&target, line);
-  return true;
-}
-
 void TreeBuilder::close() {
   TreeNode& node = *stack_.back().node;
   node.open = false;
-  stack_.pop_back();
   if (node.kind == TreeKind::kMap) check_duplicates(node);
+  stack_.pop_back();
 }
 
 void TreeBuilder::check_duplicates(const TreeNode& map) {
@@ -231,17 +236,19 @@ void TreeBuilder::check_duplicates(const TreeNode& map) {
   for (size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i]->key == sorted[i - 1]->key && (!bad_bytes_ || sorted[i]->key.find(kBadByte) == std::string::npos))
       problems_.push_back(
-          {file_, static_cast<int>(sorted[i]->line), printable(append_key(path(), sorted[i]->key)),
+          {file_, static_cast<int>(sorted[i]->line), printable(append_key(path(false), sorted[i]->key)),
            fmt::format("given twice in the same map, first on line {}; remove one of them", sorted[i - 1]->line),
            true});
 }
 
-std::string TreeBuilder::path() const {
+std::string TreeBuilder::path(bool with_last_key) const {
   std::string out;
   for (const Frame& frame : stack_) {
     const auto& members = frame.node->members;
-    if (frame.node->kind == TreeKind::kMap && !members.empty()) out = append_key(std::move(out), members.back().key);
-    if (frame.node->kind == TreeKind::kList) out += fmt::format("[{}]", members.empty() ? 0 : members.size() - 1);
+    const bool last = &frame == &stack_.back();
+    const bool has_key = !members.empty() && (!last || with_last_key);
+    if (frame.node->kind == TreeKind::kMap && has_key) out = append_key(std::move(out), members.back().key);
+    if (frame.node->kind == TreeKind::kList) out += fmt::format("[{}]", last ? members.size() : members.size() - 1);
   }
   return out;
 }
@@ -254,6 +261,12 @@ void TreeBuilder::reset() {
 
 void TreeBuilder::problem(uint32_t line, std::string message, bool read_on) {
   problems_.push_back({file_, static_cast<int>(line), printable(path()), printable(message, 1000), read_on});
+}
+
+void TreeBuilder::lose_key(uint32_t line, std::string message) {
+  problems_.push_back({file_, static_cast<int>(line), printable(path(false)), printable(message, 1000), true});
+  bad_bytes_ = true;
+  key(std::string(kBadByte), line);
 }
 
 bool write_document(const TreeNode& tree, const std::vector<std::pair<std::string, std::string>>& extra, Document& out,

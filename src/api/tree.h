@@ -45,11 +45,14 @@ class TreeBuilder {
   // True where the next event must be a key or the end of the map.
   bool wants_key() const;
   void key(std::string text, uint32_t line, bool merge = false);
+  // Reports what stands where a key is wanted, and has it count as one that could not be read.
+  void lose_key(uint32_t line, std::string message);
   // Each adds a value at the present place and returns it; null after a problem that ends the document.
   TreeNode* scalar(TreeKind kind, std::string text, uint32_t line);
   TreeNode* scalar(TreeKind kind, std::string text, uint32_t line, std::string_view source);
   TreeNode* open(TreeKind kind, uint32_t line);
-  bool alias(const TreeNode& target, uint32_t line);
+  // An alias to `target`, which has been read to its end.
+  void alias(const TreeNode& target, uint32_t line) { attach(&target, line); }
   void close();
 
   const TreeNode* root() const { return root_; }
@@ -69,7 +72,8 @@ class TreeBuilder {
   };
   void attach(const TreeNode* value, uint32_t line);
   void check_duplicates(const TreeNode& map);
-  std::string path() const;
+  // Of the present place; without the last key it is the map's.
+  std::string path(bool with_last_key = true) const;
 
   std::string file_;
   Problems& problems_;

@@ -7,16 +7,46 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <unordered_map>
+#include <vector>
 
 namespace berth::api {
 namespace {
 
+constexpr const char* kQuoteOpen = "not valid YAML: the quote that opens here is never closed";
+constexpr const char* kNoKey = "a key must not be missing or null; keys are words, or texts in quotes";
 constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
 
 // Thrown out of the handler after it has reported a problem that ends the document.
 struct StopParsing {};
+
+// Where the bracket or quote opens that is never closed, of those from `start` on, where one opens; none if that is
+// closed.
+std::optional<size_t> find_unclosed(std::string_view text, size_t start) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::vector<size_t> open;
+  char quote = '\0', before = ' ';
+  size_t quoted = start;
+  for (size_t at = start; at < text.size(); before = text[at++]) {
+    const char c = text[at];
+    const bool after_space = kSpace.find(before) != std::string_view::npos;
+    const bool begins = after_space || std::string_view("{[,:").find(before) != std::string_view::npos;
+    if (quote == '"' && c == '\\') ++at;
+    else if (quote != '\0') quote = c == quote ? '\0' : quote;
+    else if (begins && (c == '"' || c == '\'')) quote = c, quoted = at;
+    else if (after_space && c == '#') at = std::min(text.find('\n', at), text.size() - 1);
+    else if (c == '{' || c == '[') open.push_back(at);
+    else if (c == '}' || c == ']') {
+      if (open.empty() || text[open.back()] != (c == '}' ? '{' : '[')) break;
+      open.pop_back();
+    }
+    if (open.empty() && quote == '\0') return std::nullopt;
+  }
+  if (quote != '\0') return quoted;
+  return open.empty() ? std::nullopt : std::optional(open.back());
+}
 
 class TreeHandler : public YAML::EventHandler {
  public:
@@ -36,21 +66,23 @@ class TreeHandler : public YAML::EventHandler {
     started_ = true;
     last_start_ = at;
     anchors_.clear();
+    brackets_.clear();
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (builder_.wants_key()) stop(mark, "a key is missing here; keys are words, or texts in quotes");
+    if (skips(anchor)) return;
+    if (builder_.wants_key()) return builder_.lose_key(line(mark), kNoKey);
     add({TreeKind::kNull, "", true}, mark, anchor, "");
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     if (tag == "!") check_closed(mark);
+    if (skips(anchor)) return;
     YamlScalar scalar = resolve(mark, tag, text);
     if (!builder_.wants_key()) return add(std::move(scalar), mark, anchor, text);
-    if (anchor != 0) stop(mark, "anchors on keys are not supported; put the anchor on a value");
-    if (scalar.kind == TreeKind::kNull) stop(mark, "a key must not be null; put it in quotes");
+    if (scalar.kind == TreeKind::kNull) return builder_.lose_key(line(mark), kNoKey);
     const bool merge = text == "<<" && tag != "!";
     const bool mistaken = scalar.kind == TreeKind::kBool && scalar.text != text;
     builder_.key(mistaken ? text : scalar.text, line(mark), merge);
@@ -58,13 +90,22 @@ class TreeHandler : public YAML::EventHandler {
       builder_.problem(line(mark),
                        fmt::format("YAML reads the key {} as the boolean {}; put it in quotes", text, scalar.text),
                        true);
+    if (anchor == 0) return;
+    lose(mark, "anchors on keys are not supported; put the anchor on a value");
+    remember(anchor, nullptr);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (builder_.wants_key()) stop(mark, "an alias cannot be a key; write the key out");
+    if (skip_depth_ > 0) return;
+    if (builder_.wants_key()) return builder_.lose_key(line(mark), "an alias cannot be a key; write the key out");
     const auto target = anchors_.find(anchor);
-    if (target == anchors_.end()) stop(mark, "unknown anchor; define it with '&name' before '*name'");
-    if (!builder_.alias(*target->second, line(mark))) throw StopParsing{};
+    if (target == anchors_.end()) lose(mark, "unknown anchor; define it with '&name' before '*name'");
+    else if (target->second == nullptr) {
+    }  // what it names was told of
+    else if (!target->second->open)
+      return builder_.alias(*target->second, line(mark));
+    else lose(mark, "an anchor's value contains an alias to itself; remove the alias");
+    add(lost(), mark, 0, "");
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -75,8 +116,11 @@ class TreeHandler : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {
     open(TreeKind::kMap, "map", mark, tag, anchor);
   }
-  void OnSequenceEnd() override { builder_.close(); }
-  void OnMapEnd() override { builder_.close(); }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
+
+  // Tells of the bracket in which yaml-cpp gave up, if it is one that is never closed.
+  bool tell_unclosed() { return !brackets_.empty() && tell_unclosed(brackets_.front()); }
 
  private:
   uint32_t line(const YAML::Mark& mark) const { return first_line_ + static_cast<uint32_t>(std::max(0, mark.line)); }
@@ -95,6 +139,13 @@ class TreeHandler : public YAML::EventHandler {
   // Reports what only the present value suffers from.
   void lose(const YAML::Mark& mark, std::string message) { builder_.problem(line(mark), std::move(message), true); }
 
+  // True within a map or list that stands where a key is wanted.
+  bool skips(YAML::anchor_t anchor) {
+    if (skip_depth_ > 0) remember(anchor, nullptr);
+    return skip_depth_ > 0;
+  }
+
+  // `node`: null where it was not kept.
   void remember(YAML::anchor_t anchor, const TreeNode* node) {
     if (anchor != 0) anchors_[anchor] = node;
   }
@@ -110,9 +161,16 @@ class TreeHandler : public YAML::EventHandler {
   }
 
   void open(TreeKind kind, std::string_view name, const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
-    if (builder_.wants_key()) {
+    const auto at = static_cast<size_t>(std::max(0, mark.pos));
+    const bool bracket = at < text_.size() && (text_[at] == '{' || text_[at] == '[');
+    if (bracket || !brackets_.empty()) brackets_.push_back(mark);
+    if (skips(anchor) || builder_.wants_key()) {
+      if (skip_depth_++ > 0) return;
+      remember(anchor, nullptr);
       check_bracket_closed(mark);
-      stop(mark, "a map or list cannot be a key; keys are words, or texts in quotes");
+      return builder_.lose_key(
+          line(mark), is_template(mark) ? "this looks like a template; render it first, for example by 'helm template'"
+                                        : "a map or list cannot be a key; keys are words, or texts in quotes");
     }
     const bool plain = tag.empty() || tag == "?" || tag == "!";
     if (!plain && tag != std::string(kTagPrefix) + std::string(name))
@@ -120,6 +178,18 @@ class TreeHandler : public YAML::EventHandler {
     const TreeNode* node = builder_.open(kind, line(mark));
     if (node == nullptr) throw StopParsing{};
     remember(anchor, node);
+  }
+
+  void close() {
+    if (!brackets_.empty()) brackets_.pop_back();
+    if (skip_depth_ == 0) builder_.close();
+    else --skip_depth_;
+  }
+
+  // "{{ .Values.nodes }}" reads as a map whose key is a map.
+  bool is_template(const YAML::Mark& mark) const {
+    const auto at = static_cast<size_t>(std::max(0, mark.pos));
+    return at > 0 && at < text_.size() && text_.substr(at - 1, 2) == "{{";
   }
 
   YamlScalar resolve(const YAML::Mark& mark, std::string_view tag, const std::string& text) {
@@ -148,32 +218,33 @@ class TreeHandler : public YAML::EventHandler {
       else if (text_[i] == quote && quote == '\'' && i + 1 < text_.size() && text_[i + 1] == quote) ++i;
       else if (text_[i] == quote) return;
     }
-    stop(mark, "not valid YAML: the quote that opens here is never closed");
+    stop(mark, kQuoteOpen);
   }
 
   // yaml-cpp takes a bracket that is never closed for the key of a map.
   void check_bracket_closed(const YAML::Mark& mark) {
-    constexpr std::string_view kSpace = " \t\r\n";
-    const auto start = static_cast<size_t>(std::max(0, mark.pos));
-    if (start >= text_.size() || (text_[start] != '{' && text_[start] != '[')) return;
-    int depth = 0;
-    char quote = '\0', before = ' ';
-    for (size_t at = start; at < text_.size(); before = text_[at++]) {
-      const char c = text_[at];
-      const bool after_space = kSpace.find(before) != std::string_view::npos;
-      const bool begins = after_space || std::string_view("{[,:").find(before) != std::string_view::npos;
-      if (quote == '"' && c == '\\') ++at;
-      else if (quote != '\0') quote = c == quote ? '\0' : quote;
-      else if (begins && (c == '"' || c == '\'')) quote = c;
-      else if (after_space && c == '#') at = std::min(text_.find('\n', at), text_.size() - 1);
-      else if (c == '{' || c == '[') ++depth;
-      else if ((c == '}' || c == ']') && --depth == 0) return;
-    }
-    stop(mark, fmt::format("not valid YAML: the '{}' that opens here is never closed", text_[start]));
+    if (tell_unclosed(mark)) throw StopParsing{};
+  }
+
+  // Tells of the first bracket or quote from this place on that is never closed; false if there is none.
+  bool tell_unclosed(const YAML::Mark& mark) {
+    const auto start = std::min(text_.size(), static_cast<size_t>(std::max(0, mark.pos)));
+    const std::optional<size_t> at = find_unclosed(text_, start);
+    if (!at) return false;
+    const auto lines =
+        std::count(text_.begin() + static_cast<ptrdiff_t>(start), text_.begin() + static_cast<ptrdiff_t>(*at), '\n');
+    const char opening = text_[*at];
+    builder_.problem(line(mark) + static_cast<uint32_t>(lines),
+                     opening == '"' || opening == '\''
+                         ? kQuoteOpen
+                         : fmt::format("not valid YAML: the '{}' that opens here is never closed", opening));
+    return true;
   }
 
   std::string_view text_;
   size_t last_start_ = 0;
+  std::vector<YAML::Mark> brackets_;  // the outermost that is open, and what is open in it
+  int skip_depth_ = 0;                // of the maps and lists that stand where a key is wanted
   bool started_ = false;
   uint32_t first_line_;
   TreeBuilder& builder_;
@@ -196,8 +267,8 @@ std::string explain(const YAML::Exception& error, std::string_view text) {
   std::string hint;
   if (indent != std::string_view::npos && line[indent] == '\t') hint = "; indent with spaces, not tabs";
   else if (error.msg == "illegal map value") hint = "; put a text that holds ': ' in quotes, and check the indentation";
-  else if (error.msg.find("end of map flow") != std::string::npos) hint = "; a '{' is not closed";
-  else if (error.msg.find("end of sequence flow") != std::string::npos) hint = "; a '[' is not closed";
+  else if (error.msg.find("end of map flow") != std::string::npos) hint = "; a ',' is missing between its members";
+  else if (error.msg.find("end of sequence flow") != std::string::npos) hint = "; a ',' is missing between its items";
   else if (error.msg.find("end of map") != std::string::npos) hint = "; check the indentation and the quotes above";
   return fmt::format("not valid YAML: {}{}", error.msg, hint);
 }
@@ -215,6 +286,7 @@ bool read_yaml_text(std::string_view text, uint32_t first_line, TreeBuilder& bui
       if (builder.root() != nullptr) on_document(*builder.root());
     return true;
   } catch (const StopParsing&) { return false; } catch (const YAML::Exception& error) {
+    if (handler.tell_unclosed()) return false;
     const int at = error.mark.is_null() ? 0 : error.mark.line;
     builder.problem(first_line + static_cast<uint32_t>(std::max(0, at)), explain(error, text));
     return false;
