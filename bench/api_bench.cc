@@ -234,8 +234,9 @@ json arrive(kube::Client& client, size_t count, const std::string& scheduler, do
 int run(int argc, char** argv) {
   if (argc < 5 || (std::string(argv[2]) == "arrive" && argc < 7))
     return std::fprintf(stderr, "usage: api_bench KUBECONFIG create|bind|bind-and-note|watch|arrive COUNT ...\n"), 2;
-  auto access = kube::load_kubeconfig({argv[1]}, "");
-  if (!access) return std::fprintf(stderr, "error: %s\n", access.error().message.c_str()), 1;
+  api::Problems problems;
+  const auto access = kube::load_kubeconfig({argv[1]}, "", problems);
+  if (!access) return std::fprintf(stderr, "error: %s\n", api::to_string(problems.front()).c_str()), 1;
   auto options = kube::transport_options(*access);
   const std::string verb = argv[2];
   const int count = std::atoi(argv[3]);

@@ -259,8 +259,9 @@ json create(Setting& setting, size_t count) {
 
 int run(int argc, char** argv) {
   if (argc < 4) return std::fprintf(stderr, "usage: wire_bench KUBECONFIG create|binds|events|lists ...\n"), 2;
-  auto access = kube::load_kubeconfig({argv[1]}, "");
-  if (!access) return std::fprintf(stderr, "error: %s\n", access.error().message.c_str()), 1;
+  api::Problems problems;
+  const auto access = kube::load_kubeconfig({argv[1]}, "", problems);
+  if (!access) return std::fprintf(stderr, "error: %s\n", api::to_string(problems.front()).c_str()), 1;
   auto transport = *io::CurlTransport::create(kube::transport_options(*access));
   Setting setting{*transport, kube::Client(*transport), argc > 4 ? argv[4] : "self"};
   const std::string verb = argv[2], what = argv[3];

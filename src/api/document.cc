@@ -159,7 +159,11 @@ class DocumentReader {
     if (root.kind == TreeKind::kNull) return;
     if (root.kind == TreeKind::kString && unreadable(root.text)) return lose_document();
     if (root.kind != TreeKind::kMap)
-      return problem(root.line, "a document must be an object with apiVersion, kind and metadata");
+      return problem(root.line,
+                     plain_ ? fmt::format("expected an object, found {}; the top of this file must hold fields, each "
+                                          "written 'field: value'",
+                                          root.kind == TreeKind::kList ? "a list" : "a single value")
+                            : "a document must be an object with apiVersion, kind and metadata");
     budget_.values = builder_.value_count() + kAliasedValuesMax;
     if (plain_) return emit(root, text_of(root, "apiVersion"), text_of(root, "kind"), {});
     add_object(root, "", "", 0);

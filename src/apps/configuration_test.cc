@@ -89,11 +89,15 @@ TEST(Configuration, OneMistakeHidesNoOther) {
   EXPECT_THAT(problems_of("http: {bindAddress: 0.0.0.0, tlsCertFile: 1, tlsPrivateKeyFile: k}"), SizeIs(1));
 }
 
-TEST(Configuration, RefusesAnEmptyFileAndAnotherKind) {
+TEST(Configuration, RefusesAnEmptyFileAnotherKindAndAList) {
   api::Problems problems;
   read_configuration("", "f", problems);
   read_configuration("apiVersion: v1\nkind: Pod\n", "f", problems);
   EXPECT_THAT(problems, SizeIs(2));
+  problems.clear();
+  read_configuration("- apiVersion: berth.dev/v1alpha1\n", "f", problems);
+  ASSERT_THAT(problems, SizeIs(1));
+  EXPECT_THAT(api::to_string(problems[0]), HasSubstr("f:1: expected an object, found a list"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "apps/scheduler/daemon.h"
 #include "apps/scheduler/log.h"
 #include "base/printable.h"
+#include "kube/kubeconfig.h"
 
 namespace berth::apps {
 namespace {
@@ -23,6 +24,14 @@ struct Flags {
   std::optional<bool> leader_elect;
   std::optional<int> port;
 };
+
+// Nothing after writing to standard error all that is wrong.
+std::optional<kube::ClusterAccess> load_access(const ClientConfiguration& client) {
+  api::Problems problems;
+  auto access = kube::load_access({.kubeconfig = client.kubeconfig, .context = client.context, .getenv = {}}, problems);
+  for (const api::Problem& problem : problems) std::fprintf(stderr, "error: %s\n", api::to_string(problem).c_str());
+  return access;
+}
 
 int run_scheduler(const Flags& flags) {
   std::optional<Configuration> configuration = load_configuration(flags.config_file);
@@ -40,8 +49,10 @@ int run_scheduler(const Flags& flags) {
     std::fprintf(stderr, "error: --scheduler-name '%s': %s\n", printable(name).c_str(), wrong.c_str());
     return 2;
   }
+  const auto access = load_access(configuration->client);
+  if (!access) return 2;
   set_up_log(configuration->logging.format, configuration->logging.level);
-  const Status status = run_daemon(*configuration);
+  const Status status = run_daemon(*configuration, *access);
   if (status) return 0;
   std::fprintf(stderr, "error: %s\n", printable(status.error().message, kErrorBytesMax).c_str());
   return status.error().code == ErrorCode::kInvalidInput || status.error().code == ErrorCode::kNotFound ? 2 : 1;

@@ -4,20 +4,10 @@
 
 #include <algorithm>
 
+#include "io/url.h"
+
 namespace berth::io {
 namespace {
-
-struct CurlFree {
-  void operator()(char* text) const { curl_free(text); }
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-
-std::string url_part(CURLU* url, CURLUPart part, unsigned flags = 0) {
-  char* raw = nullptr;
-  if (curl_url_get(url, part, &raw, flags) != CURLUE_OK) return {};
-  const std::unique_ptr<char, CurlFree> text(raw);
-  return text.get();
-}
 
 size_t on_body(char* data, size_t size, size_t count, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
@@ -94,19 +84,30 @@ void set_method(CURL* easy, const HttpRequest& request) {
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
+// Without its user and password; empty where there is none.
+std::string shown_proxy(const CurlTransportOptions& options) {
+  const Result<Url> url = parse_proxy_url(options.proxy_url);
+  return url ? url->origin() : "";
+}
+
+// True if the proxy answered, and not with a way to the server.
+bool refused_by_proxy(CURLcode code, const Exchange& exchange) {
+  constexpr long kOkMax = 299;
+  long answer = 0;  // to CONNECT
+  if (exchange.easy != nullptr) curl_easy_getinfo(exchange.easy, CURLINFO_HTTP_CONNECTCODE, &answer);
+  return code == CURLE_PROXY || answer > kOkMax;
+}
+
 }  // namespace
 
 Result<Endpoint> parse_endpoint(const CurlTransportOptions& options) {
-  const std::unique_ptr<CURLU, CurlFree> url(curl_url());
-  const bool parsed = curl_url_set(url.get(), CURLUPART_URL, options.server.c_str(), 0) == CURLUE_OK;
-  const std::string scheme = parsed ? url_part(url.get(), CURLUPART_SCHEME) : "";
-  if (scheme != "http" && scheme != "https")
+  const Result<Url> url = parse_url(options.server);
+  if (!url || (url->scheme != "http" && url->scheme != "https"))
     return fail(
         ErrorCode::kInvalidInput,
         fmt::format("server '{}' is not an http:// or https:// URL; correct 'server' of the cluster", options.server));
-  const std::string host = url_part(url.get(), CURLUPART_HOST);
-  const std::string port = url_part(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
-  std::string path = url_part(url.get(), CURLUPART_PATH);
+  const auto& [scheme, host, port, full_path, has_user] = *url;
+  std::string path = full_path;
   while (path.ends_with('/')) path.pop_back();
   const bool renamed = !options.tls_server_name.empty() && scheme == "https" && options.tls_server_name != host;
   Endpoint endpoint;
@@ -140,7 +141,8 @@ void configure_handle(CURL* easy, const CurlTransportOptions& options, curl_slis
   curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options.insecure_skip_verify ? 0L : 2L);
   curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
   if (!options.ca_pem.empty()) set_blob(easy, CURLOPT_CAINFO_BLOB, options.ca_pem);
-  if (!options.proxy_url.empty()) curl_easy_setopt(easy, CURLOPT_PROXY, options.proxy_url.c_str());
+  curl_easy_setopt(easy, CURLOPT_PROXY, proxy_for_curl(options.proxy_url).c_str());  // "": none
+  curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
   if (connect_to != nullptr) curl_easy_setopt(easy, CURLOPT_CONNECT_TO, connect_to);
 }
 
@@ -176,14 +178,20 @@ bool may_have_been_sent(const Exchange& exchange) {
 
 Error exchange_error(CURLcode code, const Exchange& exchange, const CurlTransportOptions& options) {
   const std::string detail = exchange.error_text[0] != '\0' ? exchange.error_text.data() : curl_easy_strerror(code);
+  const std::string proxy = shown_proxy(options);
   const auto error = [&](ErrorCode kind, std::string_view what, std::string_view next) {
-    return Error{kind, fmt::format("{} {}: {} ({}); {}", exchange.request.method, options.server, what, detail, next),
+    return Error{kind,
+                 fmt::format("{} {}{}{}: {} ({}); {}", exchange.request.method, options.server,
+                             proxy.empty() ? "" : " through the proxy ", proxy, what, detail, next),
                  0, 0};
   };
   if (exchange.too_large)
     return error(ErrorCode::kUnsupported,
                  fmt::format("the response is larger than {} bytes", options.max_response_bytes),
                  "ask for smaller pages");
+  if (!proxy.empty() && refused_by_proxy(code, exchange))
+    return error(ErrorCode::kUnavailable, "the proxy does not lead to the server",
+                 "check that it may, and the user and password of proxy-url or HTTPS_PROXY");
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return error(ErrorCode::kUnavailable, "the server's name does not resolve",
@@ -191,6 +199,9 @@ Error exchange_error(CURLcode code, const Exchange& exchange, const CurlTranspor
     case CURLE_COULDNT_RESOLVE_PROXY:
       return error(ErrorCode::kUnavailable, "the proxy's name does not resolve", "check proxy-url or HTTPS_PROXY");
     case CURLE_COULDNT_CONNECT:
+      if (!proxy.empty())
+        return error(ErrorCode::kUnavailable, "no connection to the proxy",
+                     "check that it runs, and proxy-url or HTTPS_PROXY");
       return error(ErrorCode::kUnavailable, "no connection to the server",
                    "check that it runs and is reachable from here");
     case CURLE_PEER_FAILED_VERIFICATION:

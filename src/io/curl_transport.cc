@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include "io/curl_loop.h"
+#include "io/url.h"
 
 namespace berth::io {
 
@@ -15,6 +16,8 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::create(CurlTransportOption
     return fail(ErrorCode::kInternal, "libcurl could not be initialised; reinstall libcurl4");
   auto endpoint = parse_endpoint(options);
   if (!endpoint) return fail(endpoint.error());
+  if (!options.proxy_url.empty())
+    BERTH_TRY_VOID(parse_proxy_url(options.proxy_url).map([](const Url&) {}).map_error(with_context("proxy-url")));
   auto loop = std::make_unique<Loop>(std::move(options), std::move(*endpoint));
   BERTH_TRY_VOID(loop->start());
   return std::unique_ptr<CurlTransport>(new CurlTransport(std::move(loop)));

@@ -2,8 +2,8 @@
 //
 // HTTP/1.1 with keep-alive: one connection per request in flight beats one HTTP/2 connection against kube-apiserver. At
 // most `max_in_flight` requests are on the wire, the rest wait in order; streams come on top. Easy handles and
-// connections are reused. TLS is verified unless the options say otherwise; proxies come from the options or, where
-// these are silent, from HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
+// connections are reused. TLS is verified unless the options say otherwise; a proxy comes from the options alone,
+// never from the environment.
 //
 // A connection that the server closed while idle is noticed when it is next used, and libcurl then repeats the request
 // on a new one, POST included, if not a byte of an answer had come. So a write may rarely arrive twice: writers must
@@ -30,7 +30,7 @@ struct CurlTransportOptions {
   std::string ca_pem{};  // PEM bundle; empty: the system's
   bool insecure_skip_verify = false;
   std::string tls_server_name{};  // name to verify and to send as SNI, where it is not the server's
-  std::string proxy_url{};        // http, https or socks5; empty: from the environment
+  std::string proxy_url{};        // http://, https:// or socks5://; empty for none
   std::string user_agent = "berth";
   CredentialProvider credential{};           // empty for none
   std::function<void()> on_unauthorized{};   // told of each 401, so that a token may be renewed early

@@ -1,9 +1,10 @@
 // Kubeconfig: where the API server is and who we are, from kubeconfig files or from inside a pod.
 //
 // Follows kubectl: --kubeconfig, else the files of KUBECONFIG merged (the first to set a value wins), else
-// ~/.kube/config, else the service account of the pod. Paths in a file are relative to that file's folder. Unknown
-// fields pass; what would change whom we are and is not served (impersonation, auth-provider) is an error, never
-// ignored.
+// ~/.kube/config, else the service account of the pod. Paths in a file are relative to that file's folder. Files are
+// read as manifests are (api/document.h): with their lines, and without keys given twice. Types are checked everywhere
+// and values in the chosen context. Unknown fields pass; what would change whom we are and is not served
+// (impersonation, auth-provider) is an error, never ignored.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/document.h"
 #include "base/result.h"
 
 namespace berth::kube {
@@ -35,7 +37,7 @@ struct ClusterAccess {
   std::string ca_pem{};      // empty: the system's bundle
   bool insecure_skip_verify = false;
   std::string tls_server_name{};
-  std::string proxy_url{};
+  std::string proxy_url{};  // of the cluster, or from the environment; empty: none
 
   std::string client_cert_pem{}, client_key_pem{};    // data, or
   std::string client_cert_file{}, client_key_file{};  // files
@@ -55,11 +57,13 @@ struct AccessOptions {
 // The whole file, which may be empty. `field` names it in errors: "tokenFile '/a' cannot be read".
 Result<std::string> read_file(const std::string& path, std::string_view field = "");
 
-// Resolves by the rules above. Errors: one line that names the file and the way out.
-Result<ClusterAccess> load_access(const AccessOptions& options);
+// Resolves by the rules above; where there is no proxy-url, a proxy that the environment asks for (kube/proxy.h) takes
+// its place. What is wrong is appended to `problems`, all of it at once, and there is no value then.
+std::optional<ClusterAccess> load_access(const AccessOptions& options, api::Problems& problems);
 // These files only, merged in order; those that do not exist are skipped, as kubectl does with KUBECONFIG.
-Result<ClusterAccess> load_kubeconfig(const std::vector<std::string>& files, const std::string& context);
-// KUBERNETES_SERVICE_HOST and _PORT with the mounted token, CA and namespace; kNotFound outside a pod.
-Result<ClusterAccess> load_in_cluster(const AccessOptions& options);
+std::optional<ClusterAccess> load_kubeconfig(const std::vector<std::string>& files, const std::string& context,
+                                             api::Problems& problems);
+// KUBERNETES_SERVICE_HOST and _PORT with the mounted token, CA and namespace; a problem outside a pod.
+std::optional<ClusterAccess> load_in_cluster(const AccessOptions& options, api::Problems& problems);
 
 }  // namespace berth::kube

@@ -188,6 +188,15 @@ class Connection(Suite):
             wait_until("it says that the server is back", lambda: berth.said("answers again"))
             berth.kill()
 
+    def test_a_proxy_that_is_down_is_named(self) -> None:
+        kubeconfig = self.kubeconfig({"token": self.token})
+        document = json.loads(kubeconfig.read_text())
+        document["clusters"][0]["cluster"]["proxy-url"] = "http://me:secret@127.0.0.1:1"
+        kubeconfig.write_text(json.dumps(document))
+        berth = self.berth(kubeconfig).start(ready=False)
+        self.assert_says_it_in_one_line_and_tries_on(berth, "proxy http://127.0.0.1:1: no connection to the proxy")
+        self.assertNotIn("secret", berth.log_file.read_text())
+
     def test_leader_election_without_the_right_to_the_lease_is_said_and_tried_again(self) -> None:
         config = {"leaderElection": {"leaderElect": True, "resourceName": "not-ours"}}
         berth = self.berth(self.cluster.berth_kubeconfig, config=config).start(ready=False)
@@ -263,7 +272,14 @@ class Refused(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, "http.tlsCertFile: /no/such/crt.*\n.*http.tlsPrivateKeyFile: /no/such/key")
 
-    def test_sigterm_ends_it_while_a_credential_plugin_hangs(self) -> None:
+    def test_a_server_that_has_no_such_port_never_begins(self) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            kubeconfig = write_kubeconfig(Path(scratch) / "k", "https://127.0.0.1:99999", {"token": "t"})
+            done = self.run_with(self.HEADER, "--kubeconfig", str(kubeconfig))
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"^error: .*/k:\d+: clusters\[0\].cluster.server: there is no port 99999;.*\n$")
+
+    def test_sigterm_ends_it_while_a_credential_plugin_hangs_which_is_said(self) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             plugin, pid = Path(scratch) / "plugin.sh", Path(scratch) / "pid"
             plugin.write_text(f"#!/bin/sh\necho $$ > {pid}.part && mv {pid}.part {pid}\nsleep 600\n")
@@ -272,9 +288,12 @@ class Refused(unittest.TestCase):
                      "interactiveMode": "Never"}  # fmt: skip
             kubeconfig = write_kubeconfig(Path(scratch) / "k", "https://127.0.0.1:1", {"exec": exec_})
             command = [str(berth_binary()), "scheduler", "--kubeconfig", str(kubeconfig), "--port", "0"]
-            with subprocess.Popen(command, stderr=subprocess.DEVNULL) as berth:
+            log = Path(scratch) / "log"
+            with log.open("w") as stderr, subprocess.Popen(command, stderr=stderr) as berth:
                 self.addCleanup(berth.kill)
                 wait_until("the plugin runs", pid.exists)
+                wait_until("it says what it waits for", lambda: "waiting for the credential plugin" in log.read_text())
+                self.assertIn(str(plugin), log.read_text())
                 berth.terminate()
                 self.assertEqual(berth.wait(timeout=20), 0)
             child = int(pid.read_text())

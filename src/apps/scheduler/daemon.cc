@@ -29,6 +29,7 @@ constexpr Duration kDrain = Duration::seconds(5);
 constexpr Duration kBeginAgainMin = Duration::seconds(1);
 constexpr Duration kBeginAgainMax = Duration::seconds(30);
 constexpr Duration kOwnerStuck = Duration::seconds(60);
+constexpr Duration kPluginSlow = Duration::seconds(5);
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -103,20 +104,16 @@ class TroubleLog {
 
 class Daemon {
  public:
-  explicit Daemon(const Configuration& configuration) : config_(configuration) {}
+  Daemon(const Configuration& configuration, const kube::ClusterAccess& access)
+      : config_(configuration), access_(access) {}
 
   Status run() {
     SignalWatch signals(inbox_);  // before any thread is made, so that all of them leave signals to it
-    BERTH_TRY(access, kube::load_access(
-                          {.kubeconfig = config_.client.kubeconfig, .context = config_.client.context, .getenv = {}}));
-    auto making = std::async(std::launch::async, [&] { return kube::transport_options(access); });
-    while (making.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready)
-      if (!inbox_.take(Duration::millis(20)).empty()) leave_at_once();
-    transport_ = making.get();
+    make_credentials();
     BERTH_TRY_VOID(serve());
     log_info("starting", {{"version", std::string(version())},
-                          {"server", access.server},
-                          {"context", access.context},
+                          {"server", access_.server},
+                          {"context", access_.context},
                           {"scheduler_names", fmt::format("{}", fmt::join(config_.scheduler_names, ","))},
                           {"http", fmt::format("{}:{}", config_.http.bind_address, server_->port())}});
     BERTH_TRY_VOID(elect());
@@ -125,6 +122,20 @@ class Daemon {
   }
 
  private:
+  // A credential plugin may take its time, perhaps for a login.
+  void make_credentials() {
+    auto making = std::async(std::launch::async, [&] { return kube::transport_options(access_); });
+    const Time start = clock_.monotonic();
+    bool told = false;
+    while (making.wait_for(std::chrono::milliseconds(0)) != std::future_status::ready) {
+      if (!inbox_.take(Duration::millis(20)).empty()) leave_at_once();
+      if (told || !access_.exec || clock_.monotonic() - start < kPluginSlow) continue;
+      log_warn("waiting for the credential plugin", {{"plugin", access_.exec->command}});
+      told = true;
+    }
+    transport_ = making.get();
+  }
+
   // Before anything has begun. A credential plugin may hang for long, and nothing waits for it any more.
   [[noreturn]] static void leave_at_once() {
     log_info("stopped");
@@ -297,6 +308,7 @@ class Daemon {
   }
 
   const Configuration& config_;
+  const kube::ClusterAccess& access_;
   const Clock& clock_ = io::SystemClock::instance();
   io::CurlTransportOptions transport_;
   Metrics metrics_;
@@ -317,6 +329,8 @@ class Daemon {
 
 }  // namespace
 
-Status run_daemon(const Configuration& configuration) { return Daemon(configuration).run(); }
+Status run_daemon(const Configuration& configuration, const kube::ClusterAccess& access) {
+  return Daemon(configuration, access).run();
+}
 
 }  // namespace berth::apps

@@ -9,11 +9,12 @@
 
 #include "apps/configuration.h"
 #include "base/result.h"
+#include "kube/kubeconfig.h"
 
 namespace berth::apps {
 
-// Runs until a signal asks for the end. An Error only for what waiting cannot mend: a kubeconfig that cannot be read, a
-// port that is taken. An unreachable server, a wrong CA or wrong credentials are said in one line and tried again.
-Status run_daemon(const Configuration& configuration);
+// Runs until a signal asks for the end. An Error only for what waiting cannot mend, such as a port that is
+// taken. An unreachable server, a wrong CA or wrong credentials are said in one line and tried again.
+Status run_daemon(const Configuration& configuration, const kube::ClusterAccess& access);
 
 }  // namespace berth::apps
