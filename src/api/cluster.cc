@@ -77,6 +77,23 @@ constexpr Field<PriorityClass> kPriorityClass[] = {
     {"preemptionPolicy", &read_preemption_policy},
 };
 
+constexpr Field<RuntimeClass> kOverhead[] = {
+    {"podFixed",
+     [](const Reader& r, RuntimeClass& c) { read_resource_list(r, ResourceScope::kContainer, c.overhead); }},
+};
+constexpr Field<RuntimeClass> kScheduling[] = {
+    {"nodeSelector", [](const Reader& r, RuntimeClass& c) { read_label_map(r, c.node_selector); }},
+    {"tolerations", [](const Reader& r, RuntimeClass& c) { read_list(r, c.tolerations, &read_toleration); }},
+};
+constexpr Field<RuntimeClass> kRuntimeClass[] = {
+    {"kind"},
+    {"apiVersion"},
+    {"metadata", [](const Reader& r, RuntimeClass& c) { read_object_meta(r, c.metadata); }},
+    {"handler"},
+    {"overhead", [](const Reader& r, RuntimeClass& c) { read_object(r, kOverhead, c); }},
+    {"scheduling", [](const Reader& r, RuntimeClass& c) { read_object(r, kScheduling, c); }},
+};
+
 }  // namespace
 
 void read_value(const Reader& reader, Node& out) {
@@ -88,6 +105,13 @@ void read_value(const Reader& reader, Node& out) {
 void read_value(const Reader& reader, Namespace& out) {
   read_object(reader, kNamespace, out);
   check_object_meta(reader, out.metadata, &check_dns1123_label);
+}
+
+void read_value(const Reader& reader, RuntimeClass& out) {
+  read_object(reader, kRuntimeClass, out);
+  check_object_meta(reader, out.metadata);
+  if (reader.strict() && !has_member(reader, "handler") && reader.sound("handler"))
+    reader.problem_at("handler", required_value("name the handler of the container runtime"));
 }
 
 void read_value(const Reader& reader, PriorityClass& out) {

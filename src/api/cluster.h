@@ -1,5 +1,5 @@
-// Node, Namespace and PriorityClass: what a pod meets in the cluster.
-// Source: k8s.io/api/core/v1 and scheduling/v1 (1.35).
+// Node, Namespace, PriorityClass and RuntimeClass: what a pod meets in the cluster.
+// Source: k8s.io/api/core/v1, scheduling/v1 and node/v1 (1.35).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/meta.h"
+#include "model/labels.h"
 #include "model/resources.h"
 #include "model/taint.h"
 
@@ -39,6 +40,13 @@ struct PriorityClass {
   int32_t value = 0;
   bool global_default = false;
   std::string preemption_policy = "PreemptLowerPriority";  // or "Never"
+};
+
+struct RuntimeClass {
+  ObjectMeta metadata;
+  model::ResourceList overhead;  // what it adds to each of its pods
+  model::Labels node_selector;   // of the nodes that have it
+  std::vector<model::Toleration> tolerations;
 };
 
 }  // namespace berth::api

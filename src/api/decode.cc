@@ -41,6 +41,7 @@ constexpr KindEntry kKinds[] = {
     {"storage.k8s.io", "v1", "CSIDriver", &read_as<CsiDriver>},
     {"storage.k8s.io", "v1", "CSIStorageCapacity", &read_as<CsiStorageCapacity>},
     {"policy", "v1", "PodDisruptionBudget", &read_as<PodDisruptionBudget>},
+    {"node.k8s.io", "v1", "RuntimeClass", &read_as<RuntimeClass>},
     {"policy", "v1", "Eviction", nullptr},
     {"storage.k8s.io", "v1", "VolumeAttachment", nullptr},
     {"storage.k8s.io", "v1", "VolumeAttributesClass", nullptr},
@@ -164,7 +165,8 @@ std::string_view kind_of(const Object& object) {
                                                                                         "CSINode",
                                                                                         "CSIDriver",
                                                                                         "CSIStorageCapacity",
-                                                                                        "PodDisruptionBudget"};
+                                                                                        "PodDisruptionBudget",
+                                                                                        "RuntimeClass"};
   const auto* unknown = std::get_if<Unknown>(&object);
   return unknown != nullptr ? std::string_view(unknown->kind) : kNames[object.index()];
 }

@@ -76,6 +76,7 @@ void read_value(const Reader& reader, Pod& out);
 void read_value(const Reader& reader, Node& out);
 void read_value(const Reader& reader, Namespace& out);
 void read_value(const Reader& reader, PriorityClass& out);
+void read_value(const Reader& reader, RuntimeClass& out);
 void read_value(const Reader& reader, Job& out);
 void read_value(const Reader& reader, CronJob& out);
 void read_value(const Reader& reader, Deployment& out);

@@ -69,6 +69,7 @@ struct PodSpec {
   std::optional<ResourceRequirements> resources;  // pod-level resources
   std::optional<int32_t> priority;
   std::string priority_class_name;
+  std::string runtime_class_name;
   std::string preemption_policy = "PreemptLowerPriority";  // or "Never"
   std::vector<std::string> scheduling_gates;
   std::optional<int64_t> active_deadline_s;

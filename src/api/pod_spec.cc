@@ -157,7 +157,7 @@ constexpr Field<PodSpec> kPodSpec[] = {
     {"priority", [](const Reader& r, PodSpec& s) { r.read(s.priority); }},
     {"dnsConfig"},
     {"readinessGates"},
-    {"runtimeClassName"},
+    {"runtimeClassName", [](const Reader& r, PodSpec& s) { read_name(r, s.runtime_class_name); }},
     {"enableServiceLinks"},
     {"preemptionPolicy",
      [](const Reader& r, PodSpec& s) {

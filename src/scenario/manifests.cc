@@ -14,6 +14,7 @@
 #include "bridge/to_model.h"
 #include "scenario/made_pods.h"
 #include "scenario/pod_names.h"
+#include "scenario/runtime_classes.h"
 
 namespace berth::scenario {
 namespace {
@@ -74,7 +75,8 @@ bool cluster_scoped(const api::Object& object) {
   return std::holds_alternative<api::Node>(object) || std::holds_alternative<api::Namespace>(object) ||
          std::holds_alternative<api::PriorityClass>(object) || std::holds_alternative<api::PersistentVolume>(object) ||
          std::holds_alternative<api::StorageClass>(object) || std::holds_alternative<api::CsiNode>(object) ||
-         std::holds_alternative<api::CsiDriver>(object) || std::holds_alternative<api::Unknown>(object);
+         std::holds_alternative<api::CsiDriver>(object) || std::holds_alternative<api::RuntimeClass>(object) ||
+         std::holds_alternative<api::Unknown>(object);
 }
 
 const api::ObjectMeta* template_metadata(const api::Object& object) {
@@ -181,6 +183,18 @@ class ClassesRead {
   bool some_lost_ = false;  // even their names are not known
 };
 
+// Does what the server does to a new pod of a RuntimeClass.
+void follow_runtime_class(Decoded& decoded, const RuntimeClasses& classes, std::set<std::string>& missing) {
+  api::Object& object = decoded.manifest.object;
+  api::PodSpec* spec = pod_spec_of(object);
+  if (spec == nullptr || spec->runtime_class_name.empty()) return;
+  const bool stored = std::holds_alternative<api::Pod>(object) && !api::metadata_of(object).uid.empty();
+  if (stored || !sound(decoded, {spec_path(object, "runtimeClassName")})) return;
+  if (!classes.knows(spec->runtime_class_name)) missing.insert(spec->runtime_class_name);
+  else
+    for (const auto& [field, wrong] : classes.apply(*spec)) report(decoded, spec_path(object, field), wrong);
+}
+
 void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
   const auto note = [&](std::string_view what) {
     notes.push_back(printable(fmt::format("{}:{}: {}: {}", decoded.manifest.file, decoded.manifest.line,
@@ -283,6 +297,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
   std::vector<api::ProblemSink> sinks(documents.size());
   std::vector<Decoded> all;
   ClassesRead classes_read(classes, all_texts_read);
+  RuntimeClasses runtime_classes;
   for (size_t i = 0; i < documents.size(); ++i) {
     const api::Document& document = documents[i];
     auto object = api::decode_what_holds(document, sinks[i]);
@@ -295,11 +310,14 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
     all.push_back({{std::move(*object), document.file, line_of(document)}, &document, &sinks[i]});
     if (const auto* priority_class = std::get_if<api::PriorityClass>(&all.back().manifest.object))
       classes_read.add(all.back(), *priority_class);
+    if (const auto* runtime_class = std::get_if<api::RuntimeClass>(&all.back().manifest.object))
+      runtime_classes.add(*runtime_class);
   }
   check_duplicates(all);
   const MadePods made = made_in(all);
   check_statefulset_names(all, made);
   std::vector<Manifest> out;
+  std::set<std::string> missing_runtimes;
   for (Decoded& decoded : all) {
     const api::Object& object = decoded.manifest.object;
     check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, notes);
@@ -307,10 +325,16 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
       check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, notes);
     const bool makes_nothing = made_its_pods(decoded, made, notes);
     if (!makes_nothing) classes_read.check(decoded);
+    if (!makes_nothing) follow_runtime_class(decoded, runtime_classes, missing_runtimes);
     note_unused(decoded, notes);
     const bool holds = decoded.sink->problems.empty() && decoded.sink->told.empty();
     if (holds && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
   }
+  for (const std::string& name : missing_runtimes)
+    notes.push_back(
+        printable(fmt::format("RuntimeClass {} is not in the input: what it adds to its pods, and which "
+                              "nodes have it, is not counted",
+                              name)));
   for (const api::ProblemSink& sink : sinks)
     problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
   return out;

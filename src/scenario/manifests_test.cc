@@ -153,6 +153,35 @@ TEST(PriorityClasses, APodThatAServerHasStoredKeepsItsPriority) {
   EXPECT_THAT(lines_of(got.problems), IsEmpty());
 }
 
+const std::string kKata =
+    "---\n{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: kata}, handler: kata, overhead: {podFixed: "
+    "{cpu: 500m}}, scheduling: {nodeSelector: {kata: 'yes'}, tolerations: [{key: kata, operator: Exists}]}}\n";
+std::string kata_pod(const std::string& fields) {
+  return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {runtimeClassName: kata, " + fields +
+         "containers: [{name: c, image: i}]}}\n";
+}
+
+TEST(RuntimeClasses, GiveNewPodsTheirOverheadNodesAndTolerations) {
+  Read got = read(kata_pod("tolerations: [{key: kata, operator: Exists}], ") + kKata);
+  EXPECT_THAT(lines_of(got.problems), IsEmpty());
+  ASSERT_EQ(got.manifests.size(), 2U);
+  const api::PodSpec& spec = *pod_spec_of(got.manifests[0].object);
+  EXPECT_EQ(spec.overhead.get("cpu"), 500);
+  ASSERT_NE(spec.node_selector.find("kata"), nullptr);
+  EXPECT_EQ(spec.tolerations.size(), 1U);
+  got = read(kata_pod("overhead: {cpu: 1}, nodeSelector: {kata: 'no'}, ") + kKata);
+  EXPECT_THAT(lines_of(got.problems),
+              ElementsAre(HasSubstr("spec.overhead: Pod's Overhead doesn't match RuntimeClass's defined Overhead"),
+                          HasSubstr("spec.nodeSelector: conflict: runtimeClass.scheduling.nodeSelector[kata] = yes")));
+}
+
+TEST(RuntimeClasses, OneThatIsNotThereIsNoted) {
+  const Read got = read(kata_pod(""));
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("RuntimeClass kata is not in the input")));
+  EXPECT_THAT(lines_of(read("{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: kata}}").problems),
+              ElementsAre(HasSubstr("handler: Required value")));
+}
+
 TEST(Manifests, TheVerySameObjectAgainCountsOnce) {
   const std::string name_space = "{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n";
   const Read got = read(name_space + "---\n" + name_space);
