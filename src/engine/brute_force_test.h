@@ -17,6 +17,8 @@
 
 #include "engine/brute_force_fit_test.h"
 #include "engine/brute_force_peers_test.h"
+#include "engine/brute_force_plan_test.h"
+#include "engine/brute_force_scores_test.h"
 #include "engine/policy.h"
 #include "engine/state.h"
 #include "model/disruption_budget.h"
@@ -57,10 +59,7 @@ class BruteForce {
         queue_.push_back(pod.pod);
       }
     }
-    std::sort(queue_.begin(), queue_.end(), [](const model::Pod& a, const model::Pod& b) {
-      return std::make_tuple(-int64_t{a.priority}, a.created.nanos, a.namespace_name, a.name, a.uid) <
-             std::make_tuple(-int64_t{b.priority}, b.created.nanos, b.namespace_name, b.name, b.uid);
-    });
+    std::sort(queue_.begin(), queue_.end(), comes_before);
   }
 
   // What an unbounded cycle decides, in order. Each pod that came nominated is looked at once.
@@ -118,22 +117,6 @@ class BruteForce {
 
   // ---- preemption
 
-  struct Plan {
-    std::vector<model::Pod> victims, displaced;
-    int violations = 0;
-    // The less, the better: kube-scheduler's criteria in their order.
-    auto cost() const {
-      int64_t highest = INT64_MIN, sum = 0, started = INT64_MIN;
-      for (const model::Pod& pod : victims) highest = std::max<int64_t>(highest, pod.priority);
-      for (const model::Pod& pod : victims) {
-        sum += int64_t{pod.priority} + (int64_t{1} << 31);
-        if (pod.priority == highest) started = std::max(started, -start_of(pod));
-      }
-      return std::make_tuple(violations, highest, sum, victims.size(), started);
-    }
-  };
-
-  static int64_t start_of(const model::Pod& pod) { return pod.started == Time{} ? INT64_MAX : pod.started.nanos; }
   static void remove(Place& place, const std::string& uid) {
     std::erase_if(place.pods, [&](const model::Pod& other) { return other.uid == uid; });
   }
@@ -147,24 +130,21 @@ class BruteForce {
                          (is_protected || refused_.contains(other.uid));
       if (other.priority < pod.priority && !stays) out.push_back(other);
     }
-    std::sort(out.begin(), out.end(), [](const model::Pod& a, const model::Pod& b) {
-      return std::make_tuple(-int64_t{a.priority}, start_of(a), a.namespace_name, a.name, a.uid) <
-             std::make_tuple(-int64_t{b.priority}, start_of(b), b.namespace_name, b.name, b.uid);
-    });
+    std::sort(out.begin(), out.end(), more_important);
     return out;
   }
 
-  std::optional<Plan> make_plan(const model::Pod& pod, Place& place, std::vector<std::string>* reasons) {
+  std::optional<BruteForcePlan> make_plan(const model::Pod& pod, Place& place, std::vector<std::string>* reasons) {
     const std::vector<model::Pod> before = place.pods, lower = lower_pods(pod, place);
     for (const model::Pod& other : lower) remove(place, other.uid);
-    std::optional<Plan> plan;
+    std::optional<BruteForcePlan> plan;
     if (const auto reason = why_not(pod, place); reason.empty()) plan = reprieve(pod, place, lower);
     else if (reasons != nullptr) *reasons = reason;
     place.pods = before;
     return plan;
   }
 
-  Plan reprieve(const model::Pod& pod, Place& place, const std::vector<model::Pod>& lower) {
+  BruteForcePlan reprieve(const model::Pod& pod, Place& place, const std::vector<model::Pod>& lower) {
     std::map<std::string, int> used;  // by budget
     std::set<std::string> spoken_for, gone;
     for (const model::Pod& other : lower) {
@@ -174,7 +154,7 @@ class BruteForce {
             ++used[budget.key()] > budget.allowed)
           spoken_for.insert(other.uid);
     }
-    Plan plan;
+    BruteForcePlan plan;
     for (const bool first : {true, false})
       for (const model::Pod& other : lower) {
         if (spoken_for.contains(other.uid) != first) continue;
@@ -201,26 +181,69 @@ class BruteForce {
     for (auto& [name, place] : nodes_)
       if (why_not(pod, place).empty()) fitting.push_back(&place);
     if (!fitting.empty()) {
-      const auto scores = scores_of(pod, fitting);
+      const auto scores = brute_force_scores(pod, fitting, policies_, peers_);
       return bind(pod, *fitting[static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())]),
              true;
     }
     Place* best = nullptr;
-    std::optional<Plan> plan;
+    std::optional<BruteForcePlan> plan;
     for (auto& [name, place] : nodes_) {
       bool helps = true;
       why_not(pod, place, &helps);
       if (!pod.preempts || !helps || lower_pods(pod, place).empty()) continue;
-      const std::optional<Plan> found = make_plan(pod, place, nullptr);
+      const std::optional<BruteForcePlan> found = make_plan(pod, place, nullptr);
       if (found && (!plan || found->cost() < plan->cost())) plan = found, best = &place;
     }
     if (plan) make_room(pod, *best, *plan);
     return plan.has_value();
   }
 
-  void make_room(const model::Pod& pod, Place& place, const Plan& plan) {
+  // Nominated for the place, and after this pod in the queue; the most important first.
+  std::vector<model::Pod> lesser_nominees(const model::Pod& pod, const Place& place) const {
+    std::vector<model::Pod> out;
+    for (const model::Pod& other : place.pods)
+      if (nominated_.contains(other.uid) && comes_before(pod, other)) out.push_back(other);
+    std::sort(out.begin(), out.end(), more_important);
+    return out;
+  }
+
+  // On a place where it is not counted, without those nominated pods that are in its way and come after it.
+  bool start(const model::Pod& pod, Place& place) {
+    const std::vector<model::Pod> before = place.pods;
+    if (why_not(pod, place).empty()) return bind(pod, place), true;
+    const std::vector<model::Pod> lesser = lesser_nominees(pod, place);
+    for (const model::Pod& other : lesser) remove(place, other.uid);
+    if (!why_not(pod, place).empty()) return place.pods = before, false;
+    for (const model::Pod& other : lesser) {
+      place.pods.push_back(other);
+      if (why_not(pod, place).empty()) continue;
+      place.pods.pop_back();
+      nominated_.erase(other.uid);
+    }
+    return bind(pod, place), true;
+  }
+
+  // The same, without all nominations that come after it, on whatever node.
+  bool start_anyhow(const model::Pod& pod, Place& place) {
+    std::vector<std::pair<model::Pod, Place*>> lesser;
+    for (const model::Pod& other : queue_)
+      if (nominated_.contains(other.uid) && nodes_.contains(nominated_.at(other.uid)) && comes_before(pod, other))
+        lesser.emplace_back(other, &nodes_.at(nominated_.at(other.uid)));
+    for (const auto& [other, home] : lesser) remove(*home, other.uid);
+    const bool fits = why_not(pod, place).empty();
+    for (const auto& [other, home] : lesser) {
+      home->pods.push_back(other);
+      if (!fits || why_not(pod, place).empty()) continue;
+      home->pods.pop_back();
+      nominated_.erase(other.uid);
+    }
+    if (fits) bind(pod, place);
+    return fits;
+  }
+
+  void make_room(const model::Pod& pod, Place& place, const BruteForcePlan& plan) {
+    if (start(pod, place)) return;
     for (const model::Pod& other : plan.displaced) remove(place, other.uid), nominated_.erase(other.uid);
-    if (why_not(pod, place).empty()) return bind(pod, place);
     for (const model::Pod& victim : plan.victims)
       if (leaving_.insert(victim.uid).second) actions_.push_back(victim.uid + " leaves " + place.node.name);
     actions_.push_back(pod.uid + " nominated for " + place.node.name);
@@ -236,18 +259,24 @@ class BruteForce {
     const auto fits_somewhere = [&] {
       return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& n) { return why_not(pod, n.second).empty(); });
     };
-    bool elsewhere = fits_somewhere(), promised = false;  // as if it ran where it is nominated
+    bool elsewhere = fits_somewhere();  // as if it ran where it is nominated
     if (at != nodes_.end()) {
       Place& place = at->second;
       remove(place, pod.uid);
       elsewhere = elsewhere && fits_somewhere();  // and as if it did not, which it will not any more
       if (why_not(pod, place).empty()) return nominated_.erase(pod.uid), bind(pod, place), true;
+      if (elsewhere) return nominated_.erase(pod.uid), true;
+      if (start(pod, place)) return nominated_.erase(pod.uid), true;
       const std::vector<model::Pod> before = place.pods;
       for (const model::Pod& other : lower_pods(pod, place))
         if (leaving_.contains(other.uid)) remove(place, other.uid);
-      promised = place.pods.size() < before.size() && why_not(pod, place).empty();
+      const bool some = place.pods.size() < before.size();
+      for (const model::Pod& other : lesser_nominees(pod, place)) remove(place, other.uid);
+      const bool promised =
+          some && BruteForceFit::why_not_alone(pod, place).empty();  // whatever inter-pod terms say meanwhile
       place.pods = before;
-      if (promised && !elsewhere) return place.pods.push_back(pod), false;
+      if (promised) return place.pods.push_back(pod), false;
+      if (start_anyhow(pod, place)) return nominated_.erase(pod.uid), true;
     }
     nominated_.erase(pod.uid);
     return true;
@@ -270,39 +299,6 @@ class BruteForce {
     }
     return out;
   }
-  // The weighted sum of the score policies on a node that is accounted for from nothing.
-  int64_t score_of(const model::Pod& pod, const Place& place) const {
-    State state;
-    const NodeSlot node = state.upsert_node(place.node);
-    for (const model::Pod& other : place.pods) state.assign(state.add_pod(model::Pod(other)), node, PodPhase::kBound);
-    const PodClass& cls = state.pod_class(state.pod(state.add_pod(model::Pod(pod))).cls);
-    int64_t total = 0;
-    for (const WeightedScore& score : policies_.scores)
-      total += int64_t{score.policy->score(cls, state.view(node))} * score.weight;
-    return total;
-  }
-
-  // Of nodes that fit, in their order: what each is worth by itself and, normalised, among them.
-  std::vector<int64_t> scores_of(const model::Pod& pod, const std::vector<Place*>& fitting) const {
-    std::vector<int64_t> out;
-    out.reserve(fitting.size());
-    for (const Place* place : fitting) out.push_back(score_of(pod, *place));
-    for (const WeightedScore& score : policies_.group_scores) {
-      std::vector<std::optional<int64_t>> raw;
-      std::optional<int64_t> least, most;
-      for (const Place* place : fitting) {
-        raw.push_back(score.policy->name == "pod-topology-spread" ? peers_.spread_score(pod, place->node)
-                                                                  : peers_.affinity_score(pod, place->node));
-        if (!raw.back()) continue;
-        least = std::min(least.value_or(*raw.back()), *raw.back());
-        most = std::max(most.value_or(*raw.back()), *raw.back());
-      }
-      for (size_t i = 0; i < raw.size(); ++i)
-        if (raw[i] && *least < *most) out[i] += (*raw[i] - *least) * kMaxScore / (*most - *least) * score.weight;
-    }
-    return out;
-  }
-
   PolicySet policies_;
   std::vector<model::DisruptionBudget> budgets_;
   std::set<std::string> protecting_namespaces_;

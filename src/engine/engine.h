@@ -121,7 +121,9 @@ class Engine {
   void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
   void nominate(PodSlot pod, NodeSlot node);
   void withdraw_nomination(PodSlot pod);
+  void displace(const std::vector<PodSlot>& nominees);
   bool has_place_without_nomination(PodSlot pod, ClassQueue& cls);
+  bool starts_without_lesser(PodSlot pod, ClassQueue& cls, std::vector<PodSlot>& displaced);
   bool follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result);
   void release_refused();
 

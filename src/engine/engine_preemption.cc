@@ -44,16 +44,14 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
   check(search.find(node, plan) == VictimSearch::Outcome::kPlan, "a plan holds until the state changes");
   cls.preemption.forget(node, state_);
   queue_.erase(pod);
-  for (const PodSlot displaced : plan.displaced) {
-    withdraw_nomination(displaced);
-    enqueue(displaced);
-    queue_.unblock_all();
-  }
   nominate(pod, node);
-  if (search.without(pod, node) == VictimSearch::Outlook::kReady) {  // nobody but nominated pods was in the way
+  std::vector<PodSlot> displaced;
+  if (search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady) {  // nobody has to leave
+    displace(displaced);
     withdraw_nomination(pod);
     return place(pod, node, result);
   }
+  displace(plan.displaced);
   const PodState& preemptor = state_.pod(pod);
   const std::string& node_name = state_.node(node).node.name;
   for (const PodSlot victim : plan.victims) {
@@ -94,6 +92,15 @@ void Engine::withdraw_nomination(PodSlot pod) {
   state.awaits_report = false;
 }
 
+// Takes their nominations from pods that are less important than one that needs the room.
+void Engine::displace(const std::vector<PodSlot>& nominees) {
+  for (const PodSlot pod : nominees) {
+    withdraw_nomination(pod);
+    enqueue(pod);
+  }
+  if (!nominees.empty()) queue_.unblock_all();
+}
+
 // A pod that comes already nominated: before a restart, by Berth itself. The next cycle finds out whether that holds.
 void Engine::adopt_nomination(PodSlot slot) {
   const PodState& pod = state_.pod(slot);
@@ -106,8 +113,8 @@ void Engine::adopt_nomination(PodSlot slot) {
 // less there may make another domain too full for a spread constraint. To give the nomination up for that would be to
 // be nominated again, in every cycle. Not charged as work: a single node has changed.
 bool Engine::has_place_without_nomination(PodSlot pod, ClassQueue& cls) {
-  if (cls.candidates.groups() == nullptr) return true;
   const NodeSlot node = state_.pod(pod).node;
+  if (cls.candidates.groups() == nullptr || !state_.node(node).present) return true;
   WorkBudget unlimited{INT64_MAX};
   state_.unassign(pod, PodPhase::kNotQueued);
   cls.candidates.refresh(state_, policies_, state_.pod_class(state_.pod(pod).cls), failure_sets_, unlimited);
@@ -116,10 +123,49 @@ bool Engine::has_place_without_nomination(PodSlot pod, ClassQueue& cls) {
   return found;
 }
 
+// Whether the pod, whose nomination does not hold any more, fits on its node if those that come after it count nowhere;
+// `displaced` are those in its way. Looks at pods on its node or seen by its inter-pod terms, which are taken off their
+// nodes and put back; those with claims stay, since what was chosen for these could not be had again.
+bool Engine::starts_without_lesser(PodSlot pod, ClassQueue& cls, std::vector<PodSlot>& displaced) {
+  displaced.clear();
+  const ClassId id = state_.pod(pod).cls;
+  const NodeSlot node = state_.pod(pod).node;
+  const Groups* groups = cls.candidates.groups();
+  if (groups == nullptr || !cls.candidates.objection().empty() || !state_.node(node).present) return false;
+  std::vector<std::pair<PodSlot, NodeSlot>> lesser;
+  for (auto at = nominees_.upper_bound(pod); at != nominees_.end(); ++at) {
+    const PodState& other = state_.pod(*at);
+    Groups::Gone seen;
+    const bool moves = state_.node(other.node).present && state_.pod_class(other.cls).claims.empty();
+    if (moves && (other.node == node || groups->count_gone(other, state_, +1, seen)))
+      lesser.emplace_back(*at, other.node);
+  }
+  if (lesser.empty()) return false;
+  const auto fits = [&] {
+    WorkBudget unlimited{INT64_MAX};
+    cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, unlimited);
+    std::vector<PodSlot> none;
+    VictimSearch search(search_context(), state_.pod_class(id), cls.candidates.groups());
+    return search.outlook(pod, node, none) == VictimSearch::Outlook::kReady && none.empty();
+  };
+  for (const auto& [other, home] : lesser) state_.unassign(other, PodPhase::kNotQueued);
+  const bool starts = fits();
+  for (const auto& [other, home] : lesser) {
+    state_.assign(other, home, PodPhase::kNominated);
+    if (!starts || fits()) continue;
+    state_.unassign(other, PodPhase::kNotQueued);
+    displaced.push_back(other);
+  }
+  for (const auto& [other, home] : lesser)
+    if (!holds_room(state_.pod(other).phase)) state_.assign(other, home, PodPhase::kNominated);
+  return starts;
+}
+
 // The turn of a nominated pod: it starts on its node if it fits there by now, else wherever it does; it goes on waiting
-// while those that are leaving stand in its way, and is an ordinary pod again when they no longer do. False: out of
-// work.
+// while its nomination holds, and is an ordinary pod again when it no longer does. That this comes to an end is argued
+// in docs/architecture.md#nominations. False: out of work.
 bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result) {
+  using Outlook = VictimSearch::Outlook;
   const PodState& state = state_.pod(pod);
   const ClassId id = state.cls;
   const NodeSlot node = state.node;
@@ -135,17 +181,21 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   if (!elsewhere && !changed) return true;
   if (!work.spend()) return false;
   VictimSearch search(search_context(), state_.pod_class(id), cls.candidates.groups());
-  const VictimSearch::Outlook outlook =
-      cls.candidates.objection().empty() ? search.without(pod, node) : VictimSearch::Outlook::kLost;
-  if (outlook == VictimSearch::Outlook::kReady) {
+  std::vector<PodSlot> displaced;
+  auto outlook = cls.candidates.objection().empty() ? search.outlook(pod, node, displaced) : Outlook::kLost;
+  const bool free = outlook == Outlook::kReady && displaced.empty();
+  const bool moves = !free && elsewhere && has_place_without_nomination(pod, cls);
+  if (outlook == Outlook::kLost && !moves && starts_without_lesser(pod, cls, displaced)) outlook = Outlook::kReady;
+  if (outlook == Outlook::kLost || moves) {
     withdraw_nomination(pod);
-    place(pod, node, result);
-  } else if (outlook == VictimSearch::Outlook::kLost || (elsewhere && has_place_without_nomination(pod, cls))) {
-    withdraw_nomination(pod);
-    if (!elsewhere && state.nomination_cost && ++state_.mutable_pod(pod).lost_nominations == options_.nominations_max)
+    if (!moves && state.nomination_cost && ++state_.mutable_pod(pod).lost_nominations == options_.nominations_max)
       replace(pod, model::Pod(state.pod));
     enqueue(pod);
     queue_.unblock_all();  // its own turn comes next, and others may take the room that it gave back
+  } else if (outlook == Outlook::kReady) {
+    displace(displaced);
+    withdraw_nomination(pod);
+    place(pod, node, result);
   } else {
     state_.mutable_pod(pod).nominated_generation = state_.node(node).generation;
   }

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "engine/evaluate.h"
+#include "engine/pending_queue.h"
 
 namespace berth::engine {
 namespace {
@@ -35,6 +36,11 @@ bool VictimSearch::put_back(Trial& trial, const Residents::Table& here, const Re
   return groups_ != nullptr && pod.heard && groups_->count_gone(state_.pod(pod.pod), state_, -1, gone_);
 }
 
+bool VictimSearch::fits_alone(NodeSlot node) {
+  reasons_.clear();
+  return run_filters(policies_, cls_, state_.view(node), reasons_);
+}
+
 bool VictimSearch::fits_groups(NodeSlot node) {
   looked_around_ = true;
   groups_->read_live_facts(node, state_, cls_, gone_, facts_);
@@ -54,9 +60,8 @@ VictimSearch::Outcome VictimSearch::price(NodeSlot node, PlanCost& cost) {
   gone_ = {};
   bool groups_depend = false;
   for (const uint32_t i : lower_) groups_depend |= take_out(trial, here, here.pods()[i]);
-  reasons_.clear();
   group_failure_ = kFits;
-  if (!run_filters(policies_, cls_, state_.view(node), reasons_)) return Outcome::kHopeless;
+  if (!fits_alone(node)) return Outcome::kHopeless;
   if (groups_depend) {
     if (!fits_groups(node)) return Outcome::kHopeless;
   } else if (groups_ != nullptr) {
@@ -113,27 +118,35 @@ FailureSetId VictimSearch::why_not(FailureSets& sets) const {
   return group_failure_ != kFits ? group_failure_ : sets.intern(reasons_, state_.resources());
 }
 
-VictimSearch::Outlook VictimSearch::without(PodSlot leaver, NodeSlot node) {
+VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std::vector<PodSlot>& displaced) {
+  displaced.clear();
   if (!state_.node(node).present) return Outlook::kLost;
+  const QueueOrder before{&state_};
   const Residents::Table& here = residents_.of(node, state_, rules_);
-  const auto& pods = here.pods();
-  const auto own = std::find_if(pods.begin(), pods.end(), [leaver](const Resident& pod) { return pod.pod == leaver; });
-  check(own != pods.end(), "a pod leaves the node that it has room on");
-  const auto fits = [&] {
-    reasons_.clear();
-    return run_filters(policies_, cls_, state_.view(node), reasons_) && (groups_ == nullptr || fits_groups(node));
-  };
+  const Resident* own = nullptr;
+  std::vector<const Resident*> lesser, leaving;
+  for (const Resident& pod : here.pods()) {
+    if (pod.pod == nominee) own = &pod;
+    else if (pod.nominated && before(nominee, pod.pod)) lesser.push_back(&pod);
+    else if (pod.priority < cls_.priority && is_leaving(state_.pod(pod.pod))) leaving.push_back(&pod);
+  }
+  check(own != nullptr, "a nominated pod has room on its node");
   Trial trial(state_, node, cls_);
   gone_ = {};
   take_out(trial, here, *own);
-  if (fits()) return Outlook::kReady;
-  bool some = false;
-  for (size_t i = here.first_below(cls_.priority); i < pods.size(); ++i) {
-    if (pods[i].pod == leaver || !is_leaving(state_.pod(pods[i].pod)) || !may_go(pods[i])) continue;
-    take_out(trial, here, pods[i]);
-    some = true;
+  if (fits(node)) return Outlook::kReady;
+  for (const Resident* pod : lesser) take_out(trial, here, *pod);
+  if (!lesser.empty() && fits(node)) {
+    for (const Resident* pod : lesser) {
+      put_back(trial, here, *pod);
+      if (fits(node)) continue;
+      take_out(trial, here, *pod);
+      displaced.push_back(pod->pod);
+    }
+    return Outlook::kReady;
   }
-  return some && fits() ? Outlook::kPromised : Outlook::kLost;
+  for (const Resident* pod : leaving) take_out(trial, here, *pod);
+  return !leaving.empty() && fits_alone(node) ? Outlook::kPromised : Outlook::kLost;
 }
 
 }  // namespace berth::engine

@@ -71,17 +71,24 @@ class VictimSearch {
   // Whether the outcome depended on pods of other nodes, in more than that the class's groups tell of the node.
   bool looked_around() const { return looked_around_; }
 
-  // Whether the class fits on the node without `leaver`, which has room there: now, or once those pods of lower
-  // priority are gone that are leaving the node, or not even then.
-  enum class Outlook : uint8_t { kReady, kPromised, kLost };
-  Outlook without(PodSlot leaver, NodeSlot node);
+  // What a nominated pod of the class can expect of its node, itself not counted. Nominated pods that come after it in
+  // the queue's order keep nothing from it; `displaced` are those of them that lose their nominations if it starts. The
+  // rules are such that nominations come to rest: docs/architecture.md#nominations.
+  enum class Outlook : uint8_t {
+    kReady,     // it fits
+    kPromised,  // pods of lower priority are leaving, and the filters of nodes would let it in without them
+    kLost,      // neither
+  };
+  Outlook outlook(PodSlot nominee, NodeSlot node, std::vector<PodSlot>& displaced);
   // Units of work since the last call.
   int64_t take_effort();
 
  private:
   bool may_go(const Resident& pod) const;
   bool is_leaving(const PodState& pod) const { return pod.pod.terminating || pod.evicting; }
+  bool fits_alone(NodeSlot node);
   bool fits_groups(NodeSlot node);
+  bool fits(NodeSlot node) { return fits_alone(node) && (groups_ == nullptr || fits_groups(node)); }
   bool take_out(Trial& trial, const Residents::Table& here, const Resident& pod);
   bool put_back(Trial& trial, const Residents::Table& here, const Resident& pod);
   void reprieve(NodeSlot node, Trial& trial, const Residents::Table& here, PlanCost& cost);

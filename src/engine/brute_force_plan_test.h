@@ -1,0 +1,42 @@
+// In which order pods are served and spared, and what it costs to send some away: a part of the scheduler that is small
+// and obviously right (engine/brute_force_test.h). For tests only.
+#pragma once
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "model/pod.h"
+
+namespace berth::engine::testing {
+
+inline int64_t started_at(const model::Pod& pod) { return pod.started == Time{} ? INT64_MAX : pod.started.nanos; }
+
+// In the queue.
+inline bool comes_before(const model::Pod& a, const model::Pod& b) {
+  return std::make_tuple(-int64_t{a.priority}, a.created.nanos, a.namespace_name, a.name, a.uid) <
+         std::make_tuple(-int64_t{b.priority}, b.created.nanos, b.namespace_name, b.name, b.uid);
+}
+
+// On a node.
+inline bool more_important(const model::Pod& a, const model::Pod& b) {
+  return std::make_tuple(-int64_t{a.priority}, started_at(a), a.namespace_name, a.name, a.uid) <
+         std::make_tuple(-int64_t{b.priority}, started_at(b), b.namespace_name, b.name, b.uid);
+}
+
+struct BruteForcePlan {
+  std::vector<model::Pod> victims, displaced;
+  int violations = 0;
+  // The less, the better: kube-scheduler's criteria in their order.
+  auto cost() const {
+    int64_t highest = INT64_MIN, sum = 0, started = INT64_MIN;
+    for (const model::Pod& pod : victims) highest = std::max<int64_t>(highest, pod.priority);
+    for (const model::Pod& pod : victims) {
+      sum += int64_t{pod.priority} + (int64_t{1} << 31);
+      if (pod.priority == highest) started = std::max(started, -started_at(pod));
+    }
+    return std::make_tuple(violations, highest, sum, victims.size(), started);
+  }
+};
+
+}  // namespace berth::engine::testing

@@ -1,0 +1,51 @@
+// What nodes are worth to a pod, accounted for from nothing: a part of the scheduler that is small and obviously right
+// (engine/brute_force_test.h). For tests only.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "engine/brute_force_peers_test.h"
+#include "engine/policy.h"
+#include "engine/state.h"
+
+namespace berth::engine::testing {
+
+// The weighted sum of the score policies on a node.
+inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::Place& place,
+                                 const PolicySet& policies) {
+  State state;
+  const NodeSlot node = state.upsert_node(place.node);
+  for (const model::Pod& other : place.pods) state.assign(state.add_pod(model::Pod(other)), node, PodPhase::kBound);
+  const PodClass& cls = state.pod_class(state.pod(state.add_pod(model::Pod(pod))).cls);
+  int64_t total = 0;
+  for (const WeightedScore& score : policies.scores)
+    total += int64_t{score.policy->score(cls, state.view(node))} * score.weight;
+  return total;
+}
+
+// Of nodes that fit, in their order: what each is worth by itself and, normalised, among them.
+inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
+                                               const std::vector<BruteForcePeers::Place*>& fitting,
+                                               const PolicySet& policies, const BruteForcePeers& peers) {
+  std::vector<int64_t> out;
+  out.reserve(fitting.size());
+  for (const auto* place : fitting) out.push_back(brute_force_score(pod, *place, policies));
+  for (const WeightedScore& score : policies.group_scores) {
+    std::vector<std::optional<int64_t>> raw;
+    std::optional<int64_t> least, most;
+    for (const auto* place : fitting) {
+      raw.push_back(score.policy->name == "pod-topology-spread" ? peers.spread_score(pod, place->node)
+                                                                : peers.affinity_score(pod, place->node));
+      if (!raw.back()) continue;
+      least = std::min(least.value_or(*raw.back()), *raw.back());
+      most = std::max(most.value_or(*raw.back()), *raw.back());
+    }
+    for (size_t i = 0; i < raw.size(); ++i)
+      if (raw[i] && *least < *most) out[i] += (*raw[i] - *least) * kMaxScore / (*most - *least) * score.weight;
+  }
+  return out;
+}
+
+}  // namespace berth::engine::testing
