@@ -170,18 +170,18 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
   if (std::exchange(affinity_anywhere_, anywhere) != anywhere)
     for (uint32_t i = 0; i < groups_.size(); ++i)
       if (groups_[i].nodes > 0) mark(GroupId{i});
-  const std::vector<GroupId> dirty = std::exchange(dirty_groups_, {});
+  std::vector<GroupId> dirty = std::exchange(dirty_groups_, {});
   for (const GroupId id : dirty) {
     Group& group = groups_[id.value];
     group.dirty = false;
     if (group.nodes > 0) judge(group, state, policies, cls, sets);
   }
-  if (!update_bounds(policies)) {
-    for (const GroupId id : dirty) list(id, policies);
-    return dirty.size();
+  if (update_bounds(policies)) {
+    dirty.clear();
+    for (uint32_t i = 0; i < groups_.size(); ++i) dirty.push_back(GroupId{i});
   }
-  for (uint32_t i = 0; i < groups_.size(); ++i) list(GroupId{i}, policies);
-  return groups_.size();
+  list(dirty, policies);
+  return dirty.size();
 }
 
 // The range of each score over all groups that fit. True: one has moved.
@@ -240,24 +240,34 @@ void Groups::unrate(Group& group) {
     if (group.raw[i] != kNoGroupScore && --ranges[i][group.raw[i]] == 0) ranges[i].erase(group.raw[i]);
 }
 
-// Brings the group's entry in its bucket's ranking up to its verdict.
-void Groups::list(GroupId id, const PolicySet& policies) {
-  Group& group = groups_[id.value];
-  Ranked wanted{};
-  if (group.nodes > 0 && group.failure == kFits && !group.fits.empty()) {
-    wanted = *group.fits.begin();
-    for (size_t i = 0; i < bounds_.size(); ++i) {
-      const auto [least, most] = bounds_[i];
-      if (group.raw[i] == kNoGroupScore || least == most) continue;
-      const auto points = static_cast<int64_t>(Int128{group.raw[i] - least} * kMaxScore / (most - least));
-      wanted.score += points * policies.group_scores[i].weight;
-    }
+// Brings the entries of these groups in their buckets' rankings up to their verdicts. All that is old goes first: a
+// node that was the best of one group may now be that of another.
+void Groups::list(const std::vector<GroupId>& groups, const PolicySet& policies) {
+  std::vector<GroupId> moved;
+  for (const GroupId id : groups) {
+    Group& group = groups_[id.value];
+    const Ranked wanted = entry_of(group, policies);
+    if (group.listed.node == wanted.node && group.listed.score == wanted.score) continue;
+    if (group.listed.node.valid()) buckets_[group.bucket].ranking.erase(group.listed);
+    group.listed = wanted;
+    moved.push_back(id);
   }
-  if (group.listed.node == wanted.node && group.listed.score == wanted.score) return;
-  auto& ranking = buckets_[group.bucket].ranking;
-  if (group.listed.node.valid()) ranking.erase(group.listed);
-  if (wanted.node.valid()) ranking.insert(wanted);
-  group.listed = wanted;
+  for (const GroupId id : moved)
+    if (const Group& group = groups_[id.value]; group.listed.node.valid())
+      buckets_[group.bucket].ranking.insert(group.listed);
+}
+
+// The best node of a group that fits, with the score that it has among all of them; no node of another.
+Groups::Ranked Groups::entry_of(const Group& group, const PolicySet& policies) const {
+  if (group.nodes == 0 || group.failure != kFits || group.fits.empty()) return {};
+  Ranked entry = *group.fits.begin();
+  for (size_t i = 0; i < bounds_.size(); ++i) {
+    const auto [least, most] = bounds_[i];
+    if (group.raw[i] == kNoGroupScore || least == most) continue;
+    const auto points = static_cast<int64_t>(Int128{group.raw[i] - least} * kMaxScore / (most - least));
+    entry.score += points * policies.group_scores[i].weight;
+  }
+  return entry;
 }
 
 NodeSlot Groups::best() const {

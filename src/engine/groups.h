@@ -151,7 +151,8 @@ class Groups {
   static bool affinity_anywhere_without(const Gone& gone, NodeSlot slot, const State& state, const PodClass& cls);
   void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void unrate(Group& group);
-  void list(GroupId id, const PolicySet& policies);
+  void list(const std::vector<GroupId>& groups, const PolicySet& policies);
+  Ranked entry_of(const Group& group, const PolicySet& policies) const;
 
   GroupShape shape_;
   std::vector<SelectorId> judging_selectors_;  // of required terms and constraints; sorted
