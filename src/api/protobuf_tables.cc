@@ -153,6 +153,7 @@ constexpr ProtobufField kPodSpec[] = {
     messages(22, "tolerations", kToleration),
     text(24, "priorityClassName"),
     kept(integer(25, "priority")),
+    text(29, "runtimeClassName"),
     kept(text(31, "preemptionPolicy")),
     quantity_map(32, "overhead"),
     messages(33, "topologySpreadConstraints", kTopologySpreadConstraint),

@@ -50,8 +50,8 @@ WIRE_MEMBERS(api::TopologySpreadConstraint, max_skew, topology_key, schedule_any
              honors_affinity, honors_taints, match_label_keys)
 WIRE_MEMBERS(api::PodSpec, node_name, scheduler_name, restart_policy, containers, init_containers, host_network,
              node_selector, node_affinity, pod_affinity, pod_anti_affinity, topology_spread, has_resource_claims,
-             tolerations, overhead, resources, priority, priority_class_name, preemption_policy, scheduling_gates,
-             active_deadline_s, termination_grace_s, claim_volumes)
+             tolerations, overhead, resources, priority, priority_class_name, runtime_class_name, preemption_policy,
+             scheduling_gates, active_deadline_s, termination_grace_s, claim_volumes)
 WIRE_MEMBERS(api::ContainerStatus, name, allocated, resources)
 WIRE_MEMBERS(api::PodStatus, phase, reason, message, nominated_node_name, start_time, conditions, containers,
              init_containers, allocated, resources)
