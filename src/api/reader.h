@@ -83,6 +83,8 @@ class Reader {
   }
   // Reports, when strict, that this member is none of `known`, with a suggestion or the place where it belongs.
   void unknown_field(const std::vector<std::string_view>& known) const;
+  // Reports, strict or not, that this member, which is none of `known`, is a slip of the pen for one of them, if it is.
+  void misspelt_field(const std::vector<std::string_view>& known) const;
   // True if what was read of this member, or of one that is so many steps below, holds: nothing was reported of it or
   // of what is in it, and no unknown or unreadable field may be meant for it. Checks ask so that one mistake neither
   // hides others nor is told twice. O(1) while the document has no problems, then the members on the way and the
@@ -90,10 +92,8 @@ class Reader {
   bool sound(std::span<const std::string_view> keys) const;
   bool sound(std::initializer_list<std::string_view> keys) const { return sound(std::span(keys.begin(), keys.size())); }
   bool sound(std::string_view key) const { return sound({key}); }
-  // A number or boolean as the file writes it, for messages.
-  std::string source() const;
-  // "spec.containers[0].name".
-  std::string path() const;
+  std::string source() const;  // a number or boolean as the file writes it, for messages
+  std::string path() const;    // "spec.containers[0].name"
 
  private:
   friend class Members;

@@ -139,6 +139,13 @@ bool Reader::has_unreadable_key() const {
   return std::any_of(members.begin(), members.end(), [&](const auto& member) { return unreadable(member.key); });
 }
 
+void Reader::misspelt_field(const std::vector<std::string_view>& known) const {
+  const std::string_view near = closest(key_, known);
+  if (near.empty() || sink_->full()) return;
+  problem(fmt::format("unknown field; did you mean '{}'?", near));
+  sink_->told.add_unknown_field(parent_->path(), key_);
+}
+
 // What is missing where a misplaced field belongs is meant by it; so is that place itself, where it is missing, too.
 void Reader::unknown_field(const std::vector<std::string_view>& known) const {
   if (!strict() || sink_->full()) return;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace berth::kube {
 namespace {
 
@@ -19,11 +21,16 @@ void read_secrets(const Reader& reader, std::vector<std::string>& out) {
   else reader.problem("expected a list; put '- ' before each item");
 }
 
-// An object by its table. What stands there instead may be a secret that lost its key.
+// An object by its table. What stands there instead may be a secret that lost its key. Unknown fields pass, as with
+// kubectl, unless they are a slip of the pen for one that matters.
 template <typename T, size_t N>
 void read_body(const Reader& reader, const Field<T> (&fields)[N], T& out) {
-  if (reader.type() == JsonType::kObject) api::read_object(reader, fields, out);
-  else reader.problem("expected an object; its fields are written 'field: value'");
+  if (reader.type() != JsonType::kObject)
+    return reader.problem("expected an object; its fields are written 'field: value'");
+  api::read_object(reader, fields, out);
+  const std::vector<std::string_view> known = api::names_of(fields);
+  for (api::Members members(reader); members.next();)
+    if (std::find(known.begin(), known.end(), members.key()) == known.end()) members.value().misspelt_field(known);
 }
 
 constexpr Field<ClusterEntry> kCluster[] = {
@@ -33,6 +40,8 @@ constexpr Field<ClusterEntry> kCluster[] = {
     {"certificate-authority", [](const Reader& r, ClusterEntry& c) { r.read(c.ca_file); }},
     {"certificate-authority-data", [](const Reader& r, ClusterEntry& c) { r.read(c.ca_data); }},
     {"proxy-url", [](const Reader& r, ClusterEntry& c) { r.read(c.proxy_url); }},
+    {"disable-compression"},
+    {"extensions"},
 };
 
 using Variable = std::pair<std::string, std::string>;
@@ -62,12 +71,19 @@ constexpr Field<UserEntry> kUser[] = {
     {"username", [](const Reader& r, UserEntry& u) { r.read(u.username); }},
     {"password", [](const Reader& r, UserEntry& u) { read_secret(r, u.password); }},
     {"exec", [](const Reader& r, UserEntry& u) { read_body(r, kExec, u.exec.emplace()); }},
+    {"as"},
+    {"as-uid"},
+    {"as-groups"},
+    {"as-user-extra"},
+    {"auth-provider"},
+    {"extensions"},
 };
 
 constexpr Field<ContextEntry> kContext[] = {
     {"cluster", [](const Reader& r, ContextEntry& c) { r.read(c.cluster); }},
     {"user", [](const Reader& r, ContextEntry& c) { r.read(c.user); }},
     {"namespace", [](const Reader& r, ContextEntry& c) { r.read(c.name_space); }},
+    {"extensions"},
 };
 
 // A list of {name: …, <body>: {…}}.
@@ -108,6 +124,8 @@ constexpr Field<KubeconfigEntries> kKubeconfig[] = {
     {"users", [](const Reader& r, KubeconfigEntries& e) { read_named(r, "user", kUser, e.users); }},
     {"contexts", [](const Reader& r, KubeconfigEntries& e) { read_named(r, "context", kContext, e.contexts); }},
     {"current-context", [](const Reader& r, KubeconfigEntries& e) { r.read(e.current_context); }},
+    {"preferences"},
+    {"extensions"},
 };
 
 }  // namespace

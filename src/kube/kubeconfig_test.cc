@@ -143,6 +143,27 @@ TEST_F(KubeconfigTest, WhatIsNoKubeconfigIsSaidToBeNone) {
 }
 
 // Nothing is said to be missing where it may be in what could not be read.
+TEST_F(KubeconfigTest, MisspeltFieldsAreToldAndOtherUnknownOnesPass) {
+  const std::string slips = errors_in(write("slips",
+                                            "currentContext: c\n"
+                                            "contexts: [{name: c, context: {cluster: k, users: u}}]\n"
+                                            "clusters: [{name: k, cluster: {server: 'https://h', "
+                                            "certificateAuthorityData: eA==}}]\n"
+                                            "users: [{name: u, user: {Token: t}}]\n"));
+  EXPECT_EQ(slips,
+            "slips:1: currentContext: unknown field; did you mean 'current-context'?\n"
+            "slips:2: contexts[0].context.users: unknown field; did you mean 'user'?\n"
+            "slips:3: clusters[0].cluster.certificateAuthorityData: unknown field; did you mean "
+            "'certificate-authority-data'?\n"
+            "slips:4: users[0].user.Token: unknown field; did you mean 'token'?\n");
+  EXPECT_EQ(errors_in(write("vendor",
+                            "current-context: c\npreferences: {}\nextensions: []\nx-vendor: 1\n"
+                            "contexts: [{name: c, context: {cluster: k, extensions: []}}]\n"
+                            "clusters: [{name: k, cluster: {server: 'https://h', disable-compression: true, "
+                            "load-balancer: x}}]\n")),
+            "");
+}
+
 TEST_F(KubeconfigTest, TextThatCannotBeReadIsToldAsThatOfManifests) {
   EXPECT_NE(errors_in(write("bad", "a: [1\nb: }")).find("not valid YAML: the '[' that opens here"), std::string::npos);
   const std::string rest =

@@ -338,6 +338,30 @@ class HostileServer(unittest.TestCase):
         wait_until("it is resolved", lambda: berth.metric('berth_binds_total{result="bound"}') == 1)
         self.assertEqual(len(self.server.bindings), 1)
 
+    def test_a_pod_that_ended_before_the_answer_to_its_bind_has_its_event(self) -> None:
+        def ends_first(method: str, path: str):
+            if method != "POST" or not path.endswith("/binding"):
+                return None
+            name = path.split("/")[-2]
+            self.server._bind(name, {"metadata": {"uid": f"uid-{name}"}, "target": {"name": "good"}})
+            if name == "ended":
+                one = self.server.pod(name)
+                one["status"] = {"phase": "Succeeded"}
+                self.server.put("pods", one)
+            else:
+                self.server.remove("pods", name)
+            time.sleep(1)  # so that the watch comes before the answer
+            return 201, {}, b'{"kind":"Status","status":"Success"}'
+
+        self.server.answers = ends_first
+        berth = self.start()
+        self.put_pod("ended")
+        self.put_pod("deleted")
+        wait_until("both are counted", lambda: berth.metric('berth_binds_total{result="bound"}') == 2)
+        told = lambda: sorted(one["note"] for one in self.server.events if one["reason"] == "Scheduled")  # noqa: E731
+        wait_until("both have their event", lambda: len(told()) == 2)
+        self.assertEqual(told(), [f"Successfully assigned default/{name} to good" for name in ("deleted", "ended")])
+
     def put_victim(self, name: str, node: str, priority: int, namespace: str = "default") -> None:
         one = pod(name, gpus=1, labels={"app": name})
         one["metadata"] |= {"namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}

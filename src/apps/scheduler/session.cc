@@ -202,17 +202,14 @@ void Session::handle(BindReport& report) {
     return engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kFailed});
   }
   options_.metrics->outcome("scheduled");
-  if (slot.valid()) {
-    const engine::PodState& pod = engine_.state().pod(slot);
-    options_.metrics->pod_scheduled(waited(pod.pod));
-    if (engine::holds_room(pod.phase)) {
-      const std::string& node = engine_.state().node(pod.node).node.name;
-      events_->record({.regarding = {.name_space = pod.pod.namespace_name, .name = pod.pod.name, .uid = report.uid},
-                       .reason = "Scheduled",
-                       .action = "Binding",
-                       .note = fmt::format("Successfully assigned {} to {}", pod.pod.full_name(), node)});
-    }
-  }
+  if (slot.valid()) options_.metrics->pod_scheduled(waited(engine_.state().pod(slot).pod));
+  // Also of a pod that has ended or was deleted by now: the watch may be faster than the answer.
+  const engine::Decision& decision = report.decision;
+  events_->record({.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = report.uid},
+                   .reason = "Scheduled",
+                   .action = "Binding",
+                   .note = fmt::format("Successfully assigned {}/{} to {}", decision.namespace_name, decision.pod_name,
+                                       decision.node_name)});
   engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kSucceeded});
 }
 
