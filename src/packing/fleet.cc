@@ -6,14 +6,27 @@
 
 namespace berth::packing {
 
-Fleet::Fleet(std::vector<Node> nodes, const PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed)
-    : nodes_(std::move(nodes)), generations_(nodes_.size(), 1), policy_(policy), measure_(measure), rng_(seed) {
+Fleet::Fleet(std::vector<Node> nodes, const PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed,
+             size_t kept_scores_max)
+    : nodes_(std::move(nodes)),
+      generations_(nodes_.size(), 1),
+      policy_(policy),
+      measure_(measure),
+      rng_(seed),
+      kept_scores_max_(kept_scores_max) {
   for (const Node& node : nodes_) {
     fragments_.push_back(measure_.of(node));
     fragment_ += fragments_.back();
     free_milli_ += node.devices().free();
     capacity_milli_ += int64_t{node.devices().count} * kMilliPerDevice;
   }
+}
+
+Fleet::RequestClass& Fleet::class_of(const Request& request) {
+  if (const auto found = classes_.find(request); found != classes_.end()) return found->second;
+  if ((classes_.size() + 1) * nodes_.size() <= kept_scores_max_) return classes_[request];
+  not_kept_.seen = 0;
+  return not_kept_;
 }
 
 void Fleet::refresh(RequestClass& of, const Request& request) const {
@@ -39,7 +52,7 @@ std::optional<uint32_t> Fleet::best(const RequestClass& of) {
 }
 
 std::optional<Placement> Fleet::place(const Request& request) {
-  RequestClass& requests = classes_[request];
+  RequestClass& requests = class_of(request);
   refresh(requests, request);
   const std::optional<uint32_t> at = best(requests);
   if (!at) return std::nullopt;

@@ -21,10 +21,11 @@ const PolicyEntry& policy_named(std::string_view name) {
 
 // A fleet with everything that it borrows.
 struct Filled {
-  Filled(std::string_view name, std::vector<Node> nodes, const std::vector<Request>& mix, uint64_t seed = 1)
+  Filled(std::string_view name, std::vector<Node> nodes, const std::vector<Request>& mix, uint64_t seed = 1,
+         size_t kept_scores_max = kKeptScoresMax)
       : measure(typical_mix(mix, 100)),
         policy(policy_named(name).make(facts_of(nodes))),
-        fleet(std::move(nodes), *policy, measure, seed) {}
+        fleet(std::move(nodes), *policy, measure, seed, kept_scores_max) {}
 
   FleetFacts facts_of(const std::vector<Node>& nodes) const {
     FleetFacts facts{.measure = measure};
@@ -174,7 +175,8 @@ RC_GTEST_PROP(Fleet, KeptScoresDecideAsFreshOnes, ()) {
                          *rc::gen::inRange(0U, 2U));
   std::vector<Request> shapes(3);
   for (Request& shape : shapes) shape = any_request();
-  Filled filled(name, members, shapes);
+  Filled filled(name, members, shapes, 1,
+                *rc::gen::element(size_t{0}, members.size(), 2 * members.size(), kKeptScoresMax));
   for (int step = 0; step < 30; ++step) {
     const Request& request = shapes[*rc::gen::inRange<size_t>(0, shapes.size())];
     const auto expected = looked_up(filled, request);

@@ -89,5 +89,14 @@ TEST(TypicalMix, TakesTheMostFrequentUntilThePercentage) {
   EXPECT_EQ(more.count, 4);
 }
 
+TEST(TypicalMix, IsBounded) {
+  std::vector<Request> requests;
+  for (int64_t cpu = 1; cpu <= 2 * static_cast<int64_t>(kTypicalRequestsMax); ++cpu)
+    requests.push_back({.cpu_milli = cpu, .devices = 1, .milli_each = 1000});
+  const TypicalMix mix = typical_mix(requests, 100);
+  EXPECT_EQ(mix.requests.size(), kTypicalRequestsMax);
+  EXPECT_EQ(mix.count, static_cast<int64_t>(kTypicalRequestsMax));
+}
+
 }  // namespace
 }  // namespace berth::packing

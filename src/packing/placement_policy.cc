@@ -7,7 +7,7 @@ int PlacementPolicy::share_device(const Candidate& candidate, const Request& req
 }
 
 const std::vector<PolicyEntry>& placement_policies() {
-  static const std::vector<PolicyEntry> kEntries = {
+  static const std::vector<PolicyEntry> entries = {
       {"best-fit", "the node that the request leaves with the least CPU and devices", &make_best_fit},
       {"dot-product", "the node whose free resources point least in the request's direction", &make_dot_product},
       {"fgd", "the node on which fragmentation grows least (fragmentation gradient descent)", &make_fgd},
@@ -15,7 +15,7 @@ const std::vector<PolicyEntry>& placement_policies() {
       {"gpu-packing", "shared GPUs first, then used nodes, then idle ones", &make_gpu_packing},
       {"random", "any node with room", &make_random},
   };
-  return kEntries;
+  return entries;
 }
 
 }  // namespace berth::packing

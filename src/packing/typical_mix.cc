@@ -18,7 +18,8 @@ TypicalMix typical_mix(const std::vector<Request>& requests, int64_t percent) {
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   TypicalMix mix;
   for (const auto& [key, count] : ranked) {
-    if (mix.count * 100 >= percent * static_cast<int64_t>(requests.size())) break;
+    const bool enough = mix.count * 100 >= percent * static_cast<int64_t>(requests.size());
+    if (enough || mix.requests.size() == kTypicalRequestsMax) break;
     const auto& [cpu_milli, milli_each, devices, models] = key;
     mix.requests.push_back({{cpu_milli, 0, devices, milli_each, models}, count});
     mix.count += count;

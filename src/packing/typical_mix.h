@@ -4,12 +4,16 @@
 // CPU, by the other devices, and by the model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "packing/node.h"
 
 namespace berth::packing {
+
+// What a measure of it costs grows with the square of this.
+inline constexpr size_t kTypicalRequestsMax = 512;
 
 struct TypicalRequest {
   Request request;  // memory_bytes is 0
@@ -21,9 +25,9 @@ struct TypicalMix {
   int64_t count = 0;  // of all of them
 };
 
-// The most frequent of `requests`, differences in memory aside, until they stand for `percent` of them. Equally
-// frequent ones are taken with the larger CPU first, then the larger share, then more devices, then the larger model
-// set.
+// The most frequent of `requests`, differences in memory aside, until they stand for `percent` of them or are
+// kTypicalRequestsMax. Equally frequent ones are taken with the larger CPU first, then the larger share, then more
+// devices, then the larger model set.
 TypicalMix typical_mix(const std::vector<Request>& requests, int64_t percent);
 
 }  // namespace berth::packing

@@ -17,9 +17,8 @@ namespace {
 using packing::FragmentMeasure;
 using packing::Request;
 
-// The one order of nodes. The published means come from one order too, and it matters to policies with many equals:
-// over 50 orders, gpu-packing and gpu-clustering moved by up to a point. With this one all six policies come out as
-// published.
+// The one order of nodes. It matters to policies with many equals: over 50 orders, gpu-packing and gpu-clustering moved
+// by up to a point. With this one all six policies come out as published.
 constexpr uint64_t kNodeOrderSeed = 1;
 // Apart from the arrivals, so that policies that draw see the same pods as others.
 constexpr uint64_t kDrawsSeed = 0x5DEECE66D;
