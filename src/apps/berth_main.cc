@@ -70,10 +70,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
-  } catch (const CLI::RequiredError& error) {
+  } catch (const CLI::ParseError& error) {
     const std::string wrong = wrong_flags(app);
     return usage_error(app, wrong.empty() ? error.what() : wrong);
-  } catch (const CLI::ParseError& error) { return usage_error(app, error.what()); }
+  }
   return exit_code;
 }
 

@@ -52,8 +52,8 @@ std::string how_far(const scenario::Simulation& cluster) {
 
 }  // namespace
 
-void add_config_option(CLI::App& command, OfflineInput& input) {
-  command
+CLI::Option* add_config_option(CLI::App& command, OfflineInput& input) {
+  return command
       .add_option("--config", input.config_file,
                   "BerthConfiguration file, as for the daemon: its scores, verdictInterval and backoff count")
       ->type_name("FILE");

@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace berth::apps {
 
@@ -23,7 +24,7 @@ struct OfflineInput {
 };
 
 // --config, the same for every verb that runs offline. `input` must outlive the parse.
-void add_config_option(CLI::App& command, OfflineInput& input);
+CLI::Option* add_config_option(CLI::App& command, OfflineInput& input);
 
 // Reads the files, simulates them to the end and returns the cluster. When anything is wrong with the input, every
 // problem is written to standard error and nothing is returned. Notes go to standard error too, and how

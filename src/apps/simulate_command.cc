@@ -9,6 +9,7 @@
 #include "apps/choices.h"
 #include "apps/exit_code.h"
 #include "apps/offline_run.h"
+#include "apps/trace_run.h"
 #include "base/printable.h"
 #include "model/quantity.h"
 
@@ -22,6 +23,7 @@ constexpr size_t kFeasibleNamesMax = 100;
 
 struct Flags {
   OfflineInput input;
+  TraceFlags trace;
   std::string format = "table";
 };
 
@@ -37,6 +39,8 @@ constexpr const char* kFooter = R"(Examples:
   berth simulate -f cluster/ --config berth.yaml   with the daemon's policy weights
   berth simulate -f cluster/ -o wide           with each node's own reason
   berth simulate -f cluster/ -o json | jq '.pods[] | select(.node == null)'
+  berth simulate --trace openb --nodes nodes.csv --pods pods.csv --policy best-fit
+                                               fill a fleet of GPUs until it overflows; see docs/traces.md
 
 Annotations for simulation only, on pods and on what makes pods:
   berth.dev/simulated-arrival: 10m    submitted so long after the start
@@ -84,16 +88,24 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("simulate", "Schedule manifests offline, in virtual time");
   command->footer(kFooter);
-  command
-      ->add_option("-f,--filename", flags->input.files,
-                   "Manifests: a file, a folder, or - for standard input; repeatable")
-      ->required()
-      ->type_name("FILE|DIR");
+  CLI::Option* const files = command->add_option("-f,--filename", flags->input.files,
+                                                 "Manifests: a file, a folder, or - for standard input; repeatable");
+  files->type_name("FILE|DIR");
   command->add_option("-o,--output", flags->format, "How to print the result")->type_name("table|wide|json|yaml");
-  command->add_option("--weight", flags->input.weights, "Weight of a scoring policy, for example pack=5; repeatable")
-      ->type_name("POLICY=NUMBER");
-  add_config_option(*command, flags->input);
-  command->callback([flags, &exit_code] { exit_code = simulate(*flags); });
+  CLI::Option* const weights = command->add_option("--weight", flags->input.weights,
+                                                   "Weight of a scoring policy, for example pack=5; repeatable");
+  weights->type_name("POLICY=NUMBER");
+  CLI::Option* const config = add_config_option(*command, flags->input);
+  CLI::Option* const trace = add_trace_options(*command, flags->trace);
+  for (CLI::Option* const other : {files, weights, config}) other->excludes(trace);
+  command->callback([flags, files, trace, &exit_code] {
+    if (trace->count() > 0) {
+      exit_code = run_trace(flags->trace, flags->format);
+      return;
+    }
+    if (files->count() == 0) throw CLI::RequiredError("--filename");
+    exit_code = simulate(*flags);
+  });
 }
 
 }  // namespace berth::apps

@@ -325,10 +325,11 @@ def case_usage() -> None:
     expect(berth("scheduler", "--leader-elect", "maybe"), 2, err="error: --leader-elect: 'maybe' is none of: true, false")
     for words, wrong in ((["simulate", "--bogus"], "argument was not expected: --bogus;"),
                          (["simulate", "--filname", "x"], "argument was not expected: --filname;"),
+                         (["simulate", "--trce", "openb", "--nodes", "x"], "argument was not expected: --trce;"),
                          (["why", "--bogus"], "argument was not expected: --bogus;")):
         run = berth(*words)
         expect(run, 2, err=wrong)
-        check("required" not in run.stderr, "what the wrong flag may have been meant for is not said to be missing", run)
+        check("require" not in run.stderr, "what the wrong flag may have been meant for is not said to be missing", run)
     expect(berth("--bogus"), 2, err="error: The following argument was not expected: --bogus")
     expect(berth("simulate", "-f", "examples/demo", "--weight", "pakc=1"), 2, err="error: no policy is called 'pakc'")
     together = berth("simulate", "-f", "no-such-file", "-o", "xml", "--weight", "pakc=1", "--weight", "pack")
@@ -336,6 +337,45 @@ def case_usage() -> None:
         expect(together, 2, err=wrong)
     expect(berth("frobnicate"), 2, err="error: there is no command 'frobnicate'; it must be one of: scheduler, simulate")
     expect(berth("simulat", "-f", "x"), 2, err="error: there is no command 'simulat'; did you mean simulate? See `berth --help`")
+
+
+def case_trace() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        nodes, pods = Path(folder, "nodes.csv"), Path(folder, "pods.csv")
+        nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\n" + "".join(f"n{i},64000,262144,8,G2\n" for i in range(4)))
+        pods.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+                        "a,4000,1024,1,460,\nb,8000,1024,2,1000,G2|T4\nc,1000,1024,0,0,\nd,1000,1024,1,1000,T4\n")
+        trace = ["simulate", "--trace", "openb", "--nodes", str(nodes), "--pods", str(pods)]
+        results = {}
+        for policy in ("best-fit", "dot-product", "fgd", "gpu-clustering", "gpu-packing", "random"):
+            runs = [json.loads(berth(*trace, "--seed", "7", "--policy", policy, "-o", "json").stdout) for _ in range(2)]
+            for run in runs:
+                assert run.pop("elapsed_s") >= 0
+            assert runs[0] == runs[1], runs
+            results[policy] = runs[0]
+            assert runs[0]["policy"] == policy and runs[0]["seed"] == 7, runs[0]
+            for key in ("gpu_allocation_percent", "fragmentation_ratio_percent"):
+                assert list(runs[0][key]) == [str(p) for p in range(1, 131)], runs[0]
+        assert len({run["pods"] for run in results.values()}) == 1, "every policy sees the same pods"
+        own = json.loads(berth(*trace, "--seed", "7", "-o", "json").stdout)
+        assert own["policy"] == "fgd" and list(own)[:3] == ["policy", "seed", "pods"], own
+        half = json.loads(berth(*trace, "--inflate", "0.5", "-o", "json").stdout)
+        assert list(half["gpu_allocation_percent"])[-1] == "50", half
+        expect(berth(*trace), 0, "ARRIVED  ALLOCATED  FRAGMENTED")
+
+        nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\nn,1,1,-1,G2\nm,1,1,17,G2\n")
+        pods.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,\x1b[31m,1,0,0\n")
+        wrong = berth(*trace, "--policy", "best", "--inflate", "1e9", "--seed", "-1", "-o", "yaml")
+        for line in (f"error: {nodes}:2: gpu: '-1' is no whole number from 0 to 16", f"error: {nodes}:3: gpu: '17'",
+                     f"error: {pods}:2: cpu_milli: '\\x1b[31m'", "--policy: 'best' is none of: best-fit, dot-product",
+                     "--inflate: '1e9' is no number", "--seed: '-1'", "--output: 'yaml' is none of: table, json"):
+            expect(wrong, 2, err=line)
+        check(wrong.stdout == "", "nothing on standard output", wrong)
+        expect(berth("simulate", "--trace", "openb"), 2, err="error: --pods: --trace needs a list of pods")
+        expect(berth("simulate", "--trace", "other", "--nodes", str(nodes), "--pods", "no-such-file"), 2,
+               err="error: --trace: 'other' is none of: openb")
+        expect(berth("simulate", "--nodes", str(nodes)), 2, err="--nodes requires --trace")
+        expect(berth(*trace, "-f", "examples/demo"), 2, err="excludes")
 
 
 def case_config_of_the_daemon() -> None:

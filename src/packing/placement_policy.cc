@@ -1,0 +1,21 @@
+#include "packing/placement_policy.h"
+
+namespace berth::packing {
+
+int PlacementPolicy::share_device(const Candidate& candidate, const Request& request, Rng& /*rng*/) const {
+  return candidate.node.devices().tightest(request.milli_each);
+}
+
+const std::vector<PolicyEntry>& placement_policies() {
+  static const std::vector<PolicyEntry> entries = {
+      {"best-fit", "the node that the request leaves with the least CPU and devices", &make_best_fit},
+      {"dot-product", "the node whose free resources point least in the request's direction", &make_dot_product},
+      {"fgd", "the node on which fragmentation grows least (fragmentation gradient descent)", &make_fgd},
+      {"gpu-clustering", "the node with pods that ask for as many GPUs", &make_gpu_clustering},
+      {"gpu-packing", "shared GPUs first, then used nodes, then idle ones", &make_gpu_packing},
+      {"random", "any node with room", &make_random},
+  };
+  return entries;
+}
+
+}  // namespace berth::packing
