@@ -3,9 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "engine/brute_force_peers_test.h"
 #include "model/pod.h"
 
 namespace berth::engine::testing {
@@ -22,6 +25,20 @@ inline bool comes_before(const model::Pod& a, const model::Pod& b) {
 inline bool more_important(const model::Pod& a, const model::Pod& b) {
   return std::make_tuple(-int64_t{a.priority}, started_at(a), a.namespace_name, a.name, a.uid) <
          std::make_tuple(-int64_t{b.priority}, started_at(b), b.namespace_name, b.name, b.uid);
+}
+
+inline void remove(BruteForcePeers::Place& place, const std::string& uid) {
+  std::erase_if(place.pods, [&](const model::Pod& other) { return other.uid == uid; });
+}
+
+// kube-scheduler's sentence about so many nodes, of which so many have each reason.
+inline std::string unavailable(size_t nodes, const std::map<std::string, int>& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : counts) parts.push_back(std::to_string(count) + " " + reason);
+  std::sort(parts.begin(), parts.end());
+  std::string out = "0/" + std::to_string(nodes) + " nodes are available:";
+  for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? " " : ", ") + parts[i];
+  return out + ".";
 }
 
 struct BruteForcePlan {

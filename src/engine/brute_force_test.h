@@ -90,8 +90,9 @@ class BruteForce {
       else make_plan(pod, place, &reasons);
       for (const std::string& reason : reasons) ++after[reason];
     }
-    const std::string tail = pod.preempts ? unavailable(after) : "not eligible due to preemptionPolicy=Never.";
-    return unavailable(counts) + " no new claims to deallocate, preemption: " + tail;
+    const std::string tail =
+        pod.preempts ? unavailable(nodes_.size(), after) : "not eligible due to preemptionPolicy=Never.";
+    return unavailable(nodes_.size(), counts) + " no new claims to deallocate, preemption: " + tail;
   }
   // Whether it fits somewhere, or could make room.
   bool has_hope(const model::Pod& pod) {
@@ -106,20 +107,7 @@ class BruteForce {
  private:
   using Place = BruteForcePeers::Place;
 
-  std::string unavailable(const std::map<std::string, int>& counts) const {
-    std::vector<std::string> parts;
-    for (const auto& [reason, count] : counts) parts.push_back(std::to_string(count) + " " + reason);
-    std::sort(parts.begin(), parts.end());
-    std::string out = "0/" + std::to_string(nodes_.size()) + " nodes are available:";
-    for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? " " : ", ") + parts[i];
-    return out + ".";
-  }
-
   // ---- preemption
-
-  static void remove(Place& place, const std::string& uid) {
-    std::erase_if(place.pods, [&](const model::Pod& other) { return other.uid == uid; });
-  }
 
   // Pods that may leave for this one, the most important first.
   std::vector<model::Pod> lower_pods(const model::Pod& pod, const Place& place) const {
@@ -207,11 +195,29 @@ class BruteForce {
     return out;
   }
 
+  // Takes those of lower priority off the place that are leaving it; whether there are any.
+  bool let_leave(const model::Pod& pod, Place& place) {
+    const size_t before = place.pods.size();
+    for (const model::Pod& other : lower_pods(pod, place))
+      if (leaving_.contains(other.uid)) remove(place, other.uid);
+    return place.pods.size() < before;
+  }
+
+  // There is no room now, and will be for it and all that are nominated when those that are leaving have left.
+  bool needs_only_time(const model::Pod& pod, Place& place) {
+    if (BruteForceFit::why_not_alone(pod, place).empty()) return false;
+    const std::vector<model::Pod> before = place.pods;
+    const bool room = let_leave(pod, place) && BruteForceFit::why_not_alone(pod, place).empty();
+    place.pods = before;
+    return room;
+  }
+
   // On a place where it is not counted, without those nominated pods that are in its way and come after it.
   bool start(const model::Pod& pod, Place& place) {
     const std::vector<model::Pod> before = place.pods;
     if (why_not(pod, place).empty()) return bind(pod, place), true;
     const std::vector<model::Pod> lesser = lesser_nominees(pod, place);
+    if (!lesser.empty() && needs_only_time(pod, place)) return false;
     for (const model::Pod& other : lesser) remove(place, other.uid);
     if (!why_not(pod, place).empty()) return place.pods = before, false;
     for (const model::Pod& other : lesser) {
@@ -268,9 +274,7 @@ class BruteForce {
       if (elsewhere) return nominated_.erase(pod.uid), true;
       if (start(pod, place)) return nominated_.erase(pod.uid), true;
       const std::vector<model::Pod> before = place.pods;
-      for (const model::Pod& other : lower_pods(pod, place))
-        if (leaving_.contains(other.uid)) remove(place, other.uid);
-      const bool some = place.pods.size() < before.size();
+      const bool some = let_leave(pod, place);
       for (const model::Pod& other : lesser_nominees(pod, place)) remove(place, other.uid);
       const bool promised =
           some && BruteForceFit::why_not_alone(pod, place).empty();  // whatever inter-pod terms say meanwhile

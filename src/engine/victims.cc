@@ -135,6 +135,12 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
   gone_ = {};
   take_out(trial, here, *own);
   if (fits(node)) return Outlook::kReady;
+  const bool waits = !leaving.empty() && !lesser.empty() && !fits_alone(node);
+  if (waits) {  // there may be room for all of them when these are gone
+    for (const Resident* pod : leaving) take_out(trial, here, *pod);
+    if (fits_alone(node)) return Outlook::kPromised;
+    for (const Resident* pod : leaving) put_back(trial, here, *pod);
+  }
   for (const Resident* pod : lesser) take_out(trial, here, *pod);
   if (!lesser.empty() && fits(node)) {
     for (const Resident* pod : lesser) {

@@ -133,6 +133,23 @@ TEST(Nominations, APodThatFitsWithoutALesserNominationStartsAtOnce) {
             (Acts{"Bind high full", "Evict small full", "Nominate middle full"}));
 }
 
+// When the first of several victims has left, none of those that wait for the others loses its nomination.
+TEST(Nominations, EachWaitsUntilThereIsRoomForAll) {
+  Driver driver(default_policies());
+  for (const char* node : {"a", "b"}) driver.add(make_node(node, {{"cpu", 400}}));
+  for (const char* name : {"low-1", "low-2", "low-3", "low-4"})
+    driver.add(bound_to(make_pod(name, {{"cpu", 100}}), "a"));
+  driver.add(bound_to(with_priority(make_pod("mid", {{"cpu", 400}}), 1), "b"));
+  for (const char* name : {"boss-1", "boss-2", "boss-3"}) driver.add(with_priority(make_pod(name, {{"cpu", 100}}), 10));
+  EXPECT_EQ(driver.cycle().decisions.size(), 6U);
+  driver.apply(PodDeleted{"uid-low-4"});
+  EXPECT_EQ(acts_of(driver.cycle(Duration::seconds(1))), Acts{});
+  driver.apply(PodDeleted{"uid-low-3"});
+  EXPECT_EQ(acts_of(driver.cycle(Duration::seconds(1))), Acts{});
+  driver.apply(PodDeleted{"uid-low-2"});
+  EXPECT_EQ(acts_of(driver.cycle(Duration::seconds(1))), (Acts{"Bind boss-1 a", "Bind boss-2 a", "Bind boss-3 a"}));
+}
+
 TEST(Nominations, OnlyThoseInTheWayAreLost) {
   Driver driver(default_policies());
   driver.add(make_node("full", {{"cpu", 1000}}));
