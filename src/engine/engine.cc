@@ -76,9 +76,12 @@ void Engine::upsert(model::Pod&& pod) {
     nominees_.insert(slot);
     return;
   }
+  const bool newly_nominated =
+      pod.nominated_node != state_.pod(slot).pod.nominated_node || (state_.pod(slot).pod.gated && !pod.gated);
   leave_queue(slot);
   replace(slot, std::move(pod));
   settle(slot);
+  if (newly_nominated) adopt_nomination(slot);
 }
 
 void Engine::on(const PodDeleted& event) {
@@ -153,7 +156,7 @@ void Engine::resolve_placement(model::Pod& pod) const {
 void Engine::replace(PodSlot slot, model::Pod&& pod) {
   const ClassId before = state_.pod(slot).cls;
   resolve_placement(pod);
-  pod.gave_up = state_.pod(slot).lost_nominations >= options_.nominations_max;
+  pod.gave_up = state_.pod(slot).paused;
   state_.replace_pod(slot, std::move(pod));
   PodState& state = state_.mutable_pod(slot);
   if (state.cls == before) return;
@@ -224,6 +227,7 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   WorkBudget work{limits.work};
   release_backoffs(now);
   release_refused();
+  end_pauses();
   const Wake wake = wake_blocked(work);
   const bool placed = wake.may_place && place_waiting(limits, work, result);
   const bool finished = wake.complete && placed;

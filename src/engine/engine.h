@@ -41,8 +41,10 @@ struct EngineOptions {
   Duration eviction_retry = Duration::seconds(60);   // a pod that could not be evicted is left alone for so long
   // A pod that could preempt nobody looks again after so long at the soonest; doubles three times.
   Duration preemption_retry = Duration::seconds(1);
-  // After so many nominations for which others had to leave, and which came to nothing, a pod preempts no more.
+  // After so many nominations for which others had to leave, and which came to nothing, a pod preempts nobody for a
+  // while, which doubles with each further one.
   uint32_t nominations_max = 5;
+  Duration nominations_pause = Duration::seconds(300);
   size_t list_feasible = 0;   // Bind decisions name so many of the nodes that fit, and count all; O(nodes) each
   size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
 };
@@ -126,6 +128,8 @@ class Engine {
   bool starts_without_lesser(PodSlot pod, ClassQueue& cls, std::vector<PodSlot>& displaced);
   bool follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result);
   void release_refused();
+  void pause_preemption(PodSlot pod);
+  void end_pauses();
 
   // Reports: engine/engine_reports.cc.
   std::string verdict_text(const PodClass& cls, const Candidates& candidates, const PreemptionView& preemption,
@@ -144,6 +148,7 @@ class Engine {
   DisruptionRules rules_;
   Residents residents_;
   absl::btree_set<PodSlot, QueueOrder> nominees_{QueueOrder{&state_}};
+  absl::btree_set<std::pair<Time, std::string>> pauses_;   // pods that preempt nobody for a while: (until, UID)
   absl::btree_set<std::pair<Time, std::string>> refused_;  // pods that could not be evicted: (until, UID)
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
   Time now_;

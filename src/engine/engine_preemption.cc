@@ -28,6 +28,30 @@ void Engine::release_refused() {
   }
 }
 
+// A pod, which is in no queue, whose nominations came to nothing too often.
+void Engine::pause_preemption(PodSlot slot) {
+  constexpr uint32_t kDoublingsMax = 20;
+  PodState& pod = state_.mutable_pod(slot);
+  const uint32_t doublings = std::min(pod.lost_nominations - options_.nominations_max, kDoublingsMax);
+  pauses_.emplace(now_ + Duration{options_.nominations_pause.nanos << doublings}, pod.pod.uid);
+  pod.paused = true;
+  replace(slot, model::Pod(pod.pod));
+}
+
+void Engine::end_pauses() {
+  while (!pauses_.empty() && pauses_.begin()->first <= now_) {
+    const PodSlot slot = state_.find_pod(pauses_.begin()->second);
+    pauses_.erase(pauses_.begin());
+    if (!slot.valid()) continue;
+    state_.mutable_pod(slot).paused = false;
+    const PodPhase phase = state_.pod(slot).phase;
+    if (phase != PodPhase::kPending && phase != PodPhase::kBackoff) continue;  // its facts are replaced later
+    leave_queue(slot);
+    replace(slot, model::Pod(state_.pod(slot).pod));
+    settle(slot);
+  }
+}
+
 // Where a class fits nowhere, looks who could make room for it. False: out of work units.
 bool Engine::look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work) {
   if (cls.candidates.best().valid() || !cls.candidates.objection().empty()) return true;
@@ -101,7 +125,8 @@ void Engine::displace(const std::vector<PodSlot>& nominees) {
   if (!nominees.empty()) queue_.unblock_all();
 }
 
-// A pod that comes already nominated: before a restart, by Berth itself. The next cycle finds out whether that holds.
+// A pod that comes already nominated, by Berth itself before a restart or by others. The next cycle finds out whether
+// that holds.
 void Engine::adopt_nomination(PodSlot slot) {
   const PodState& pod = state_.pod(slot);
   if (pod.phase != PodPhase::kPending || pod.pod.nominated_node.empty()) return;
@@ -188,8 +213,8 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   if (outlook == Outlook::kLost && !moves && starts_without_lesser(pod, cls, displaced)) outlook = Outlook::kReady;
   if (outlook == Outlook::kLost || moves) {
     withdraw_nomination(pod);
-    if (!moves && state.nomination_cost && ++state_.mutable_pod(pod).lost_nominations == options_.nominations_max)
-      replace(pod, model::Pod(state.pod));
+    if (!moves && state.nomination_cost && ++state_.mutable_pod(pod).lost_nominations >= options_.nominations_max)
+      pause_preemption(pod);
     enqueue(pod);
     queue_.unblock_all();  // its own turn comes next, and others may take the room that it gave back
   } else if (outlook == Outlook::kReady) {

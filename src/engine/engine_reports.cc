@@ -67,6 +67,7 @@ void Engine::find_wakeup(CycleResult& result) const {
   };
   if (!backoff_.empty()) consider(backoff_.begin()->first);
   if (!refused_.empty()) consider(refused_.begin()->first);
+  if (!pauses_.empty()) consider(pauses_.begin()->first);
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
     if (cls.has_news()) consider(cls.told_all_at + options_.report_interval);

@@ -39,7 +39,7 @@ struct PodClass {
   std::shared_ptr<const model::SchedulingSpec> spec;
   int32_t priority = 0;
   bool preempts = true;                  // may make room for itself
-  bool gave_up = false;                  // tried that too often in vain
+  bool gave_up = false;                  // tried that too often in vain of late
   std::vector<ResourceAmount> requests;  // amounts above 0, sorted by id
   bool packs = false;                    // placement as resolved: pack, else spread
   bool requests_gpu = false;

@@ -44,6 +44,7 @@ struct PodState {
   uint32_t index_on_node = 0;  // in NodeState::pods
   uint32_t attempts = 0;       // failed binds in a row; sets the back-off
   Time backoff_until;
+  bool paused = false;                // preempts nobody for a while
   uint32_t lost_nominations = 0;      // for which others had to leave, and which came to nothing
   bool nomination_cost = false;       // others had to leave for its nomination
   bool evicting = false;              // an Evict decision about it is out

@@ -171,7 +171,7 @@ bool PreemptionView::confirm_best(const Context& context, const PodClass& cls, c
 
 std::string PreemptionView::why_not(const PodClass& cls, const Candidates& candidates, const FailureSets& sets) const {
   if (!cls.preempts) return "preemption: not eligible due to preemptionPolicy=Never.";
-  if (cls.gave_up) return "preemption: not eligible, since its nominations came to nothing too often.";
+  if (cls.gave_up) return "preemption: not eligible for now, since its nominations came to nothing too often.";
   const FailureCounts counts = candidates.counts();
   std::map<std::string, uint64_t> by_text;
   uint64_t &no_victims = by_text["No preemption victims found for incoming pod"],

@@ -83,7 +83,7 @@ struct Pod {
   int64_t generation = 0;                // metadata.generation, which conditions name as observedGeneration
   int32_t priority = 0;
   bool preempts = true;     // preemptionPolicy is not Never
-  bool gave_up = false;     // the engine's own: it preempts no more, since that came to nothing too often
+  bool gave_up = false;     // the engine's own: it preempts nobody now, since that came to nothing too often
   bool preemptible = true;  // false: berth.dev/preemptible says so, which holds where its namespace allows it
   Time created;
   Time started;                                // status.startTime; 0: not yet

@@ -14,6 +14,12 @@ bool holds_any(const api::Object& object) {
   return (std::holds_alternative<Kinds>(object) || ...);
 }
 
+// As the volume controller finds a volume for a claim, whether the volume names the claim or not.
+bool serves(const model::Volume& volume, const model::VolumeClaim& claim) {
+  return !volume.terminating && volume.bytes >= claim.bytes.value_or(0) && volume.block == claim.block &&
+         volume.attributes_class == claim.attributes_class;
+}
+
 }  // namespace
 
 bool is_storage(const api::Object& object) {
@@ -139,7 +145,7 @@ std::string StorageController::reserved_for(const model::VolumeClaim& claim) con
   if (listed == reserved_.end()) return "";
   for (const std::string& name : listed->second) {
     const model::Volume& volume = volumes_.at(name);
-    if (volume.reserved_for(claim) && volume.storage_class == claim.storage_class) return name;
+    if (volume.reserved_for(claim) && volume.storage_class == claim.storage_class && serves(volume, claim)) return name;
   }
   return "";
 }
@@ -170,10 +176,8 @@ std::string StorageController::default_class() const { return default_classes_.e
 const model::Volume* StorageController::match(const model::VolumeClaim& claim) const {
   const model::Volume* best = nullptr;
   for (const auto& [name, volume] : volumes_) {
-    if (!volume.available || volume.claim || volume.terminating || volume.storage_class != claim.storage_class ||
-        volume.bytes < claim.bytes.value_or(0) || volume.block != claim.block ||
-        volume.attributes_class != claim.attributes_class || (claim.access_modes & ~volume.access_modes) != 0 ||
-        (claim.selector && !claim.selector->matches(volume.labels)))
+    if (!volume.available || volume.claim || volume.storage_class != claim.storage_class || !serves(volume, claim) ||
+        (claim.access_modes & ~volume.access_modes) != 0 || (claim.selector && !claim.selector->matches(volume.labels)))
       continue;
     if (best == nullptr || volume.bytes < best->bytes) best = &volume;
   }
