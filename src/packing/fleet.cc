@@ -6,7 +6,7 @@
 
 namespace berth::packing {
 
-Fleet::Fleet(std::vector<Node> nodes, const PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed,
+Fleet::Fleet(std::vector<Node> nodes, PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed,
              size_t kept_scores_max)
     : nodes_(std::move(nodes)),
       generations_(nodes_.size(), 1),
@@ -52,6 +52,8 @@ std::optional<uint32_t> Fleet::best(const RequestClass& of) {
 }
 
 std::optional<Placement> Fleet::place(const Request& request) {
+  if (policy_.observe(request))
+    for (auto& [like, kept] : classes_) kept.seen = 0;
   RequestClass& requests = class_of(request);
   refresh(requests, request);
   const std::optional<uint32_t> at = best(requests);
