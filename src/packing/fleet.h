@@ -64,6 +64,7 @@ class Fleet {
   absl::flat_hash_map<Request, RequestClass> classes_;
   RequestClass not_kept_;
   uint64_t generation_ = 1;
+  uint64_t scores_since_ = 0;  // scores of earlier generations are no longer what the policy says
   int64_t capacity_milli_ = 0;
   int64_t free_milli_ = 0;
   int64_t fragment_ = 0;
