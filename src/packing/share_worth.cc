@@ -37,8 +37,8 @@ class CuttingStock {
     inverse_.assign(size_ * size_, 0);
     costs_.assign(size_, 1);
     for (size_t s = 0; s < size_; ++s) {
-      const double copies = kMilliPerDevice / shares[s].milli;
-      inverse_[s * size_ + s] = 1 / copies;
+      const int32_t copies = kMilliPerDevice / shares[s].milli;
+      inverse_[s * size_ + s] = 1.0 / copies;
       amounts_.push_back(static_cast<double>(shares[s].count) / copies);
     }
   }
