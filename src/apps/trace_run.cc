@@ -97,7 +97,7 @@ CLI::Option* add_trace_options(CLI::App& command, TraceFlags& flags) {
   add("--inflate", flags.inflate, "With --trace: pods arrive until they ask for so many times the GPUs there are [1.3]",
       "NUMBER");
   add("--seed", flags.seed, "With --trace: draws the order of the pods [0]", "NUMBER");
-  add("--policy", flags.policy, "With --trace: " + policies + " [fgd]", "NAME");
+  add("--policy", flags.policy, "With --trace: " + policies + " [berth]", "NAME");
   return trace;
 }
 

@@ -16,7 +16,7 @@ struct TraceFlags {
   std::string pods;
   std::string inflate = "1.3";
   std::string seed = "0";
-  std::string policy = "fgd";
+  std::string policy = "berth";
 };
 
 // --trace, which is returned, and the flags that go with it alone. `flags` must outlive the parse.

@@ -1,8 +1,6 @@
 // fgd: fragmentation gradient descent, the node and device on which the fragment grows least (Weng et al., ATC '23,
 // §4.2).
-#include <array>
-#include <cmath>
-
+#include "packing/fragment_points.h"
 #include "packing/placement_policy.h"
 
 namespace berth::packing {
@@ -10,14 +8,7 @@ namespace {
 
 class Fgd final : public PlacementPolicy {
  public:
-  explicit Fgd(const FleetFacts& facts) : measure_(facts.measure) {
-    for (size_t points = 1; points < kPoints; ++points) {
-      const double share = static_cast<double>(points) / kPoints;
-      const double devices = std::log(share / (1 - share));
-      const double scale = static_cast<double>(kMilliPerDevice) * static_cast<double>(measure_.unit());
-      gain_for_[points] = static_cast<int64_t>(std::ceil(devices * scale));
-    }
-  }
+  explicit Fgd(const FleetFacts& facts) : measure_(facts.measure), points_(facts.measure) {}
 
   int32_t score(const Candidate& candidate, const Request& request) const override {
     if (request.is_share()) return best_share(candidate, request).points;
@@ -36,22 +27,14 @@ class Fgd final : public PlacementPolicy {
   }
 
  private:
-  static constexpr size_t kPoints = 100;
-
   struct Share {
     int32_t points = -1;
     int device = -1;
   };
 
-  // 100 · sigmoid(what the fragment shrinks, in devices), cut: the inverse is tabled, so that it is compared exactly.
-  // The cut matters: nodes on which little changes become equals, and whole ones stay whole.
   int32_t points(const Candidate& candidate, const Request& request, const Devices& after) const {
     const int64_t cpu_after = candidate.node.cpu_milli() - request.cpu_milli;
-    const int64_t gain = candidate.fragment - measure_.of(cpu_after, after, candidate.node.model());
-    size_t low = 0;  // the last entry that is not above the gain
-    for (size_t step = 64; step > 0; step /= 2)
-      if (low + step < kPoints && gain_for_[low + step] <= gain) low += step;
-    return static_cast<int32_t>(low);
+    return points_.of(candidate.fragment - measure_.of(cpu_after, after, candidate.node.model()));
   }
 
   Share best_share(const Candidate& candidate, const Request& request) const {
@@ -70,7 +53,7 @@ class Fgd final : public PlacementPolicy {
   }
 
   const FragmentMeasure& measure_;
-  std::array<int64_t, kPoints> gain_for_{};  // gain_for_[n]: the least that gives n points; [0] is not used
+  FragmentPoints points_;
 };
 
 }  // namespace

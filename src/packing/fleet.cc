@@ -6,7 +6,7 @@
 
 namespace berth::packing {
 
-Fleet::Fleet(std::vector<Node> nodes, const PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed,
+Fleet::Fleet(std::vector<Node> nodes, PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed,
              size_t kept_scores_max)
     : nodes_(std::move(nodes)),
       generations_(nodes_.size(), 1),
@@ -31,6 +31,7 @@ Fleet::RequestClass& Fleet::class_of(const Request& request) {
 
 void Fleet::refresh(RequestClass& of, const Request& request) const {
   of.scores.resize(nodes_.size(), kNoRoom);
+  if (of.seen < scores_since_) of.seen = 0;
   for (size_t n = 0; n < nodes_.size(); ++n) {
     if (generations_[n] <= of.seen) continue;
     of.scores[n] =
@@ -52,6 +53,7 @@ std::optional<uint32_t> Fleet::best(const RequestClass& of) {
 }
 
 std::optional<Placement> Fleet::place(const Request& request) {
+  if (policy_.observe(request)) scores_since_ = ++generation_;
   RequestClass& requests = class_of(request);
   refresh(requests, request);
   const std::optional<uint32_t> at = best(requests);

@@ -4,8 +4,8 @@
 // last looked. Once kept_scores_max scores are kept, further classes look at every node each time, which decides the
 // same. Totals (free, fragment) follow every placement. One thread.
 //
-// Invariants: 1. a kept score is what the policy says of the node as it was at the class's last look; 2. a node changes
-// its generation with every placement; 3. the totals are the sums over the nodes.
+// Invariants: 1. a kept score is what the policy says of the node as it was at the class's last look, or is not
+// used; 2. a node changes its generation with every placement; 3. the totals are the sums over the nodes.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -30,7 +30,7 @@ inline constexpr size_t kKeptScoresMax = size_t{64} << 20;
 class Fleet {
  public:
   // `policy` and `measure` must outlive it. `seed` is for policies that draw.
-  Fleet(std::vector<Node> nodes, const PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed,
+  Fleet(std::vector<Node> nodes, PlacementPolicy& policy, const FragmentMeasure& measure, uint64_t seed,
         size_t kept_scores_max = kKeptScoresMax);
 
   // The best place for the request, which is taken; none if it fits nowhere. Costs the number of nodes (a scan of
@@ -57,13 +57,14 @@ class Fleet {
   std::vector<Node> nodes_;
   std::vector<int64_t> fragments_;     // by node
   std::vector<uint64_t> generations_;  // by node
-  const PlacementPolicy& policy_;
+  PlacementPolicy& policy_;
   const FragmentMeasure& measure_;
   Rng rng_;
   size_t kept_scores_max_;
   absl::flat_hash_map<Request, RequestClass> classes_;
   RequestClass not_kept_;
   uint64_t generation_ = 1;
+  uint64_t scores_since_ = 0;  // scores of earlier generations are no longer what the policy says
   int64_t capacity_milli_ = 0;
   int64_t free_milli_ = 0;
   int64_t fragment_ = 0;

@@ -8,6 +8,8 @@ int PlacementPolicy::share_device(const Candidate& candidate, const Request& req
 
 const std::vector<PolicyEntry>& placement_policies() {
   static const std::vector<PolicyEntry> entries = {
+      {"berth", "the least waste of remnants, then of devices without CPU or memory; learns the mix", &make_berth},
+      {"berth-told", "as berth, told the mix beforehand", &make_berth_told},
       {"best-fit", "the node that the request leaves with the least CPU and devices", &make_best_fit},
       {"dot-product", "the node whose free resources point least in the request's direction", &make_dot_product},
       {"fgd", "the node on which fragmentation grows least (fragmentation gradient descent)", &make_fgd},

@@ -90,7 +90,7 @@ Result<TraceResult> run_trace(const Trace& trace, const TraceOptions& options,
   std::vector<packing::Node> nodes = trace.nodes;
   shuffle(nodes, Rng(kNodeOrderSeed));
   const FragmentMeasure measure(packing::typical_mix(trace.pods, kTypicalPercent));
-  packing::FleetFacts facts{.measure = measure};
+  packing::FleetFacts facts{.measure = measure, .told = trace.pods};
   for (const packing::Node& node : nodes) {
     facts.cpu_milli_max = std::max(facts.cpu_milli_max, node.cpu_milli());
     facts.device_milli_max = std::max(facts.device_milli_max, node.devices().free());

@@ -2,7 +2,7 @@
 //
 // The pods of the list arrive first, in an order that the seed draws; then pods drawn from the list, with replacement,
 // until what has arrived asks for `inflate` times the GPUs of the fleet. None leaves, and what does not fit is dropped.
-// The nodes stand in one random order, the same for every run. The policy is told the list's typical mix beforehand.
+// The nodes stand in one random order, the same for every run. A policy may be told the list beforehand.
 // Deterministic: the same trace, policy and seed give the same result.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr int64_t kTraceArrivalsMax = 10'000'000;
 inline constexpr int64_t kTypicalPercent = 95;
 
 struct TraceOptions {
-  std::string policy = "fgd";  // of packing::placement_policies()
+  std::string policy = "berth";  // of packing::placement_policies()
   uint64_t seed = 0;
   int64_t inflate_milli = 1300;  // in thousandths of the fleet's GPUs; 1 … kInflateMilliMax
 };

@@ -188,6 +188,10 @@ class PublishedTraces : public testing::Test {
 };
 
 TEST_F(PublishedTraces, FgdAllocatesWhatThePaperPublished) { EXPECT_NEAR(allocation("fgd"), 95.39, 0.5); }
+TEST_F(PublishedTraces, BerthAllocatesMoreThanFgd) {
+  EXPECT_GT(allocation("berth"), allocation("fgd") + 0.8);
+  EXPECT_GT(allocation("berth-told"), allocation("fgd") + 0.8);
+}
 TEST_F(PublishedTraces, BestFitAllocatesWhatThePaperPublished) { EXPECT_NEAR(allocation("best-fit"), 93.08, 0.5); }
 
 }  // namespace

@@ -347,7 +347,8 @@ def case_trace() -> None:
                         "a,4000,1024,1,460,\nb,8000,1024,2,1000,G2|T4\nc,1000,1024,0,0,\nd,1000,1024,1,1000,T4\n")
         trace = ["simulate", "--trace", "openb", "--nodes", str(nodes), "--pods", str(pods)]
         results = {}
-        for policy in ("best-fit", "dot-product", "fgd", "gpu-clustering", "gpu-packing", "random"):
+        for policy in ("berth", "berth-told", "best-fit", "dot-product", "fgd", "gpu-clustering", "gpu-packing",
+                       "random"):
             runs = [json.loads(berth(*trace, "--seed", "7", "--policy", policy, "-o", "json").stdout) for _ in range(2)]
             for run in runs:
                 assert run.pop("elapsed_s") >= 0
@@ -358,7 +359,7 @@ def case_trace() -> None:
                 assert list(runs[0][key]) == [str(p) for p in range(1, 131)], runs[0]
         assert len({run["pods"] for run in results.values()}) == 1, "every policy sees the same pods"
         own = json.loads(berth(*trace, "--seed", "7", "-o", "json").stdout)
-        assert own["policy"] == "fgd" and list(own)[:3] == ["policy", "seed", "pods"], own
+        assert own["policy"] == "berth" and list(own)[:3] == ["policy", "seed", "pods"], own
         half = json.loads(berth(*trace, "--inflate", "0.5", "-o", "json").stdout)
         assert list(half["gpu_allocation_percent"])[-1] == "50", half
         expect(berth(*trace), 0, "ARRIVED  ALLOCATED  FRAGMENTED")
@@ -367,7 +368,8 @@ def case_trace() -> None:
         pods.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,\x1b[31m,1,0,0\n")
         wrong = berth(*trace, "--policy", "best", "--inflate", "1e9", "--seed", "-1", "-o", "yaml")
         for line in (f"error: {nodes}:2: gpu: '-1' is no whole number from 0 to 16", f"error: {nodes}:3: gpu: '17'",
-                     f"error: {pods}:2: cpu_milli: '\\x1b[31m'", "--policy: 'best' is none of: best-fit, dot-product",
+                     f"error: {pods}:2: cpu_milli: '\\x1b[31m'",
+                     "--policy: 'best' is none of: berth, berth-told, best-fit, dot-product",
                      "--inflate: '1e9' is no number", "--seed: '-1'", "--output: 'yaml' is none of: table, json"):
             expect(wrong, 2, err=line)
         check(wrong.stdout == "", "nothing on standard output", wrong)

@@ -1,0 +1,173 @@
+// berth: the place that takes least from what is still to come, counted in devices.
+//
+//   loss = 100 · waste of the remnant that a share is taken from (ShareWorth)
+//        + what is stranded on the node, after less before
+//        - FGD's points / 25 (near 0 a point is 1/25 of a device)
+//        + free devices left on the node / 100
+//
+// Waste decides first, as a remnant that nothing fits is lost for good. What is stranded is the worth of the node's
+// free devices times 1 / (1 + x³), once for CPU and once for memory, where x is how often the CPU (memory) that is free
+// for each device holds a third of what the mix asks for per device: smooth, so that requests that ask for much go
+// where there is much, long before anything runs short. FGD's points keep whole nodes for requests of many devices, and
+// models for requests that name them. Requests without devices go where no device is left.
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "packing/fragment_points.h"
+#include "packing/placement_policy.h"
+#include "packing/share_worth.h"
+
+namespace berth::packing {
+namespace {
+
+constexpr double kWasteWeight = 100;
+constexpr double kPointsPerDevice = 25;
+constexpr double kFreeDeviceWeight = 0.01;
+constexpr double kModestPart = 1.0 / 3;  // of the mean demand per device
+// Scores: a loss of 0 gives kNoLoss, which no loss exceeds.
+constexpr double kScorePerDevice = 1e6;
+constexpr double kNoLoss = 1e9;
+
+constexpr int64_t kTypicalPercent = 95;
+// The last so many requests are the mix. What was learned is renewed after 32, 64, … kRenewEvery, and then after each
+// kRenewEvery requests.
+constexpr size_t kWindow = 4096;
+constexpr size_t kFirstRenewal = 32;
+constexpr size_t kRenewEvery = 1024;
+
+std::vector<ShareCount> shares_of(std::span<const Request> requests) {
+  std::map<int32_t, int64_t> counts;
+  for (const Request& request : requests)
+    if (request.is_share()) ++counts[request.milli_each];
+  std::vector<ShareCount> shares;
+  for (const auto& [milli, count] : counts) shares.push_back({.milli = milli, .count = count});
+  return shares;
+}
+
+// What is known of the mix.
+class Mix {
+ public:
+  explicit Mix(std::span<const Request> requests)
+      : worth_(shares_of(requests)),
+        measure_(typical_mix({requests.begin(), requests.end()}, kTypicalPercent)),
+        points_(measure_) {
+    double devices = 0;
+    for (const Request& request : requests) {
+      if (request.devices == 0) continue;
+      devices += static_cast<double>(request.device_milli()) / kMilliPerDevice;
+      modest_cpu_ += static_cast<double>(request.cpu_milli);
+      modest_memory_ += static_cast<double>(request.memory_bytes);
+    }
+    if (devices == 0) return;
+    modest_cpu_ *= kModestPart / devices;
+    modest_memory_ *= kModestPart / devices;
+  }
+
+  const ShareWorth& worth() const { return worth_; }
+  // In devices, as the file's head says.
+  double stranded(int64_t cpu_milli, int64_t memory_bytes, const Devices& devices) const {
+    const double worth = worth_.of(devices);
+    if (worth <= 0) return 0;
+    return part_stranded(static_cast<double>(cpu_milli), modest_cpu_ * worth) * worth +
+           part_stranded(static_cast<double>(memory_bytes), modest_memory_ * worth) * worth;
+  }
+  int32_t points(const Node& node, int64_t cpu_after, const Devices& after) const {
+    return points_.of(measure_.of(node) - measure_.of(cpu_after, after, node.model()));
+  }
+
+ private:
+  static double part_stranded(double free, double modest) {
+    if (modest <= 0) return 0;
+    const double times = free / modest;
+    return 1 / (1 + times * times * times);
+  }
+
+  ShareWorth worth_;
+  FragmentMeasure measure_;
+  FragmentPoints points_;
+  double modest_cpu_ = 0;  // per device
+  double modest_memory_ = 0;
+};
+
+class Berth final : public PlacementPolicy {
+ public:
+  // Without a mix it learns one.
+  explicit Berth(std::optional<Mix> told) : learns_(!told), mix_(told ? std::move(*told) : Mix({})) {}
+
+  int32_t score(const Candidate& candidate, const Request& request) const override {
+    if (request.is_share()) return best_share(candidate.node, request).score;
+    Devices after = candidate.node.devices();
+    int wanted = request.devices;
+    for (int d = 0; wanted > 0 && d < after.count; ++d) {
+      if (after.free_milli[d] != kMilliPerDevice) continue;
+      after.free_milli[d] = 0;
+      --wanted;
+    }
+    return score_of(candidate.node, request, after, 0);
+  }
+
+  int share_device(const Candidate& candidate, const Request& request, Rng& /*rng*/) const override {
+    return best_share(candidate.node, request).device;
+  }
+
+  bool observe(const Request& request) override {
+    if (!learns_) return false;
+    if (window_.size() < kWindow) window_.push_back(request);
+    else window_[seen_ % kWindow] = request;
+    if (++seen_ != renew_at_) return false;
+    renew_at_ += std::min(seen_, kRenewEvery);
+    mix_ = Mix(window_);
+    return true;
+  }
+
+ private:
+  struct Share {
+    int32_t score = -1;
+    int device = -1;
+  };
+
+  int32_t score_of(const Node& node, const Request& request, const Devices& after, double waste) const {
+    const int64_t cpu_after = node.cpu_milli() - request.cpu_milli;
+    const int64_t memory_after = node.memory_bytes() - request.memory_bytes;
+    const double loss = kWasteWeight * waste + mix_.stranded(cpu_after, memory_after, after) -
+                        mix_.stranded(node.cpu_milli(), node.memory_bytes(), node.devices()) -
+                        mix_.points(node, cpu_after, after) / kPointsPerDevice +
+                        kFreeDeviceWeight * static_cast<double>(after.free()) / kMilliPerDevice;
+    return static_cast<int32_t>(std::lround(kNoLoss - loss * kScorePerDevice));
+  }
+
+  Share best_share(const Node& node, const Request& request) const {
+    Devices devices = node.devices();
+    Share best;
+    int32_t last_free = -1;
+    for (int d = 0; d < devices.count; ++d) {
+      const int32_t free = devices.free_milli[d];
+      if (free < request.milli_each || free == last_free) continue;  // a device like the one before scores the same
+      last_free = free;
+      devices.free_milli[d] = free - request.milli_each;
+      const int32_t found = score_of(node, request, devices, mix_.worth().waste(free, request.milli_each));
+      if (found > best.score) best = {found, d};
+      devices.free_milli[d] = free;
+    }
+    return best;
+  }
+
+  bool learns_;
+  Mix mix_;
+  std::vector<Request> window_;  // the last kWindow, in the order of a ring
+  size_t seen_ = 0;
+  size_t renew_at_ = kFirstRenewal;
+};
+
+}  // namespace
+
+std::unique_ptr<PlacementPolicy> make_berth(const FleetFacts& /*facts*/) {
+  return std::make_unique<Berth>(std::nullopt);
+}
+
+std::unique_ptr<PlacementPolicy> make_berth_told(const FleetFacts& facts) {
+  return std::make_unique<Berth>(Mix(facts.told));
+}
+
+}  // namespace berth::packing
