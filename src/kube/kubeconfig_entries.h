@@ -1,8 +1,8 @@
 // What one kubeconfig file says, as it stands there: the types of all entries are checked, their values are not.
 //
-// Unknown fields pass, as in kubectl, if they resemble none that matter; wrong types and names given twice do not, wherever they are. Problems go to the
-// Reader's sink, which keeps them for the checks of what is then chosen (kube/kubeconfig_checks.h). None of them shows
-// what may be a secret.
+// Unknown fields pass, as in kubectl, if they resemble none that matter; wrong types and names given twice do not,
+// wherever they are. Problems go to the Reader's sink, which keeps them for the checks of what is then chosen
+// (kube/kubeconfig_checks.h). None of them shows what may be a secret.
 #pragma once
 
 #include <map>
