@@ -41,6 +41,18 @@ inline std::string unavailable(size_t nodes, const std::map<std::string, int>& c
   return out + ".";
 }
 
+// Whether taking pods away from the node could change all of these reasons.
+inline bool preemption_helps(const model::Pod& pod, const model::Node& node, const std::vector<std::string>& reasons) {
+  return std::all_of(reasons.begin(), reasons.end(), [&](const std::string& reason) {
+    if (reason.starts_with("Insufficient "))
+      return pod.spec->requests.get(reason.substr(13)) <= node.allocatable.get(reason.substr(13));
+    return reason == "Too many pods" || reason == "node(s) didn't have free ports for the requested pod ports" ||
+           reason == "node(s) didn't match pod topology spread constraints" ||
+           reason == "node(s) didn't match pod anti-affinity rules" ||
+           reason == "node(s) didn't satisfy existing pods anti-affinity rules";
+  });
+}
+
 struct BruteForcePlan {
   std::vector<model::Pod> victims, displaced;
   int violations = 0;

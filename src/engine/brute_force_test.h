@@ -212,15 +212,22 @@ class BruteForce {
     return room;
   }
 
-  // On a place where it is not counted, without those nominated pods that are in its way and come after it.
+  // On a place where it is not counted, without those nominated pods that are in its way and come after it; those of
+  // its own priority only if there is no room for all of them later.
   bool start(const model::Pod& pod, Place& place) {
     const std::vector<model::Pod> before = place.pods;
-    if (why_not(pod, place).empty()) return bind(pod, place), true;
-    const std::vector<model::Pod> lesser = lesser_nominees(pod, place);
-    if (!lesser.empty() && needs_only_time(pod, place)) return false;
-    for (const model::Pod& other : lesser) remove(place, other.uid);
+    std::vector<model::Pod> removed;
+    for (const bool lower : {true, false}) {
+      if (why_not(pod, place).empty()) break;
+      std::vector<model::Pod> next;
+      for (const model::Pod& other : lesser_nominees(pod, place))
+        if ((other.priority < pod.priority) == lower) next.push_back(other);
+      if (!lower && !next.empty() && needs_only_time(pod, place)) return place.pods = before, false;
+      for (const model::Pod& other : next) remove(place, other.uid);
+      removed.insert(removed.begin(), next.begin(), next.end());
+    }
     if (!why_not(pod, place).empty()) return place.pods = before, false;
-    for (const model::Pod& other : lesser) {
+    for (const model::Pod& other : removed) {
       place.pods.push_back(other);
       if (why_not(pod, place).empty()) continue;
       place.pods.pop_back();
@@ -290,17 +297,7 @@ class BruteForce {
   std::vector<std::string> why_not(const model::Pod& pod, const Place& place, bool* helps = nullptr) const {
     std::vector<std::string> out = BruteForceFit::why_not_alone(pod, place);
     if (const std::string peers = out.empty() ? peers_.why_not(pod, place.node) : ""; !peers.empty()) out = {peers};
-    if (helps == nullptr) return out;
-    *helps = true;
-    for (const std::string& reason : out) {
-      if (reason.starts_with("Insufficient "))
-        *helps &= pod.spec->requests.get(reason.substr(13)) <= place.node.allocatable.get(reason.substr(13));
-      else
-        *helps &= reason == "Too many pods" || reason == "node(s) didn't have free ports for the requested pod ports" ||
-                  reason == "node(s) didn't match pod topology spread constraints" ||
-                  reason == "node(s) didn't match pod anti-affinity rules" ||
-                  reason == "node(s) didn't satisfy existing pods anti-affinity rules";
-    }
+    if (helps != nullptr) *helps = preemption_helps(pod, place.node, out);
     return out;
   }
   PolicySet policies_;

@@ -124,34 +124,38 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
   const QueueOrder before{&state_};
   const Residents::Table& here = residents_.of(node, state_, rules_);
   const Resident* own = nullptr;
-  std::vector<const Resident*> lesser, leaving;
+  std::vector<const Resident*> lower, later, leaving;  // nominated pods of lower priority; of the same; pods that go
   for (const Resident& pod : here.pods()) {
     if (pod.pod == nominee) own = &pod;
-    else if (pod.nominated && before(nominee, pod.pod)) lesser.push_back(&pod);
+    else if (pod.nominated && before(nominee, pod.pod)) (pod.priority < cls_.priority ? lower : later).push_back(&pod);
     else if (pod.priority < cls_.priority && is_leaving(state_.pod(pod.pod))) leaving.push_back(&pod);
   }
   check(own != nullptr, "a nominated pod has room on its node");
   Trial trial(state_, node, cls_);
   gone_ = {};
-  take_out(trial, here, *own);
-  if (fits(node)) return Outlook::kReady;
-  const bool waits = !leaving.empty() && !lesser.empty() && !fits_alone(node);
-  if (waits) {  // there may be room for all of them when these are gone
-    for (const Resident* pod : leaving) take_out(trial, here, *pod);
-    if (fits_alone(node)) return Outlook::kPromised;
-    for (const Resident* pod : leaving) put_back(trial, here, *pod);
-  }
-  for (const Resident* pod : lesser) take_out(trial, here, *pod);
-  if (!lesser.empty() && fits(node)) {
-    for (const Resident* pod : lesser) {
+  const auto take_all_out = [&](const std::vector<const Resident*>& pods) {
+    for (const Resident* pod : pods) take_out(trial, here, *pod);
+  };
+  const auto keep_what_fits = [&](const std::vector<const Resident*>& pods) {
+    for (const Resident* pod : pods) {
       put_back(trial, here, *pod);
       if (fits(node)) continue;
       take_out(trial, here, *pod);
       displaced.push_back(pod->pod);
     }
-    return Outlook::kReady;
+  };
+  take_out(trial, here, *own);
+  if (fits(node)) return Outlook::kReady;
+  take_all_out(lower);
+  if (!lower.empty() && fits(node)) return keep_what_fits(lower), Outlook::kReady;
+  if (!leaving.empty() && !later.empty() && !fits_alone(node)) {
+    take_all_out(leaving);
+    if (fits_alone(node)) return Outlook::kPromised;  // with all of its like, once these are gone
+    for (const Resident* pod : leaving) put_back(trial, here, *pod);
   }
-  for (const Resident* pod : leaving) take_out(trial, here, *pod);
+  take_all_out(later);
+  if (!later.empty() && fits(node)) return keep_what_fits(later), keep_what_fits(lower), Outlook::kReady;
+  take_all_out(leaving);
   return !leaving.empty() && fits_alone(node) ? Outlook::kPromised : Outlook::kLost;
 }
 

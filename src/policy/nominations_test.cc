@@ -150,6 +150,17 @@ TEST(Nominations, EachWaitsUntilThereIsRoomForAll) {
   EXPECT_EQ(acts_of(driver.cycle(Duration::seconds(1))), (Acts{"Bind boss-1 a", "Bind boss-2 a", "Bind boss-3 a"}));
 }
 
+// But one of higher priority waits for none of lower priority, whose victims may take long to leave.
+TEST(Nominations, AGreaterPodDoesNotWaitForTheVictimsOfALesserOne) {
+  Driver driver(default_policies());
+  driver.add(make_node("full", {{"cpu", 800}}));
+  driver.add(bound_to(make_pod("slow", {{"cpu", 600}}), "full"));
+  driver.add(with_priority(make_pod("middle", {{"cpu", 600}}), 5));
+  EXPECT_EQ(acts_of(driver.cycle()), (Acts{"Evict slow full", "Nominate middle full"}));
+  driver.add(with_priority(make_pod("high", {{"cpu", 200}}), 10));
+  EXPECT_EQ(acts_of(driver.cycle(Duration::seconds(1))), (Acts{"Bind high full", "Nominate middle full"}));
+}
+
 TEST(Nominations, OnlyThoseInTheWayAreLost) {
   Driver driver(default_policies());
   driver.add(make_node("full", {{"cpu", 1000}}));
