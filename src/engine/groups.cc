@@ -90,6 +90,7 @@ GroupId Groups::group_of(const std::vector<DomainId>& domains) {
 }
 
 void Groups::leave_group(NodeSlot slot) {
+  if (places_[slot.value].fits) ++version_;  // its new group may have another verdict
   rank(slot, false, {});
   withdraw_spread(slot);
   const GroupId id = std::exchange(places_[slot.value].group, GroupId{});
