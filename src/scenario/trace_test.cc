@@ -156,15 +156,15 @@ TEST(TraceRun, RefusesWhatMakesNoRun) {
   EXPECT_THAT(refused(read("n,1,1,1,T4\n", idle), {}), HasSubstr("more than 10000000 would arrive"));
 }
 
-// The public lists, where BERTH_TRACES names their folder.
+// The public lists, in the folder openb of the one that BERTH_TRACES names.
 class PublishedTraces : public testing::Test {
  protected:
   void SetUp() override {
     const char* const folder = std::getenv("BERTH_TRACES");  // deterministic: a test
     if (folder == nullptr) GTEST_SKIP() << "BERTH_TRACES names no folder with the openb traces; see docs/traces.md";
     api::Problems problems;
-    read_trace_nodes(text(std::string(folder) + "/openb_node_list_gpu_node.csv"), "nodes", trace_, problems);
-    read_trace_pods(text(std::string(folder) + "/openb_pod_list_default.csv"), "pods", trace_, problems);
+    read_trace_nodes(text(std::string(folder) + "/openb/openb_node_list_gpu_node.csv"), "nodes", trace_, problems);
+    read_trace_pods(text(std::string(folder) + "/openb/openb_pod_list_default.csv"), "pods", trace_, problems);
     ASSERT_THAT(told(problems), IsEmpty());
   }
 
