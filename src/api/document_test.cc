@@ -150,6 +150,16 @@ TEST(Documents, WhatCannotBeAKeyHidesNothingElse) {
   EXPECT_THAT(told("a: {<<: 5}\n"), HasSubstr("f.yaml:1: map merge requires map or sequence of maps"));
 }
 
+TEST(Documents, AnActionOfATemplateThatEndsTheDocumentIsCalledOne) {
+  for (const char* text : {"a: 1\n{{- if .Values.x }}\nb: 2\n{{- end }}\n", "a:\n  {{- if .Values.x }}\n  b: 2\n",
+                           "a: {b: 1}\n{{- range .Values.nodes }}\nc: {{ .name }}\n{{- end }}\n"}) {
+    Problems problems;
+    read_plain_documents(text, "f.yaml", problems);
+    ASSERT_THAT(problems, SizeIs(1)) << text;
+    EXPECT_THAT(to_string(problems[0]), HasSubstr("f.yaml:2: this looks like a template; render it first")) << text;
+  }
+}
+
 TEST(Documents, ABrokenDocumentDoesNotHideTheOthers) {
   Problems problems;
   const auto documents = read_documents(

@@ -16,6 +16,7 @@ namespace berth::api {
 namespace {
 
 constexpr const char* kQuoteOpen = "not valid YAML: the quote that opens here is never closed";
+constexpr const char* kTemplate = "this looks like a template; render it first, for example by 'helm template'";
 constexpr const char* kNoKey = "a key must not be missing or null; keys are words, or texts in quotes";
 constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
 
@@ -168,9 +169,9 @@ class TreeHandler : public YAML::EventHandler {
       if (skip_depth_++ > 0) return;
       remember(anchor, nullptr);
       check_bracket_closed(mark);
-      return builder_.lose_key(
-          line(mark), is_template(mark) ? "this looks like a template; render it first, for example by 'helm template'"
-                                        : "a map or list cannot be a key; keys are words, or texts in quotes");
+      return builder_.lose_key(line(mark), is_template(mark)
+                                               ? kTemplate
+                                               : "a map or list cannot be a key; keys are words, or texts in quotes");
     }
     const bool plain = tag.empty() || tag == "?" || tag == "!";
     if (!plain && tag != std::string(kTagPrefix) + std::string(name))
@@ -260,6 +261,18 @@ std::string_view line_of(std::string_view text, int index) {
   return text.substr(0, text.find('\n'));
 }
 
+// The first line up to this one, counted from 0, that begins with the "{{" of a template's action.
+std::optional<int> template_line(std::string_view text, int last) {
+  for (int index = 0; index <= last; ++index) {
+    const size_t end = text.find('\n');
+    const size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
+    if (text.substr(indent).starts_with("{{")) return index;
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return std::nullopt;
+}
+
 // yaml-cpp's words, and the usual cause where the line shows one.
 std::string explain(const YAML::Exception& error, std::string_view text) {
   const std::string_view line = error.mark.is_null() ? "" : line_of(text, error.mark.line);
@@ -286,9 +299,10 @@ bool read_yaml_text(std::string_view text, uint32_t first_line, TreeBuilder& bui
       if (builder.root() != nullptr) on_document(*builder.root());
     return true;
   } catch (const StopParsing&) { return false; } catch (const YAML::Exception& error) {
-    if (handler.tell_unclosed()) return false;
-    const int at = error.mark.is_null() ? 0 : error.mark.line;
-    builder.problem(first_line + static_cast<uint32_t>(std::max(0, at)), explain(error, text));
+    const int at = error.mark.is_null() ? 0 : std::max(0, error.mark.line);
+    if (const std::optional<int> action = template_line(text, at))
+      builder.problem(first_line + static_cast<uint32_t>(*action), kTemplate);
+    else if (!handler.tell_unclosed()) builder.problem(first_line + static_cast<uint32_t>(at), explain(error, text));
     return false;
   } catch (const std::exception& error) {
     builder.problem(first_line, fmt::format("not valid YAML: {}", error.what()));

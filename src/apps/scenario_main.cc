@@ -65,6 +65,11 @@ bool run(const std::string& path, const std::string& shapes_path, bool update) {
 }  // namespace berth::apps
 
 int main(int argc, char** argv) {
+  constexpr const char* kUsage =
+      "usage: berth-scenario [--update] [--shapes FILE] FILE...\n"
+      "Plays scenarios and says what did not come as expected; exit 0 when everything did, else 1.\n"
+      "  --update       writes what came into the files, in place of what was expected\n"
+      "  --shapes FILE  the nodes that scenarios name; by default the shapes.yaml above each\n";
   std::vector<std::string> files;
   std::string shapes;
   bool update = false;
@@ -72,10 +77,17 @@ int main(int argc, char** argv) {
     const std::string argument = argv[i];
     if (argument == "--update") update = true;
     else if (argument == "--shapes" && i + 1 < argc) shapes = argv[++i];
-    else files.push_back(argument);
+    else if (argument == "--help" || argument == "-h") {
+      std::cout << kUsage;
+      return 0;
+    } else if (argument.starts_with('-')) {
+      std::cerr << "berth-scenario: no option '" << berth::printable(argument) << "', or its value is missing\n"
+                << kUsage;
+      return 2;
+    } else files.push_back(argument);
   }
   if (files.empty()) {
-    std::cerr << "usage: berth-scenario [--update] [--shapes FILE] FILE...\n";
+    std::cerr << kUsage;
     return 2;
   }
   bool good = true;

@@ -100,6 +100,10 @@ void check_exec(const Reader& exec, const ExecEntry& entry) {
                                               plugin.api_version));
   if (entry.interactive_mode == "Always")
     exec.problem_at("interactiveMode", "Always needs a terminal; use a plugin that does not ask");
+  else if (!entry.interactive_mode.empty() && entry.interactive_mode != "IfAvailable" &&
+           entry.interactive_mode != "Never")
+    exec.problem_at("interactiveMode",
+                    fmt::format("there is no '{}'; write Never or IfAvailable", entry.interactive_mode));
   if (!exec.sound("env")) return;
   for (size_t i = 0; i < plugin.env.size(); ++i)
     if (plugin.env[i].first.empty()) exec.problem_at("env", i, "an entry of 'env' needs a name and a value");

@@ -136,7 +136,7 @@ KubeconfigEntries read_entries(const Reader& root) {
   out.clusters.sound = root.sound("clusters");
   out.users.sound = root.sound("users");
   out.contexts.sound = root.sound("contexts");
-  out.current_context_sound = root.sound("current-context");
+  out.current_context_sound = root.sound("apiVersion") && root.sound("kind") && root.sound("current-context");
   return out;
 }
 

@@ -136,8 +136,8 @@ TEST_F(KubeconfigTest, WhatIsNoKubeconfigIsSaidToBeNone) {
   EXPECT_EQ(
       errors_in(write("list", "- 1")),
       "list:1: expected an object, found a list; the top of this file must hold fields, each written 'field: value'\n");
-  EXPECT_NE(errors_in(write("pod", "apiVersion: v1\nkind: Pod\n")).find("pod:2: kind: this is 'Pod', and"),
-            std::string::npos);
+  EXPECT_EQ(errors_in(write("pod", "apiVersion: v1\nkind: Pod\n")),
+            "pod:2: kind: this is 'Pod', and that of a kubeconfig is Config; give another file\n");
   EXPECT_NE(errors_in(write("two", "kind: Config\n---\nkind: Config\n")).find("two:3: a second document begins here"),
             std::string::npos);
 }
@@ -243,6 +243,14 @@ many:25: users[0].user.exec.args: expected a list; put '- ' before each item
 many:26: users[0].user.exec.env[1]: an entry of 'env' needs a name and a value
 many:27: users[1].user: expected an object; its fields are written 'field: value'
 )");
+}
+
+TEST_F(KubeconfigTest, APluginsSlipsOfThePenAreTold) {
+  const std::string exec = "apiVersion: client.authentication.k8s.io/v1, command: /bin/true, ";
+  const std::string agrs = errors_in(config("", "exec: {" + exec + "agrs: [a]}"));
+  EXPECT_NE(agrs.find("exec.agrs: unknown field; did you mean 'args'?"), std::string::npos) << agrs;
+  const std::string mode = errors_in(config("", "exec: {" + exec + "interactiveMode: never}"));
+  EXPECT_NE(mode.find("interactiveMode: there is no 'never'; write Never or IfAvailable"), std::string::npos) << mode;
 }
 
 TEST_F(KubeconfigTest, MistakesOfSeveralFilesAreToldTogether) {

@@ -68,6 +68,11 @@ class SignalWatch {
   std::thread thread_;
 };
 
+// host:port, with the brackets of an IPv6 address.
+std::string http_address(const std::string& host, int port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
 // What to do about an error that the server's own words do not explain.
 std::string way_out(const std::string& trouble) {
   const auto has = [&](std::string_view part) { return trouble.find(part) != std::string::npos; };
@@ -115,7 +120,7 @@ class Daemon {
                           {"server", access_.server},
                           {"context", access_.context},
                           {"scheduler_names", fmt::format("{}", fmt::join(config_.scheduler_names, ","))},
-                          {"http", fmt::format("{}:{}", config_.http.bind_address, server_->port())}});
+                          {"http", http_address(config_.http.bind_address, server_->port())}});
     BERTH_TRY_VOID(elect());
     supervise();
     return wind_up();
