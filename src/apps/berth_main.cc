@@ -10,6 +10,7 @@
 
 #include "api/names.h"
 #include "apps/exit_code.h"
+#include "apps/frag_command.h"
 #include "apps/policies_command.h"
 #include "apps/scheduler_command.h"
 #include "apps/simulate_command.h"
@@ -62,6 +63,7 @@ int run(int argc, char** argv) {
   add_scheduler_command(app, exit_code);
   add_simulate_command(app, exit_code);
   add_why_command(app, exit_code);
+  add_frag_command(app, exit_code);
   add_config_command(app, exit_code);
   add_policies_command(app, exit_code);
   add_version_command(app, exit_code);

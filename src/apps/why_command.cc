@@ -54,8 +54,7 @@ int why(const Flags& flags) {
   for (auto pod = report.pods.rbegin(); pod != report.pods.rend(); ++pod) {
     if (pod->namespace_name + "/" + pod->name != name) continue;
     std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended)
-              << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::requests_text(pod->requests)
-              << "\n";
+              << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::asks_text(*pod) << "\n";
     if (pod->verdict >= report.verdicts.size()) return kExitOk;
     const auto& verdict = report.verdicts[pod->verdict];
     if (!verdict.nodes.empty()) std::cout << "\nNode by node:\n";

@@ -45,6 +45,7 @@ std::vector<std::string> images_of(const api::PodSpec& spec) {
 std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod) {
   auto spec = std::make_shared<model::SchedulingSpec>();
   spec->requests = api::effective_requests(pod);
+  spec->gpu_share = gpu_share_of(pod.metadata, spec->requests);
   spec->node_selector = pod.spec.node_selector;
   spec->affinity = pod.spec.node_affinity;
   spec->tolerations = pod.spec.tolerations;
@@ -93,6 +94,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served) {
   out.spec = scheduling_spec(pod);
   out.placement = placement_of(pod.metadata);
   out.node_name = pod.spec.node_name;
+  if (!out.node_name.empty()) out.gpu_device = gpu_device_of(pod.metadata);
   out.nominated_node = pod.status.nominated_node_name;
   out.ours = served.empty() || served.contains(pod.spec.scheduler_name);
   out.gated = !pod.spec.scheduling_gates.empty();
@@ -103,7 +105,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served) {
   return out;
 }
 
-model::Node to_model(const api::Node& node) {
+model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   model::Node out;
   out.name = node.metadata.name;
   out.uid = node.metadata.uid;
@@ -112,6 +114,7 @@ model::Node to_model(const api::Node& node) {
   out.unschedulable = node.unschedulable;
   out.capacity = node.capacity;
   out.allocatable = node.allocatable;
+  out.gpus = gpus_of(node, knowledge);
   for (const api::ContainerImage& image : node.images)
     for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);
   std::sort(out.images.begin(), out.images.end());

@@ -10,6 +10,7 @@
 #include "api/cluster.h"
 #include "api/disruption_budget.h"
 #include "api/pod.h"
+#include "bridge/gpus.h"
 #include "engine/event.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -27,7 +28,7 @@ inline constexpr std::string_view kAllowProtectedAnnotation = "berth.dev/allow-p
 using SchedulerNames = std::set<std::string, std::less<>>;
 
 model::Pod to_model(const api::Pod& pod, const SchedulerNames& served);
-model::Node to_model(const api::Node& node);
+model::Node to_model(const api::Node& node, DeviceKnowledge knowledge);
 model::DisruptionBudget to_model(const api::PodDisruptionBudget& budget);
 engine::NamespaceUpserted to_event(const api::Namespace& object);
 

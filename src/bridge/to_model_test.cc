@@ -215,7 +215,7 @@ TEST(ToModel, NodesKeepWhatPoliciesRead) {
   object.capacity = {{"cpu", 2000}};
   object.allocatable = {{"cpu", 1900}};
   object.images = {{{"nginx:1.27", "nginx@sha256:0123"}, 70}, {{"busybox:1"}, 4}};
-  const model::Node node = to_model(object);
+  const model::Node node = to_model(object, DeviceKnowledge::kCounts);
   EXPECT_EQ(node.name, "a");
   EXPECT_EQ(node.uid, "u");
   EXPECT_EQ(node.labels, object.metadata.labels);

@@ -35,12 +35,13 @@ struct Decision {
   std::shared_ptr<const std::string> message = {};
   std::vector<VolumeBinding> volumes = {};  // kBind
   std::string preemptor_uid = {};           // kEvict: for whom
+  int32_t gpu_device = -1;                  // kBind: which device of the node the pod shares; -1: none, or not known
   // kBind, as EngineOptions::list_feasible says: the first by name of the nodes that fit, and how many do.
   std::vector<std::string> feasible = {};
   uint32_t feasible_count = 0;
   friend bool operator==(const Decision& a, const Decision& b) {
     return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name && a.volumes == b.volumes &&
-           a.preemptor_uid == b.preemptor_uid &&
+           a.preemptor_uid == b.preemptor_uid && a.gpu_device == b.gpu_device &&
            (a.message == b.message || (a.message && b.message && *a.message == *b.message));
   }
 };

@@ -8,18 +8,37 @@
 namespace berth::engine {
 namespace {
 
+// Adds a share to what its node's devices hold, and to the use of the resource: one for each device that is open.
+void sum_share(const NodeState& node, const ShareUse& share, std::map<int32_t, int64_t>& devices,
+               std::vector<Int128>& used) {
+  used[node.share_resource.value] += share.replicas;
+  if (share.device < 0) return;
+  int64_t& taken = devices[share.device];
+  if (taken == 0) used[node.share_resource.value] += 1;
+  taken += share.units;
+}
+
 // Invariants 1 and 2 of State: what a node counts as used is the sum over the pods that are charged to it.
 void check_accounts(const State& state, std::vector<std::string>& broken) {
   std::map<uint32_t, std::vector<Int128>> sums;
+  std::map<uint32_t, std::map<int32_t, int64_t>> devices;
   for (const PodSlot slot : state.pods()) {
     const PodState& pod = state.pod(slot);
     if (!holds_room(pod.phase)) continue;
     auto& sum = sums[pod.node.value];
     sum.resize(state.resources().size(), 0);
     for (const ResourceAmount& request : state.pod_class(pod.cls).requests) sum[request.id.value] += request.amount;
+    if (pod.share != ShareUse{}) sum_share(state.node(pod.node), pod.share, devices[pod.node.value], sum);
     const auto& listed = state.node(pod.node).pods;
     if (pod.index_on_node >= listed.size() || listed[pod.index_on_node] != slot)
       broken.push_back(fmt::format("pod {} is charged to a node that does not list it", pod.pod.full_name()));
+  }
+  for (const auto& [slot, taken] : devices) {
+    const NodeState& node = state.node(NodeSlot{slot});
+    for (const auto& [device, units] : taken)
+      if (units > node.node.gpus.units() || units != node.devices.used(device))
+        broken.push_back(fmt::format("device {} of node {} counts {} as shared, its pods have {}", device,
+                                     node.node.name, node.devices.used(device), units));
   }
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const auto& sum = sums[slot.value];

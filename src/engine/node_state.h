@@ -11,7 +11,9 @@
 
 #include "base/int128.h"
 #include "engine/ids.h"
+#include "engine/pod_class.h"
 #include "engine/resource_table.h"
+#include "engine/shared_devices.h"
 #include "engine/topology.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -36,12 +38,19 @@ struct NodeState {
   std::vector<Int128> used;
   Int128 scored_cpu_millis = 0;
   Int128 scored_memory_bytes = 0;
+  SharedDevices devices;      // that pods share, where the node has GpuSharing::kDevices
+  ResourceId share_resource;  // of model::NodeGpus::resource
   std::vector<model::HostPort> host_ports;
   std::vector<PodSlot> pods;  // unordered
   NodeDomains domains;        // of the topology keys in use; none while not present
   // How many of its pods each selector sees, for those that count by node; sorted.
   std::vector<std::pair<SelectorId, int32_t>> seen_by;
   std::vector<std::pair<ClaimRecord*, uint32_t>> claims;  // that its pods use, and by how many; unordered
+
+  // How many replicas of its GPUs a share takes here beyond those that the pod asks for itself.
+  int64_t replicas_beside_requests(const PodClass& cls) const {
+    return std::max<int64_t>(0, node.gpus.replicas_of(cls.spec->gpu_share) - cls.request(share_resource));
+  }
 };
 
 // Read access to a node for policies. Cheap to copy; valid until the engine's state changes.
@@ -58,6 +67,9 @@ class NodeView {
   int64_t free(ResourceId id) const { return allocatable(id) - used(id); }
   int64_t scored_cpu_millis() const { return narrow(state_->scored_cpu_millis); }
   int64_t scored_memory_bytes() const { return narrow(state_->scored_memory_bytes); }
+  const SharedDevices& devices() const { return state_->devices; }
+  ResourceId share_resource() const { return state_->share_resource; }
+  int64_t replicas_beside_requests(const PodClass& cls) const { return state_->replicas_beside_requests(cls); }
   const std::vector<model::HostPort>& host_ports() const { return state_->host_ports; }
   const std::vector<std::pair<ClaimRecord*, uint32_t>>& claims() const { return state_->claims; }
   const ResourceTable& resources() const { return *resources_; }

@@ -105,6 +105,7 @@ NodeSlot State::upsert_node(model::Node object) {
   NodeState& node = nodes_[slot.value];
   if (node.present && node.node == object) return slot;
   present_nodes_ += node.present ? 0 : 1;
+  const bool same_gpus = node.present && node.node.gpus == object.gpus;
   node.present = true;
   node.allocatable = dense(object.allocatable, resources_);
   node.has_gpus = false;
@@ -112,7 +113,13 @@ NodeSlot State::upsert_node(model::Node object) {
     node.has_gpus |= node.allocatable[id] > 0 && resources_.is_gpu(ResourceId{id});
   for (const auto& [name, amount] : object.capacity) node.has_gpus |= amount > 0 && model::is_gpu_resource(name);
   if (topology_.has_keys()) set_domains(slot, topology_.domains_for(object.labels));
-  node.node = std::move(object);
+  const auto replace = [&] {
+    if (!object.gpus.resource.empty()) node.share_resource = resources_.intern(object.gpus.resource);
+    if (!same_gpus) node.devices = SharedDevices(object.gpus.units());
+    node.node = std::move(object);
+  };
+  if (same_gpus) replace();
+  else with_shares_released(node, replace);
   touch(slot);
   return slot;
 }
@@ -125,8 +132,10 @@ void State::remove_node(const std::string& name) {
   node.present = false;
   node.has_gpus = false;
   node.allocatable.clear();
-  node.node = model::Node{};
-  node.node.name = name;
+  with_shares_released(node, [&] {
+    node.node = model::Node{};
+    node.node.name = name;
+  });
   --present_nodes_;
   touch(slot);
   free_placeholder(slot);
@@ -188,7 +197,9 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
     return;
   }
   const PodPhase phase = state.phase;
+  const int32_t device = state.share.device;
   if (holds_room(phase)) {
+    release_share(state);
     charge(nodes_[state.node.value], classes_[state.cls.value], -1);
     count_peers(slot, state.node, -1);
     state.phase = PodPhase::kNotQueued;  // nobody counts it on the way
@@ -207,6 +218,7 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   state.phase = phase;
   if (!holds_room(phase)) return;
   charge(nodes_[state.node.value], classes_[state.cls.value], +1);
+  charge_share(state, device);
   count_peers(slot, state.node, +1);
   touch(state.node);
 }
@@ -221,7 +233,7 @@ void State::remove_pod(PodSlot slot) {
   free_pods_.push_back(slot);
 }
 
-void State::assign(PodSlot pod, NodeSlot node, PodPhase phase) {
+void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
   PodState& state = pods_[pod.value];
   check(holds_room(phase), "a place goes with a phase that holds room");
   if (holds_room(state.phase) && state.node == node) {
@@ -239,6 +251,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase) {
   state.index_on_node = static_cast<uint32_t>(target.pods.size());
   target.pods.push_back(pod);
   charge(target, classes_[state.cls.value], +1);
+  charge_share(state, device);
   count_peers(pod, node, +1);
   use_claims(node, classes_[state.cls.value], phase, +1);
   touch(node);
@@ -249,6 +262,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   check(holds_room(state.phase) && !holds_room(phase), "only a placed pod can lose its place");
   const NodeSlot slot = state.node;
   NodeState& node = nodes_[slot.value];
+  release_share(state);
   charge(node, classes_[state.cls.value], -1);
   count_peers(pod, slot, -1);
   use_claims(slot, classes_[state.cls.value], state.phase, -1);
@@ -360,6 +374,7 @@ uint64_t State::hash() const {
     hash.text(pod->pod.uid);
     hash.number(static_cast<int64_t>(pod->phase));
     hash.text(holds_room(pod->phase) ? nodes_[pod->node.value].node.name : "");
+    if (pod->share.device >= 0) hash.number(pod->share.device);
   }
   for (const auto& [key, claim] : volumes_.claims()) {
     if (!claim->choice) continue;

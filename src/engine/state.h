@@ -13,6 +13,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ class State {
   const PodIndex& pods() const { return pod_index_; }
 
   // Charges the pod to the node and sets its phase; charge-only moves between phases leave the node's use alone.
-  void assign(PodSlot pod, NodeSlot node, PodPhase phase);
+  // `device`: that it shares there, if it is to be a certain one.
+  void assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device = -1);
   void unassign(PodSlot pod, PodPhase phase);
   // The lowest priority of any pod that holds room; INT32_MAX when none does.
   int32_t lowest_priority() const { return placed_priorities_.empty() ? INT32_MAX : placed_priorities_.begin()->first; }
@@ -119,6 +121,12 @@ class State {
   void renumber();
   void charge(NodeState& node, const PodClass& cls, int64_t sign);
   static void charge_ports(NodeState& node, const PodClass& cls, int64_t sign);
+  // Shared GPUs: engine/state_gpus.cc.
+  ShareUse find_share_use(const NodeState& node, const PodState& pod, int32_t device) const;
+  static void count_share(NodeState& node, const ShareUse& use, int sign);
+  void charge_share(PodState& pod, int32_t device);
+  void release_share(PodState& pod);
+  void with_shares_released(NodeState& node, const std::function<void()>& change);
   void touch(NodeSlot slot);
   void touch(const VolumeState::Touched& touched);
   void use_claims(NodeSlot slot, const PodClass& cls, PodPhase phase, int sign);
@@ -163,6 +171,7 @@ class State {
   absl::btree_map<int32_t, uint32_t> placed_priorities_;  // of the pods that hold room, how many
   bool in_trial_ = false;
   std::vector<Int128> used_before_trial_;            // of the Trial's node
+  SharedDevices devices_before_trial_;               // of the Trial's node
   std::vector<model::HostPort> ports_before_trial_;  // where the Trial's class asks for some
   absl::btree_map<std::string, NodeSlot> nodes_by_name_;
   std::vector<PodState> pods_;

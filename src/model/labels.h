@@ -27,6 +27,10 @@ class Labels {
     return at != entries_.end() && at->first == key ? &at->second : nullptr;
   }
   bool contains(std::string_view key) const { return find(key) != nullptr; }
+  void erase(std::string_view key) {
+    const auto at = lower_bound(key);
+    if (at != entries_.end() && at->first == key) entries_.erase(at);
+  }
   // Inserts or replaces.
   void set(std::string key, std::string value) {
     const auto at = entries_.begin() + (lower_bound(key) - entries_.begin());

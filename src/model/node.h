@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/gpu.h"
 #include "model/labels.h"
 #include "model/resources.h"
 #include "model/taint.h"
@@ -20,6 +21,7 @@ struct Node {
   bool unschedulable = false;  // spec.unschedulable, "cordoned"
   ResourceList capacity;
   ResourceList allocatable;
+  NodeGpus gpus;
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
   friend bool operator==(const Node&, const Node&) = default;
 };

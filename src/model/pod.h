@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "model/gpu.h"
 #include "model/labels.h"
 #include "model/node_affinity.h"
 #include "model/peers.h"
@@ -57,6 +58,7 @@ struct ClaimUse {
 
 struct SchedulingSpec {
   ResourceList requests;  // effective, including "pods": 1
+  GpuShare gpu_share;     // beside the requests
   Labels node_selector;
   NodeAffinity affinity;
   std::vector<Toleration> tolerations;
@@ -70,8 +72,8 @@ struct SchedulingSpec {
   friend bool operator==(const SchedulingSpec&, const SchedulingSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const SchedulingSpec& s) {
-    return H::combine(std::move(state), s.requests, s.node_selector, s.affinity, s.tolerations, s.host_ports, s.peers,
-                      s.images, s.claims, s.resource_claims, s.placement);
+    return H::combine(std::move(state), s.requests, s.gpu_share, s.node_selector, s.affinity, s.tolerations,
+                      s.host_ports, s.peers, s.images, s.claims, s.resource_claims, s.placement);
   }
 };
 
@@ -90,6 +92,7 @@ struct Pod {
   std::shared_ptr<const SchedulingSpec> spec;  // never null
   Placement placement = Placement::kDefault;   // its own annotation
   std::string node_name;                       // where it is bound; empty while pending
+  int32_t gpu_device = -1;                     // which device of that node it shares; -1: not known, or none
   std::string nominated_node;                  // status.nominatedNodeName
   bool ours = true;                            // its schedulerName is one that we serve; others only take up room
   bool gated = false;                          // spec.schedulingGates is not empty

@@ -99,6 +99,7 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
     return value == "true" || value == "false" ? "" : "'" + value + "' is neither true nor false";
   if (key == bridge::kPlacementAnnotation)
     return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
+  if (const std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
   if (key != kSimulatedArrival && key != kSimulatedRuntime) return "";
   const auto duration = parse_duration(value);
   if (!duration) return duration.error().message;
@@ -108,9 +109,14 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
 
 void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at,
                        std::vector<std::string>& notes) {
-  static const std::vector<std::string_view> known = {kSimulatedArrival, kSimulatedRuntime,
-                                                      bridge::kPlacementAnnotation, bridge::kPreemptibleAnnotation,
-                                                      bridge::kAllowProtectedAnnotation};
+  static const std::vector<std::string_view> known = {kSimulatedArrival,
+                                                      kSimulatedRuntime,
+                                                      bridge::kPlacementAnnotation,
+                                                      bridge::kPreemptibleAnnotation,
+                                                      bridge::kAllowProtectedAnnotation,
+                                                      bridge::kGpuFractionAnnotation,
+                                                      bridge::kGpuMemoryAnnotation,
+                                                      bridge::kGpuDeviceAnnotation};
   constexpr std::string_view kOurs = "berth.dev/";
   std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
   for (const std::string_view key : known) names.push_back(key.substr(kOurs.size()));

@@ -45,7 +45,9 @@ Json to_json(const Report& report) {
                            {"feasible", pod.feasible},
                            {"feasible_count", pod.feasible_count},
                            {"nominated_node", pod.nominated_node.empty() ? Json(nullptr) : Json(pod.nominated_node)},
-                           {"evicted", std::move(evicted)}});
+                           {"evicted", std::move(evicted)},
+                           {"gpu_share", pod.gpu_share.asked() ? Json(share_text(pod.gpu_share)) : Json(nullptr)},
+                           {"gpu_device", pod.gpu_device < 0 ? Json(nullptr) : Json(pod.gpu_device)}});
   }
   for (const NodeReport& node : report.nodes)
     out["nodes"].push_back({{"name", node.name},

@@ -23,6 +23,8 @@ struct PodReport {
   std::string ended;    // "Succeeded", "Failed: DeadlineExceeded"; empty while it runs or waits
   std::optional<Time> submitted, started, finished;
   model::ResourceList requests;
+  model::GpuShare gpu_share;          // beside the requests
+  int32_t gpu_device = -1;            // which of its node's it shares; -1: none, or not known
   std::vector<std::string> feasible;  // the first of the nodes that fitted it when it was bound; if they were asked for
   uint32_t feasible_count = 0;        // how many did
   std::string nominated_node;         // for which it was nominated last; empty: never

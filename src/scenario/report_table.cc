@@ -55,12 +55,14 @@ std::string pods_table(const Report& report, bool wide) {
   for (const PodReport& pod : report.pods) {
     const int64_t count = gpus(pod.requests);
     std::vector<std::string> cells = {pod.namespace_name + "/" + pod.name,
-                                      count == 0 ? "-" : std::to_string(count),
+                                      pod.gpu_share.asked() ? share_text(pod.gpu_share)
+                                      : count == 0          ? "-"
+                                                            : std::to_string(count),
                                       pod.node.empty() ? "-" : pod.node,
                                       at_time(pod.started),
                                       at_time(pod.finished),
                                       status_of(pod)};
-    if (wide) cells.insert(cells.begin() + 3, at_time(pod.submitted)), cells.push_back(requests_text(pod.requests));
+    if (wide) cells.insert(cells.begin() + 3, at_time(pod.submitted)), cells.push_back(asks_text(pod));
     table.add(std::move(cells));
   }
   return table.text();
@@ -88,7 +90,7 @@ std::string waiting_text(const Report& report, bool wide) {
     for (size_t i = 0; i < std::min(group->pods.size(), kNamesMax); ++i) names += (i == 0 ? "" : ", ") + group->pods[i];
     if (group->pods.size() > kNamesMax) names += fmt::format(", … and {} more", group->pods.size() - kNamesMax);
     const bool gated = group->sample->reason == "SchedulingGated";  // what it waits for is not room
-    const std::string asks = gated ? "" : " for " + requests_text(group->sample->requests);
+    const std::string asks = gated ? "" : " for " + asks_text(*group->sample);
     out += fmt::format("\n{} {}{}\n  {}\n", printable(names), group->pods.size() == 1 ? "waits" : "wait", asks,
                        printable(group->sample->message, 2000));
     if (!wide || group->sample->verdict >= report.verdicts.size()) continue;
@@ -132,6 +134,22 @@ std::string requests_text(const model::ResourceList& requests) {
   }
   if (first.empty() && last.empty()) return "nothing in particular";
   return first + (first.empty() || last.empty() ? "" : ", ") + last;
+}
+
+std::string share_text(const model::GpuShare& share) {
+  if (share.memory_bytes > 0) return model::format_resource("memory", share.memory_bytes);
+  if (share.micros <= 0) return "?";
+  std::string out = fmt::format("{}.{:06}", share.micros / model::kWholeGpu, share.micros % model::kWholeGpu);
+  out.erase(out.find_last_not_of('0') + 1);
+  return out.ends_with('.') ? out + "0" : out;
+}
+
+std::string asks_text(const PodReport& pod) {
+  const std::string requests = requests_text(pod.requests);
+  const bool none = std::none_of(pod.requests.begin(), pod.requests.end(),
+                                 [](const auto& entry) { return entry.first != "pods" && entry.second != 0; });
+  if (!pod.gpu_share.asked()) return requests;
+  return share_text(pod.gpu_share) + " of a GPU" + (none ? "" : ", " + requests);
 }
 
 std::string table_text(const Report& report, bool wide) {

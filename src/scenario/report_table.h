@@ -13,5 +13,9 @@ std::string table_text(const Report& report, bool wide);
 
 // "8 nvidia.com/gpu, 16 cpu, 64Gi memory": what a pod asks for, GPUs first, without "pods".
 std::string requests_text(const model::ResourceList& requests);
+// A share of a GPU: "0.5", "10Gi"; "?" for one that nobody can serve.
+std::string share_text(const model::GpuShare& share);
+// All that the pod asks for.
+std::string asks_text(const PodReport& pod);
 
 }  // namespace berth::scenario

@@ -100,6 +100,9 @@ class Simulation {
     int32_t index = 0;  // among its workload's pods
     int32_t attempt = 1;
     int64_t gpus = 0;
+    int32_t gpu_device = -1;  // that it shares, as decided
+    std::string shared;       // in sharers_, while it runs; empty: none
+    int64_t replicas = 0;     // of shared GPUs, beside its requests, while it runs
     Stage stage = Stage::kWaiting;
     bool counts_gpus = false;
     Time submitted;
@@ -143,6 +146,7 @@ class Simulation {
   void remove(size_t pod);
   void replace_pod(size_t pod);
   void account(SimPod& pod, bool running);
+  int64_t count_share(SimPod& pod, bool running);
 
   void deliver();
   void carry_out(const engine::Decision& decision);
@@ -172,6 +176,7 @@ class Simulation {
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   std::optional<Time> wakeup_;
   int64_t gpus_running_ = 0, gpus_peak_ = 0;
+  absl::flat_hash_map<std::string, int> sharers_;  // of each device in use by "node/number", how many
   std::vector<std::string> broken_;
   std::function<void()> on_cycle_;
 };

@@ -40,7 +40,7 @@ void Simulation::arrive(size_t workload) {
 
 void Simulation::add_node(const api::Node& node) {
   nodes_.insert_or_assign(node.metadata.name, node);
-  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node)});
+  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
   for (SimPod& pod : pods_)  // bound to it by their manifests before it was there
     if (pod.stage == Stage::kRunning && pod.object.spec.node_name == node.metadata.name) account(pod, true);
   for (size_t i = 0; i < workloads_.size(); ++i)
@@ -202,6 +202,7 @@ void Simulation::replace_pod(size_t pod) {
   next.status = {};
   next.metadata.deleted.reset();
   next.spec.node_name.clear();
+  if (old.gpu_device >= 0) next.metadata.annotations.erase(bridge::kGpuDeviceAnnotation);
   std::string& name = next.metadata.name;
   if (old.attempt > 1) name.resize(name.size() - fmt::format("-r{}", old.attempt).size());
   if (!keeps_name(old)) name += fmt::format("-r{}", old.attempt + 1);
@@ -214,6 +215,8 @@ void Simulation::tell_pod(const SimPod& pod) {
 
 void Simulation::start(SimPod& pod, const std::string& node) {
   pod.object.spec.node_name = node;
+  if (pod.gpu_device >= 0)
+    pod.object.metadata.annotations.set(std::string(bridge::kGpuDeviceAnnotation), std::to_string(pod.gpu_device));
   pod.object.status.phase = "Running";
   pod.stage = Stage::kRunning;
   ++placed_pods_;
@@ -229,10 +232,31 @@ void Simulation::start(SimPod& pod, const std::string& node) {
   schedule(now_, std::min(runtime.value_or(limit), limit), DueKind::kPodEnds, by_uid_.at(pod.object.metadata.uid));
 }
 
+// By how many GPUs more, or fewer, are in use with the pod's share: a shared one is in use once.
+int64_t Simulation::count_share(SimPod& pod, bool running) {
+  if (!running) {
+    const auto at = sharers_.find(std::exchange(pod.shared, ""));
+    if (at == sharers_.end()) return -std::exchange(pod.replicas, 0);
+    if (--at->second > 0) return 0;
+    sharers_.erase(at);
+    return -1;
+  }
+  const model::ResourceList requests = api::effective_requests(pod.object);
+  const model::GpuShare share = bridge::gpu_share_of(pod.object.metadata, requests);
+  if (!share.asked()) return 0;
+  const std::string& name = pod.object.spec.node_name;
+  const model::NodeGpus gpus = bridge::gpus_of(nodes_.at(name), bridge::DeviceKnowledge::kExact);
+  if (gpus.sharing == model::GpuSharing::kReplicas)
+    return pod.replicas = std::max<int64_t>(0, gpus.replicas_of(share) - requests.get(gpus.resource));
+  if (gpus.sharing != model::GpuSharing::kDevices) return 0;
+  pod.shared = fmt::format("{}/{}", name, bridge::gpu_device_of(pod.object.metadata));
+  return sharers_[pod.shared]++ == 0 ? 1 : 0;
+}
+
 void Simulation::account(SimPod& pod, bool running) {
   if (running == pod.counts_gpus || (running && !nodes_.contains(pod.object.spec.node_name))) return;
   pod.counts_gpus = running;
-  gpus_running_ += running ? pod.gpus : -pod.gpus;
+  gpus_running_ += (running ? pod.gpus : -pod.gpus) + count_share(pod, running);
   gpus_peak_ = std::max(gpus_peak_, gpus_running_);
 }
 

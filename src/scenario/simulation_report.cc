@@ -2,6 +2,7 @@
 
 #include "api/requests.h"
 #include "base/check.h"
+#include "bridge/gpus.h"
 #include "scenario/simulation.h"
 
 namespace berth::scenario {
@@ -22,6 +23,8 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.started = pod.started;
   out.finished = pod.finished;
   out.requests = api::effective_requests(pod.object);
+  out.gpu_share = bridge::gpu_share_of(pod.object.metadata, out.requests);
+  if (!out.node.empty()) out.gpu_device = bridge::gpu_device_of(pod.object.metadata);
   out.feasible = pod.feasible;
   out.feasible_count = pod.feasible_count;
   out.nominated_node = pod.nominated_node;

@@ -75,7 +75,7 @@ Status Simulation::cordon_node(const std::string& name, bool unschedulable) {
   const auto at = nodes_.find(name);
   if (at == nodes_.end()) return fail(ErrorCode::kNotFound, "no node is called " + name);
   at->second.unschedulable = unschedulable;
-  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(at->second)});
+  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(at->second, bridge::DeviceKnowledge::kExact)});
   return {};
 }
 
@@ -84,7 +84,7 @@ Status Simulation::update(Manifest manifest) {
     const auto at = nodes_.find(node->metadata.name);
     if (at == nodes_.end()) return fail(ErrorCode::kNotFound, "no node is called " + node->metadata.name);
     at->second = *node;
-    outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(*node)});
+    outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(*node, bridge::DeviceKnowledge::kExact)});
     return {};
   }
   if (auto* object = std::get_if<api::Namespace>(&manifest.object)) {
@@ -124,7 +124,8 @@ Status Simulation::settle_bind(const std::string& name, bool stored) {
 
 void Simulation::relist() {
   engine::NodesReplaced nodes;
-  for (const auto& [name, node] : nodes_) nodes.nodes.push_back(bridge::to_model(node));
+  for (const auto& [name, node] : nodes_)
+    nodes.nodes.push_back(bridge::to_model(node, bridge::DeviceKnowledge::kExact));
   engine::PodsReplaced pods;
   for (const SimPod& pod : pods_)
     if (pod.stage != Stage::kEnded) pods.pods.push_back(bridge::to_model(pod.object, {}));

@@ -13,6 +13,7 @@
 #include "apps/scheduler/binder.h"
 #include "apps/scheduler/evictor.h"
 #include "apps/scheduler/storage_watch.h"
+#include "engine/fragmentation.h"
 
 namespace berth::apps {
 namespace {
@@ -88,6 +89,11 @@ struct Metrics::Families {
   Family<Counter>& quarantined = counter(registry, "berth_quarantined_objects_total",
                                          "Objects from the API server that could not be understood, by kind.");
   Gauge& leader = gauge(registry, "berth_leader", "1 while this replica holds the lease.").Add({});
+  Family<Gauge>& room =
+      gauge(registry, "berth_fragmentation_requests",
+            "How many more requests of so many devices of a resource would fit now, beside one another.");
+  Family<Gauge>& stranded = gauge(registry, "berth_fragmentation_stranded",
+                                  "Free devices that requests of so many cannot use, by what keeps them from it.");
   Family<Gauge>& gpus = gauge(registry, "berth_gpus", "GPUs of all nodes, by state: allocatable or used.");
   Gauge& nodes = gauge(registry, "berth_nodes", "Nodes known.").Add({});
   Family<Counter>& events = counter(registry, "berth_events_total", "Events: created, aggregated, dropped.");
@@ -171,6 +177,18 @@ void Metrics::leader(bool leading) { families_->leader.Set(leading ? 1 : 0); }
 void Metrics::gpus(double allocatable, double used) {
   families_->gpus.Add({{"state", "allocatable"}}).Set(allocatable);
   families_->gpus.Add({{"state", "used"}}).Set(used);
+}
+void Metrics::fragmentation(const std::vector<engine::ResourceRoom>& rooms) {
+  for (const engine::ResourceRoom& room : rooms) {
+    for (const engine::ShapeRoom& shape : room.shapes) {
+      const std::string size = std::to_string(shape.size);
+      families_->room.Add({{"resource", room.resource}, {"size", size}}).Set(static_cast<double>(shape.fit));
+      for (size_t i = 0; i < shape.stranded.size(); ++i)
+        families_->stranded
+            .Add({{"resource", room.resource}, {"size", size}, {"by", std::string(engine::kStrandings[i])}})
+            .Set(static_cast<double>(shape.stranded[i]));
+    }
+  }
 }
 void Metrics::nodes(size_t count) { families_->nodes.Set(static_cast<double>(count)); }
 void Metrics::session_began() {

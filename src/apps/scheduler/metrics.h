@@ -8,10 +8,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "kube/event_recorder.h"
 #include "kube/reflector.h"
+
+namespace berth::engine {
+struct ResourceRoom;
+}  // namespace berth::engine
 
 namespace berth::apps {
 
@@ -50,6 +55,7 @@ class Metrics {
   void binds_throttled(uint64_t so_far);
   void leader(bool leading);
   void gpus(double allocatable, double used);
+  void fragmentation(const std::vector<engine::ResourceRoom>& rooms);
   void nodes(size_t count);
   // What a session's event recorder and reflectors have counted so far; they begin at 0 with each session.
   void session_began();

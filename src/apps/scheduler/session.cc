@@ -31,7 +31,7 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
 
 Result<model::Node> decode_model_node(std::string_view json) {
   BERTH_TRY(node, api::decode_node(json));
-  return bridge::to_model(node);
+  return bridge::to_model(node, bridge::DeviceKnowledge::kCounts);
 }
 
 Result<model::DisruptionBudget> decode_model_budget(std::string_view json) {

@@ -4,6 +4,7 @@
 
 #include "apps/scheduler/log.h"
 #include "apps/scheduler/session.h"
+#include "engine/fragmentation.h"
 
 namespace berth::apps {
 namespace {
@@ -152,6 +153,7 @@ void Session::publish(Time now) {
     }
   }
   metrics.gpus(allocatable, used);
+  metrics.fragmentation(engine::measure_fragmentation(state));
   metrics.nodes(state.node_count());
   metrics.owner_backlog(backlog_.size());
   metrics.events(events_->stats());

@@ -1,0 +1,106 @@
+#include "apps/frag_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/choices.h"
+#include "apps/exit_code.h"
+#include "apps/offline_run.h"
+#include "engine/fragmentation.h"
+#include "model/quantity.h"
+#include "scenario/text_table.h"
+
+namespace berth::apps {
+namespace {
+
+using engine::ResourceRoom;
+using engine::ShapeRoom;
+using Json = nlohmann::ordered_json;
+
+struct Flags {
+  OfflineInput input;
+  std::string output = "table";
+};
+
+constexpr const char* kFooter =
+    R"(For each GPU resource and each shape of request: how many more would fit, and what strands the
+free devices that such requests cannot use:
+  TAINT   the node is cordoned, or no pod that asks for the resource tolerates its taints
+  CPU, MEMORY, PODS   the node has too little of it left
+  SHAPE   too few free devices on the node for one more
+A request asks for the cpu and memory that the pods given ask for per device in the median.
+
+Examples:
+  berth frag -f cluster/
+  kubectl get nodes,pods,priorityclasses -A -o yaml | berth frag -f -)";
+
+std::string table_text(const std::vector<ResourceRoom>& rooms) {
+  if (rooms.empty()) return "no node has GPUs\n";
+  scenario::TextTable table({"RESOURCE", ">SIZE", ">FIT", ">FREE", ">TAINT", ">CPU", ">MEMORY", ">PODS", ">SHAPE"});
+  std::string notes;
+  for (const ResourceRoom& room : rooms) {
+    for (const ShapeRoom& shape : room.shapes) {
+      std::vector<std::string> cells = {room.resource, std::to_string(shape.size), std::to_string(shape.fit),
+                                        std::to_string(room.free)};
+      for (const int64_t devices : shape.stranded) cells.push_back(devices == 0 ? "-" : std::to_string(devices));
+      table.add(std::move(cells));
+    }
+    notes += fmt::format("{}: {} of {} free; counted with {} cpu and {} memory per device\n", room.resource, room.free,
+                         room.allocatable, model::format_resource("cpu", room.cpu_millis),
+                         model::format_resource("memory", room.memory_bytes));
+  }
+  return table.text() + "\n" + notes;
+}
+
+std::string json_text(const std::vector<ResourceRoom>& rooms) {
+  Json out = {{"apiVersion", "berth.dev/v1alpha1"}, {"kind", "FragmentationReport"}, {"resources", Json::array()}};
+  for (const ResourceRoom& room : rooms) {
+    Json shapes = Json::array();
+    for (const ShapeRoom& shape : room.shapes) {
+      Json stranded = Json::object();
+      for (size_t i = 0; i < shape.stranded.size(); ++i)
+        stranded[std::string(engine::kStrandings[i])] = shape.stranded[i];
+      shapes.push_back({{"size", shape.size}, {"fit", shape.fit}, {"stranded", std::move(stranded)}});
+    }
+    out["resources"].push_back({{"name", room.resource},
+                                {"allocatable", room.allocatable},
+                                {"free", room.free},
+                                {"cpu_per_device", model::format_resource("cpu", room.cpu_millis)},
+                                {"memory_per_device", model::format_resource("memory", room.memory_bytes)},
+                                {"shapes", std::move(shapes)}});
+  }
+  return out.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+int frag(const Flags& flags) {
+  const auto cluster = run_offline(flags.input);
+  if (cluster == nullptr) return kExitUsage;
+  const std::vector<ResourceRoom> rooms = engine::measure_fragmentation(cluster->engine().state());
+  std::cout << (flags.output == "json" ? json_text(rooms) : table_text(rooms));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_frag_command(CLI::App& app, int& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("frag", "Say what the free GPUs of a fleet are good for");
+  command->footer(kFooter);
+  command
+      ->add_option("-f,--filename", flags->input.files,
+                   "Manifests: a file, a folder, or - for standard input; repeatable")
+      ->required()
+      ->type_name("FILE|DIR")
+      ->allow_extra_args(false);
+  command->add_option("-o,--output", flags->output, "table or json")
+      ->check(one_of({"table", "json"}))
+      ->type_name("FORMAT");
+  add_config_option(*command, flags->input);
+  command->callback([flags, &exit_code] { exit_code = frag(*flags); });
+}
+
+}  // namespace berth::apps

@@ -1,0 +1,130 @@
+#include "bridge/gpus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "base/printable.h"
+#include "model/quantity.h"
+
+namespace berth::bridge {
+namespace {
+
+constexpr std::string_view kGpu = "nvidia.com/gpu", kSharedGpu = "nvidia.com/gpu.shared";
+constexpr std::string_view kKaiFraction = "gpu-fraction", kKaiMemory = "gpu-memory";
+constexpr std::string_view kKaiDevices = "gpu-fraction-num-devices";
+constexpr int64_t kMiB = 1024 * 1024;
+constexpr int32_t kDeviceMax = 1023;
+constexpr int64_t kReplicasMax = 1'000;
+
+// A whole number from 0 on; nothing for any other text.
+std::optional<int64_t> number_of(const std::string* text) {
+  int64_t value = 0;
+  if (text == nullptr) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  return error == std::errc{} && end == text->data() + text->size() && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+std::optional<int64_t> label_number(const api::Node& node, std::string_view key) {
+  return number_of(node.metadata.labels.find(key));
+}
+
+int64_t fraction_micros(const std::string& text) {
+  const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
+  const auto micros = plain ? model::parse_quantity(text, 6) : Result<int64_t>(0);
+  return micros && *micros >= 1 && *micros <= model::kWholeGpu ? *micros : 0;
+}
+
+// Bytes; 0: not an amount of memory. KAI's annotation is in MiB, without a unit.
+int64_t memory_bytes(std::string_view key, const std::string& text) {
+  if (key == kKaiMemory) {
+    const std::optional<int64_t> mib = number_of(&text);
+    return mib && *mib <= INT64_MAX / kMiB ? *mib * kMiB : 0;
+  }
+  const auto bytes = model::parse_quantity(text);
+  return bytes && *bytes > 0 ? *bytes : 0;
+}
+
+bool is_fraction(std::string_view key) { return key == kGpuFractionAnnotation || key == kKaiFraction; }
+bool is_memory(std::string_view key) { return key == kGpuMemoryAnnotation || key == kKaiMemory; }
+
+}  // namespace
+
+std::string gpu_annotation_problem(std::string_view key, const std::string& value) {
+  if (is_fraction(key) && fraction_micros(value) == 0)
+    return fmt::format("'{}' is no part of a GPU; write a number above 0 and at most 1, for example \"0.5\"",
+                       printable(value, 80));
+  if (is_memory(key) && memory_bytes(key, value) == 0)
+    return fmt::format("'{}' is no amount of memory; write {}", printable(value, 80),
+                       key == kKaiMemory ? "MiB as a whole number above 0, for example \"4096\""
+                                         : "a quantity above 0, for example 10Gi");
+  if (key == kKaiDevices && value != "1")
+    return fmt::format("'{}': a share is one of a single GPU; remove the annotation", printable(value, 80));
+  if (key == kGpuDeviceAnnotation && number_of(&value).value_or(kDeviceMax + 1) > kDeviceMax)
+    return fmt::format("'{}' is no device; write its number, from 0 to {}", printable(value, 80), kDeviceMax);
+  return "";
+}
+
+model::GpuShare gpu_share_of(const api::ObjectMeta& metadata, const model::ResourceList& requests) {
+  model::GpuShare out;
+  std::vector<std::string_view> given;  // what asks for a share, Berth's before KAI's
+  for (const std::string_view key : {kGpuFractionAnnotation, kGpuMemoryAnnotation, kKaiFraction, kKaiMemory})
+    if (metadata.annotation(key) != nullptr) given.push_back(key);
+  if (given.empty()) return out;
+  const auto bad = [&](std::string_view key, const std::string& why) {
+    out.problem = fmt::format("annotation {}: {}.", key, why);
+    return out;
+  };
+  const std::string_view key = given.front();
+  const std::string& value = *metadata.annotation(key);
+  for (const std::string_view asked : {key, kKaiDevices})
+    if (const std::string* text = metadata.annotation(asked); text != nullptr)
+      if (const std::string why = gpu_annotation_problem(asked, *text); !why.empty()) return bad(asked, why);
+  const std::string_view other = is_fraction(key)
+                                     ? (key == kGpuFractionAnnotation ? kGpuMemoryAnnotation : kKaiMemory)
+                                     : (key == kGpuMemoryAnnotation ? kGpuFractionAnnotation : kKaiFraction);
+  if (std::find(given.begin(), given.end(), other) != given.end())
+    return bad(key, fmt::format("this and {} exclude each other; remove one", other));
+  for (const auto& [name, amount] : requests)
+    if (amount > 0 && model::is_gpu_resource(name) && name != kSharedGpu)
+      return bad(key, fmt::format("a share of a GPU does not go with a request for {}; remove one", name));
+  if (is_fraction(key)) out.micros = fraction_micros(value);
+  else out.memory_bytes = memory_bytes(key, value);
+  return out;
+}
+
+int32_t gpu_device_of(const api::ObjectMeta& metadata) {
+  const std::optional<int64_t> device = number_of(metadata.annotation(kGpuDeviceAnnotation));
+  return device && *device <= kDeviceMax ? static_cast<int32_t>(*device) : -1;
+}
+
+model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge) {
+  model::NodeGpus out;
+  const auto has = [&](std::string_view name) { return node.capacity.get(name) > 0 || node.allocatable.get(name) > 0; };
+  const int64_t replicas =
+      std::clamp<int64_t>(label_number(node, "nvidia.com/gpu.replicas").value_or(1), 1, kReplicasMax);
+  if (has(kSharedGpu)) {
+    const int64_t devices = label_number(node, "nvidia.com/gpu.count").value_or(0);
+    out.resource = kSharedGpu;
+    out.sharing = model::GpuSharing::kReplicas;
+    out.replicas = replicas > 1 || devices <= 0
+                       ? replicas
+                       : std::clamp<int64_t>(node.capacity.get(kSharedGpu) / devices, 1, kReplicasMax);
+  } else if (has(kGpu)) {
+    out.resource = kGpu;
+    out.replicas = replicas;
+    out.sharing = replicas > 1                           ? model::GpuSharing::kReplicas
+                  : knowledge == DeviceKnowledge::kExact ? model::GpuSharing::kDevices
+                                                         : model::GpuSharing::kNone;
+  } else {
+    return out;
+  }
+  const int64_t mib = label_number(node, "nvidia.com/gpu.memory").value_or(0);
+  out.memory_bytes = mib <= model::kGpuMemoryMax / kMiB ? mib * kMiB : 0;
+  return out;
+}
+
+}  // namespace berth::bridge

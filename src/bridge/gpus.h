@@ -1,0 +1,39 @@
+// What Kubernetes objects say of GPUs that pods share: annotations of pods, labels and resources of nodes.
+//
+// Sources: NVIDIA GPU feature discovery's labels (nvidia.com/gpu.memory, .replicas, .count, .product), the NVIDIA
+// device plugin's time-slicing and MPS (resources nvidia.com/gpu and nvidia.com/gpu.shared), KAI-Scheduler's
+// annotations gpu-fraction and gpu-memory.
+#pragma once
+
+#include <string>
+
+#include "api/cluster.h"
+#include "api/meta.h"
+#include "model/gpu.h"
+#include "model/resources.h"
+
+namespace berth::bridge {
+
+// A part of one GPU, as a decimal number above 0 and at most 1; or so much of its memory, as a quantity of bytes.
+inline constexpr std::string_view kGpuFractionAnnotation = "berth.dev/gpu-fraction";
+inline constexpr std::string_view kGpuMemoryAnnotation = "berth.dev/gpu-memory";
+// Which device of its node a pod shares: 0, 1, …; written with the bind where devices are known.
+inline constexpr std::string_view kGpuDeviceAnnotation = "berth.dev/gpu-device";
+
+// How much of a node's devices can be known beyond what its labels and resources tell.
+enum class DeviceKnowledge : uint8_t {
+  kCounts,  // a cluster, where kubelet and a foreign device plugin choose devices
+  kExact,   // a simulation, which has no kubelet: each device is known
+};
+
+// The share that the pod's annotations ask for, Berth's before KAI's; with `problem` where they cannot be read or do
+// not go with `requests`.
+model::GpuShare gpu_share_of(const api::ObjectMeta& metadata, const model::ResourceList& requests);
+// −1 where the annotation is missing or no number from 0 to 1023.
+int32_t gpu_device_of(const api::ObjectMeta& metadata);
+model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge);
+
+// What is wrong with the value of an annotation that asks for a share, and the way out; empty: nothing, or another one.
+std::string gpu_annotation_problem(std::string_view key, const std::string& value);
+
+}  // namespace berth::bridge

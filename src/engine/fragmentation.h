@@ -1,0 +1,39 @@
+// How much of what is free on a fleet's GPUs is of use, and to whom: a measure that people can read.
+//
+// For each GPU resource and each shape of request (1, 2, 4 and 8 devices; one of a MIG profile or of a shared device):
+// how many more would fit now, and what strands the other free devices. A request of a shape asks, beside its devices,
+// for the cpu and memory that known pods ask for per device in the median, and tolerates what any of them tolerates.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/state.h"
+
+namespace berth::engine {
+
+// What keeps a free device from a shape. A node's devices that are too few for another request of the shape are
+// stranded by shape; of the others those that the node's free cpu, memory or pods do not suffice for by these.
+enum class Stranding : uint8_t { kByTaint, kByCpu, kByMemory, kByPods, kByShape };
+inline constexpr std::array<std::string_view, 5> kStrandings = {"taint", "cpu", "memory", "pods", "shape"};
+
+struct ShapeRoom {
+  int64_t size = 1;  // devices
+  int64_t fit = 0;   // requests that fit beside one another
+  std::array<int64_t, kStrandings.size()> stranded =
+      {};  // devices, by Stranding; with fit × size they are all that are free
+};
+
+struct ResourceRoom {
+  std::string resource;
+  int64_t allocatable = 0, free = 0;         // devices; free: of nodes that are not over-used
+  int64_t cpu_millis = 0, memory_bytes = 0;  // that a request asks for per device
+  std::vector<ShapeRoom> shapes;             // by size
+};
+
+// By name of the resource; those that some node has. O(nodes × resources + classes).
+std::vector<ResourceRoom> measure_fragmentation(const State& state);
+
+}  // namespace berth::engine

@@ -1,0 +1,93 @@
+#include "engine/fragmentation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/testing.h"
+#include "engine/testing_policies.h"
+
+namespace berth::engine {
+namespace {
+
+using namespace berth::engine::testing;
+using ::testing::ElementsAre;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+std::vector<int64_t> fits(const ResourceRoom& room) {
+  std::vector<int64_t> out;
+  for (const ShapeRoom& shape : room.shapes) out.push_back(shape.fit);
+  return out;
+}
+
+// Every free device is either part of a request that fits or stranded by something.
+void expect_adds_up(const State& state) {
+  for (const ResourceRoom& room : measure_fragmentation(state))
+    for (const ShapeRoom& shape : room.shapes) {
+      int64_t sum = shape.fit * shape.size;
+      for (const int64_t devices : shape.stranded) sum += devices;
+      EXPECT_EQ(sum, room.free) << room.resource << " by " << shape.size;
+    }
+}
+
+TEST(Fragmentation, EachCauseHasItsDevices) {
+  Driver driver(room_policies());
+  model::Node tainted = make_node("tainted", {{"nvidia.com/gpu", 8}});
+  tainted.taints = {{"team", "red", model::TaintEffect::kNoSchedule}};
+  driver.add(tainted);
+  driver.add(make_node("no-cpu", {{"nvidia.com/gpu", 8}, {"cpu", 24'000}}));
+  driver.add(make_node("no-memory", {{"nvidia.com/gpu", 4}, {"memory", 10 * kGiB}}));
+  driver.add(make_node("no-pods", {{"nvidia.com/gpu", 4}, {"pods", 1}}));
+  driver.add(make_node("odd", {{"nvidia.com/gpu", 3}}));
+  driver.add(make_node("none"));
+  // Eight cores and 4 GiB to a GPU in the median; the node is taken whole.
+  driver.add(make_node("full", {{"nvidia.com/gpu", 4}}));
+  driver.add(bound_to(make_pod("a", {{"nvidia.com/gpu", 3}, {"cpu", 24'000}, {"memory", 12 * kGiB}}), "full"));
+  driver.add(bound_to(make_pod("b", {{"nvidia.com/gpu", 1}, {"cpu", 8'000}, {"memory", 4 * kGiB}}), "full"));
+  const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
+  ASSERT_EQ(rooms.size(), 1u);
+  EXPECT_EQ(rooms[0].resource, "nvidia.com/gpu");
+  EXPECT_EQ(rooms[0].allocatable, 31);
+  EXPECT_EQ(rooms[0].free, 27);
+  EXPECT_EQ(rooms[0].cpu_millis, 8'000);
+  EXPECT_EQ(rooms[0].memory_bytes, 4 * kGiB);
+  EXPECT_THAT(fits(rooms[0]), ElementsAre(3 + 2 + 1 + 3, 1 + 1 + 1 + 1, 1, 0));
+  EXPECT_THAT(rooms[0].shapes[0].stranded, ElementsAre(8, 5, 2, 3, 0));
+  EXPECT_THAT(rooms[0].shapes[1].stranded, ElementsAre(8, 6, 2, 2, 1));
+  EXPECT_THAT(rooms[0].shapes[2].stranded, ElementsAre(8, 8, 4, 0, 3));
+  expect_adds_up(driver.state());
+}
+
+TEST(Fragmentation, ATaintThatAPodToleratesIsNone) {
+  Driver driver(room_policies());
+  model::Node node = make_node("gpu", {{"nvidia.com/gpu", 8}});
+  node.taints = {{"nvidia.com/gpu", "", model::TaintEffect::kNoSchedule}};
+  driver.add(node);
+  EXPECT_EQ(measure_fragmentation(driver.state())[0].shapes[3].fit, 1);  // named like the resource
+  driver.add(make_pod("plain", {{"nvidia.com/gpu", 9}}));
+  EXPECT_EQ(measure_fragmentation(driver.state())[0].shapes[3].fit, 0);  // nobody known tolerates it
+  driver.add(with_spec(make_pod("tolerant", {{"nvidia.com/gpu", 9}}), [](model::SchedulingSpec& spec) {
+    spec.tolerations = {{.key = "nvidia.com/gpu", .value = "", .op = model::TolerationOperator::kExists}};
+  }));
+  EXPECT_EQ(measure_fragmentation(driver.state())[0].shapes[3].fit, 1);
+  node.unschedulable = true;
+  driver.add(node);
+  EXPECT_THAT(measure_fragmentation(driver.state())[0].shapes[0].stranded, ElementsAre(8, 0, 0, 0, 0));
+}
+
+TEST(Fragmentation, SlicesAndSharesComeOneByOne) {
+  Driver driver(room_policies());
+  driver.add(make_node("mig", {{"nvidia.com/mig-1g.10gb", 7}, {"nvidia.com/mig-3g.40gb", 2}}));
+  driver.add(make_node("sliced", {{"nvidia.com/gpu.shared", 16}}));
+  driver.add(bound_to(make_pod("a", {{"nvidia.com/mig-1g.10gb", 1}}), "mig"));
+  const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
+  ASSERT_EQ(rooms.size(), 3u);
+  EXPECT_EQ(rooms[0].resource, "nvidia.com/gpu.shared");
+  EXPECT_THAT(fits(rooms[0]), ElementsAre(16));
+  EXPECT_THAT(fits(rooms[1]), ElementsAre(6));
+  EXPECT_THAT(fits(rooms[2]), ElementsAre(2));
+  expect_adds_up(driver.state());
+}
+
+}  // namespace
+}  // namespace berth::engine

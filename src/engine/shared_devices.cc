@@ -1,0 +1,40 @@
+#include "engine/shared_devices.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace berth::engine {
+
+int32_t SharedDevices::best_fit(int64_t units) const {
+  int32_t best = -1;
+  for (size_t i = 0; i < used_.size(); ++i) {
+    if (used_[i] == 0 || used_[i] + units > whole_) continue;
+    if (best < 0 || used_[i] > used_[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
+  }
+  return best;
+}
+
+int32_t SharedDevices::next_closed() const {
+  return static_cast<int32_t>(std::find(used_.begin(), used_.end(), 0) - used_.begin());
+}
+
+int SharedDevices::take(int32_t device, int64_t units) {
+  const auto index = static_cast<size_t>(device);
+  if (used_.size() <= index) used_.resize(index + 1, 0);
+  check(units > 0 && used_[index] + units <= whole_, "no device is given beyond what it has");
+  const bool opens = used_[index] == 0;
+  used_[index] += units;
+  return opens ? 1 : 0;
+}
+
+int SharedDevices::give_back(int32_t device, int64_t units) {
+  const auto index = static_cast<size_t>(device);
+  check(index < used_.size() && used_[index] >= units, "only what was taken of a device is given back");
+  used_[index] -= units;
+  const bool closes = used_[index] == 0;
+  while (!used_.empty() && used_.back() == 0) used_.pop_back();
+  return closes ? -1 : 0;
+}
+
+}  // namespace berth::engine

@@ -1,0 +1,52 @@
+// GPUs that pods share, as plain values: what a pod asks of a device, and what a node says of its devices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace berth::model {
+
+inline constexpr int64_t kWholeGpu = 1'000'000;  // micro-GPUs
+
+inline constexpr int64_t kGpuMemoryMax = int64_t{8} << 40;  // bytes, so that every unit of a device fits 64 bits
+
+// What a pod asks of one device that others may use beside it: a part of it, or so much of its memory.
+struct GpuShare {
+  int64_t micros = 0;        // of a device, 1 … kWholeGpu; 0: asks by memory
+  int64_t memory_bytes = 0;  // 0: asks by micros
+  std::string problem;       // why no node can serve what the pod asks for, as a sentence with the way out; empty: none
+
+  bool asked() const { return micros > 0 || memory_bytes > 0 || !problem.empty(); }
+  friend bool operator==(const GpuShare&, const GpuShare&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const GpuShare& s) {
+    return H::combine(std::move(state), s.micros, s.memory_bytes, s.problem);
+  }
+};
+
+// What keeps a share to its device on a node.
+enum class GpuSharing : uint8_t {
+  kNone,      // nothing: a device is given whole
+  kReplicas,  // the device plugin advertises each device several times; kubelet chooses among them, and nobody knows
+              // how
+  kDevices,   // each device is known, and who uses it
+};
+
+struct NodeGpus {
+  GpuSharing sharing = GpuSharing::kNone;
+  std::string resource;      // of which shares are a part: nvidia.com/gpu or nvidia.com/gpu.shared; empty: no GPUs
+  int64_t memory_bytes = 0;  // of each device, at most kGpuMemoryMax; 0: not known
+  int64_t replicas = 1;      // as which each device is advertised
+  friend bool operator==(const NodeGpus&, const NodeGpus&) = default;
+
+  // Shares of a device here are counted in units in which both fractions and amounts of memory are whole numbers, so
+  // that thirds of its memory add up to one device and to no more: bytes × 10⁶, or 10⁻⁶ where the memory is not known.
+  int64_t units() const { return memory_bytes > 0 ? memory_bytes * kWholeGpu : kWholeGpu; }  // of a whole device
+  // Those of a share. 0: the memory of the devices is not known; more than units(): no device is that large.
+  int64_t units_of(const GpuShare& share) const;
+  // The share in replicas, rounded up.
+  int64_t replicas_of(const GpuShare& share) const;
+};
+
+}  // namespace berth::model

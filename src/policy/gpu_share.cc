@@ -1,0 +1,84 @@
+// Turns a pod that asks for a share of a GPU away from nodes that have no device for it.
+//
+// Where devices are known, a share goes on one that others share already, or on one that nobody uses. Where the device
+// plugin advertises each device several times, a share takes as many of these replicas as come to it, rounded up; where
+// neither is so, nothing would keep the pod to its share, and no share goes there.
+// Source: the annotations are those of docs/devices.md.
+#include <fmt/format.h>
+
+#include "engine/policy.h"
+
+namespace berth::policy {
+namespace {
+
+using namespace berth::engine;
+
+// Hundredths of a percent of a device, cut.
+std::string percent_text(int64_t units, const model::NodeGpus& gpus) {
+  const int64_t parts = units / (gpus.units() / 10'000);
+  return fmt::format("{}.{:02}%", parts / 100, parts % 100);
+}
+
+std::string device_detail(const PodClass& pod, const NodeView& node, const Reason&) {
+  const model::NodeGpus& gpus = node.node().gpus;
+  const int64_t whole = std::max<int64_t>(node.free(node.share_resource()), 0);
+  if (gpus.sharing == model::GpuSharing::kReplicas)
+    return fmt::format("asks {} of {} {}, free {}", node.replicas_beside_requests(pod),
+                       node.allocatable(node.share_resource()), gpus.resource, whole);
+  int64_t most = 0;
+  for (const int64_t used : node.devices().all())
+    if (used > 0) most = std::max(most, gpus.units() - used);
+  return fmt::format("asks {} of a GPU; none of {} is free, and of those that are shared at most {} is",
+                     percent_text(gpus.units_of(pod.spec->gpu_share), gpus), node.allocatable(node.share_resource()),
+                     percent_text(most, gpus));
+}
+
+std::string memory_detail(const PodClass& pod, const NodeView& node, const Reason&) {
+  return fmt::format("asks {} of a GPU's memory, each has {}",
+                     model::format_resource("memory", pod.spec->gpu_share.memory_bytes),
+                     model::format_resource("memory", node.node().gpus.memory_bytes));
+}
+
+constexpr ReasonInfo kNoGpus{.text = "node(s) had no GPU to share"};
+constexpr ReasonInfo kNeedsAgent{.text = "node(s) needed berth-agent to share a GPU"};
+constexpr ReasonInfo kMemoryUnknown{.text = "node(s) didn't tell the memory of their GPUs (nvidia.com/gpu.memory)"};
+constexpr ReasonInfo kTooSmall{.text = "node(s) had GPUs with too little memory", .detail = &memory_detail};
+constexpr ReasonInfo kNoRoom{
+    .text = "node(s) had no GPU with room for the share", .preemption_helps = true, .detail = &device_detail};
+// More than the node has at all: no pod that leaves makes room for it.
+constexpr ReasonInfo kNeverRoom{.text = "node(s) had no GPU with room for the share", .detail = &device_detail};
+
+const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
+  const model::NodeGpus& gpus = node.node().gpus;
+  const int64_t allocatable = node.allocatable(node.share_resource());
+  if (gpus.resource.empty() || allocatable <= 0) return &kNoGpus;
+  if (gpus.sharing == model::GpuSharing::kNone) return &kNeedsAgent;
+  const int64_t units = gpus.units_of(pod.spec->gpu_share);
+  if (units <= 0) return &kMemoryUnknown;
+  if (units > gpus.units()) return &kTooSmall;
+  const int64_t free = node.free(node.share_resource());
+  if (gpus.sharing == model::GpuSharing::kReplicas) {
+    const int64_t replicas = node.replicas_beside_requests(pod);
+    const int64_t asked = pod.request(node.share_resource());
+    if (replicas + asked > allocatable) return &kNeverRoom;
+    return replicas + asked <= free ? nullptr : &kNoRoom;
+  }
+  // On a node with more in use than it has, nobody knows which of the open devices is there.
+  const bool fits = free >= 1 || (free >= 0 && node.devices().best_fit(units) >= 0);
+  return fits ? nullptr : &kNoRoom;
+}
+
+void gpu_share(const PodClass& pod, const NodeView& node, Reasons& reasons) {
+  if (!pod.spec->gpu_share.asked()) return;
+  if (const ReasonInfo* objection = objection_of(pod, node)) reasons.push_back({objection, {}, 0});
+}
+
+std::string unservable(const PodClass& pod, const State&) { return pod.spec->gpu_share.problem; }
+
+}  // namespace
+
+extern const PolicyInfo kGpuShare =
+    filter_policy("gpu-share", "turns pods that ask for a share of a GPU away from nodes without a device for it", 61,
+                  &gpu_share, &unservable);
+
+}  // namespace berth::policy

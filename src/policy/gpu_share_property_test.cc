@@ -1,0 +1,241 @@
+// Properties of shared GPUs over random histories of nodes, whole pods and shares: no device is given beyond what it
+// has, nobody waits who fits somewhere by the books kept here, and what the engine kept from before is what a fresh one
+// makes of the facts. BERTH_LONG=1 runs twenty times as many.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "base/rng.h"
+#include "engine/testing.h"
+#include "policy/registry.h"
+
+namespace berth::policy {
+namespace {
+
+using namespace berth::engine;
+using namespace berth::engine::testing;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr double kOne = 1 + 1e-9;  // a whole device; the parts that occur here differ by more
+
+// What is taken of a node, summed up from its pods.
+struct Books {
+  int64_t taken = 0;  // of the resource, open devices included
+  std::map<int32_t, double> devices;
+
+  Books(const State& state, const NodeState& node, bool with_nominees) {
+    for (const PodSlot slot : node.pods) {
+      const PodState& pod = state.pod(slot);
+      if (!with_nominees && pod.phase == PodPhase::kNominated) continue;
+      const int64_t asked = pod.pod.spec->requests.get(node.node.gpus.resource);
+      const double part = part_of(pod.pod.spec->gpu_share, node.node.gpus);
+      const bool replicas = node.node.gpus.sharing == model::GpuSharing::kReplicas && part > 0 && part <= kOne;
+      taken += replicas ? std::max(asked, replicas_of(part, node.node.gpus)) : asked;
+      if (pod.share.device >= 0) devices[pod.share.device] += part;
+    }
+    taken += static_cast<int64_t>(devices.size());
+  }
+
+  // Of a device; 0: not known.
+  static double part_of(const model::GpuShare& share, const model::NodeGpus& gpus) {
+    if (share.memory_bytes == 0) return static_cast<double>(share.micros) / 1e6;
+    if (gpus.memory_bytes == 0) return 0;
+    return static_cast<double>(share.memory_bytes) / static_cast<double>(gpus.memory_bytes);
+  }
+  static int64_t replicas_of(double part, const model::NodeGpus& gpus) {
+    return static_cast<int64_t>(std::ceil(part * static_cast<double>(gpus.replicas) - 1e-9));
+  }
+  bool fits(const model::SchedulingSpec& spec, const model::Node& node) const {
+    const model::NodeGpus& gpus = node.gpus;
+    const int64_t whole = node.allocatable.get(gpus.resource), asked = spec.requests.get(gpus.resource);
+    for (const auto& [name, amount] : spec.requests)
+      if (amount > 0 && name != gpus.resource && model::is_gpu_resource(name)) return false;
+    if (asked > 0 && taken + asked > whole) return false;
+    if (!spec.gpu_share.asked()) return true;
+    const double part = part_of(spec.gpu_share, gpus);
+    if (gpus.resource.empty() || part <= 0 || part > kOne) return false;
+    if (gpus.sharing == model::GpuSharing::kReplicas) return taken + std::max(asked, replicas_of(part, gpus)) <= whole;
+    if (gpus.sharing == model::GpuSharing::kNone) return false;
+    for (const auto& [device, used] : devices)
+      if (used + part <= kOne && taken <= whole) return true;
+    return taken + 1 <= whole;
+  }
+};
+
+class ShareHistory {
+ public:
+  ShareHistory(uint64_t seed, bool priorities)
+      : rng_(seed), priorities_(priorities), driver_(default_policies(), {.preemption_retry = Duration{}}) {
+    for (int i = 0; i < 3; ++i) put_node();
+  }
+
+  void step() {
+    switch (rng_.below(12)) {
+      case 0: return put_node();
+      case 1: return drop_node();
+      case 2: return bind_by_others();
+      case 3: return drop_pod();
+      case 4: return relist();
+      case 5:
+      case 6: return end_bind();
+      case 7:
+      case 8: return cycle();
+      default: return put_pod();
+    }
+  }
+  void calm() {
+    for (int i = 0; i < 12; ++i) {
+      while (!driver_.outstanding().empty()) end_bind();
+      let_go();
+      cycle();
+    }
+    EXPECT_TRUE(driver_.outstanding().empty());
+  }
+  // Nobody waits who fits. A pod that has lost its turn to a nominee's room does not fit, either.
+  void expect_nobody_waits_in_vain() const {
+    const State& state = driver_.state();
+    for (const PodSlot slot : state.pods()) {
+      const PodState& pod = state.pod(slot);
+      if (pod.phase != PodPhase::kPending) continue;
+      for (const auto& [name, node] : state.nodes_by_name())
+        if (state.node(node).present) {
+          EXPECT_FALSE(Books(state, state.node(node), true).fits(*pod.pod.spec, state.node(node).node))
+              << pod.pod.name << " fits on " << name;
+        }
+    }
+  }
+  void expect_same_as_fresh() {
+    Driver fresh(default_policies());
+    PodsReplaced pods;
+    const State& state = driver_.state();
+    for (const auto& [uid, pod] : pods_) {
+      pods.pods.push_back(pod);
+      pods.pods.back().gpu_device = state.pod(state.find_pod(uid)).share.device;
+    }
+    fresh.apply(pods);
+    NodesReplaced nodes;
+    for (const auto& [name, node] : nodes_) nodes.nodes.push_back(node);
+    fresh.apply(nodes);
+    const CycleResult result = fresh.cycle(Duration::seconds(1));
+    for (const Decision& decision : result.decisions)
+      EXPECT_NE(decision.kind, DecisionKind::kBind) << decision.pod_name;
+    EXPECT_EQ(fresh.state().hash(), state.hash());
+  }
+
+ private:
+  void put_node() {
+    static constexpr int64_t kMemory[] = {0, 16, 24};
+    const std::string name = "n" + std::to_string(rng_.below(3));
+    model::Node node = make_node(name);
+    model::NodeGpus& gpus = node.gpus;
+    const auto count = static_cast<int64_t>(1 + rng_.below(3));
+    gpus.memory_bytes = kMemory[rng_.below(3)] * kGiB;
+    gpus.resource = rng_.chance(80) ? "nvidia.com/gpu" : "nvidia.com/gpu.shared";
+    const auto kind = rng_.below(10);
+    gpus.sharing = kind < 6   ? model::GpuSharing::kDevices
+                   : kind < 9 ? model::GpuSharing::kReplicas
+                              : model::GpuSharing::kNone;
+    if (gpus.sharing == model::GpuSharing::kReplicas) gpus.replicas = static_cast<int64_t>(2 + rng_.below(4));
+    else gpus.resource = "nvidia.com/gpu";
+    if (rng_.chance(10)) gpus = {};
+    else node.allocatable.set(gpus.resource, count * gpus.replicas);
+    nodes_[name] = node;
+    driver_.add(node);
+  }
+  void drop_node() {
+    const std::string name = "n" + std::to_string(rng_.below(3));
+    nodes_.erase(name);
+    driver_.apply(NodeDeleted{name});
+  }
+  void put_pod() {
+    static constexpr int64_t kMicros[] = {200'000, 250'000, 333'333, 500'000, 700'000, 1'000'000};
+    model::Pod pod = make_pod("p" + std::to_string(rng_.below(12)));
+    if (pods_.contains(pod.uid)) return;
+    pod = with_spec(pod, [&](model::SchedulingSpec& spec) {
+      const auto kind = rng_.below(8);
+      if (kind < 2) spec.requests.set("nvidia.com/gpu", static_cast<int64_t>(1 + kind));
+      else if (kind < 6) spec.gpu_share.micros = kMicros[rng_.below(6)];
+      else spec.gpu_share.memory_bytes = static_cast<int64_t>(4 + 4 * rng_.below(5)) * kGiB;
+      if (kind == 5) spec.requests.set("nvidia.com/gpu.shared", 1);
+    });
+    if (priorities_) pod.priority = static_cast<int32_t>(rng_.below(3));
+    pods_[pod.uid] = pod;
+    driver_.add(pod);
+  }
+  void drop_pod() {
+    const std::string uid = "uid-p" + std::to_string(rng_.below(12));
+    pods_.erase(uid);
+    driver_.apply(PodDeleted{uid});
+  }
+  void bind_by_others() {
+    const auto at = pods_.find("uid-p" + std::to_string(rng_.below(12)));
+    if (at == pods_.end() || !at->second.node_name.empty() || driver_.outstanding().contains(at->first)) return;
+    at->second.node_name = "n" + std::to_string(rng_.below(4));
+    at->second.gpu_device = static_cast<int32_t>(rng_.below(4)) - 1;
+    driver_.add(at->second);
+  }
+  void relist() {
+    PodsReplaced list;
+    for (const auto& [uid, pod] : pods_) list.pods.push_back(pod);
+    driver_.apply(list);
+  }
+  void end_bind() {
+    if (driver_.outstanding().empty()) return;
+    const auto [uid, node] = *driver_.outstanding().begin();
+    if (rng_.chance(20)) return driver_.bind_progress(uid, BindOutcome::kFailed);
+    pods_.at(uid).node_name = node;
+    pods_.at(uid).gpu_device = driver_.state().pod(driver_.state().find_pod(uid)).share.device;
+    driver_.bind_progress(uid, BindOutcome::kSucceeded);
+    driver_.add(pods_.at(uid));
+  }
+  void let_go() {
+    std::vector<std::string> leaving;
+    for (const auto& [uid, pod] : pods_)
+      if (driver_.state().pod(driver_.state().find_pod(uid)).evicting) leaving.push_back(uid);
+    for (const std::string& uid : leaving) {
+      pods_.erase(uid);
+      driver_.apply(PodDeleted{uid});
+    }
+  }
+  void cycle() {
+    const CycleResult result = driver_.cycle(Duration::seconds(11));
+    const State& state = driver_.state();
+    for (const Decision& decision : result.decisions) {
+      if (decision.kind != DecisionKind::kBind) continue;
+      const NodeState& node = state.node(state.find_node(decision.node_name));
+      const PodState& pod = state.pod(state.find_pod(decision.pod_uid));
+      const Books books(state, node, false);
+      EXPECT_EQ(decision.gpu_device, pod.share.device);
+      for (const auto& [device, part] : books.devices) EXPECT_LE(part, kOne);
+      const bool asks = pod.pod.spec->gpu_share.asked() || pod.pod.spec->requests.get(node.node.gpus.resource) > 0;
+      const int64_t whole = node.node.allocatable.get(node.node.gpus.resource);
+      EXPECT_TRUE(!asks || books.taken <= whole) << decision.pod_name;
+    }
+  }
+
+  Rng rng_;
+  bool priorities_;
+  Driver driver_;
+  std::map<std::string, model::Node> nodes_;
+  std::map<std::string, model::Pod> pods_;
+};
+
+void play(bool priorities) {
+  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 20'000 : 1'000;
+  for (uint64_t seed = 1; seed <= histories && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ShareHistory history(seed, priorities);
+    for (int i = 0; i < 60; ++i) history.step();
+    history.calm();
+    history.expect_nobody_waits_in_vain();
+    if (!priorities) history.expect_same_as_fresh();
+  }
+}
+
+TEST(GpuShareProperty, NoDeviceIsOversoldAndNobodyWaitsInVain) { play(false); }
+TEST(GpuShareProperty, AlsoWhereSomeHaveToLeave) { play(true); }
+
+}  // namespace
+}  // namespace berth::policy
