@@ -110,6 +110,49 @@ def curve_table(points):
     return "\n".join(lines) + "\n"
 
 
+def points(value):
+    """With its sign, and no sign for nothing."""
+    return f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"
+
+
+def mig_tables(result):
+    """`result`: what mig_bench printed."""
+    def average(row, who):
+        return statistics.mean(run[who] for run in row["runs"])
+
+    def gains(row):
+        return [run["berth"] - run["first_fit"] for run in row["runs"]]
+
+    rows = {(row["stream"], row["mix"], row["load"]): row for row in result["streams"]}
+    mixes = list(dict.fromkeys(mix for _, mix, _ in rows))
+    seeds = len(result["streams"][0]["runs"])
+    lines = [f"100 A100-40GB, {seeds} seeds. Allocated memory slices in per cent: Berth · first-fit · at most; and points above "
+             "first-fit, the mean of the seeds (lowest to highest).\n"]
+    for stream in dict.fromkeys(stream for stream, _, _ in rows):
+        loads = [load for name, mix, load in rows if (name, mix) == (stream, mixes[0])]
+        lines += [f"### {stream[0].upper()}{stream[1:]}\n",
+                  "| mix | " + " | ".join(f"load {load:.2f} | points" for load in loads) + " |",
+                  "|---" * (1 + 2 * len(loads)) + "|"]
+        for mix in mixes:
+            cells = []
+            for row in (rows[stream, mix, load] for load in loads):
+                cells.append(" · ".join(f"{average(row, who):.1f}" for who in ("berth", "first_fit", "bound")))
+                cells.append(f"{points(statistics.mean(gains(row)))} ({points(min(gains(row)))} to {points(max(gains(row)))})")
+            lines.append(f"| {mix} | {' | '.join(cells)} |")
+        means = [statistics.mean(statistics.mean(gains(rows[stream, mix, load])) for mix in mixes) for load in loads]
+        lines.append("| mean of the mixes | " + " | ".join(f" | {points(mean)}" for mean in means) + " |\n")
+    last = [average(row, "last_start") - average(row, "first_fit") for row in result["streams"]]
+    lines.append(f"First-fit that takes the last free start instead of the first: {points(min(last))} to {points(max(last))} points.\n")
+    lines += ["### Devices cut anew for what waits\n",
+              "| devices | memory slices asked for | served uncut | served by the plan | devices changed | CPU, ms |",
+              "|---|---|---|---|---|---|"]
+    for devices in dict.fromkeys(plan["devices"] for plan in result["plans"]):
+        plans = [plan for plan in result["plans"] if plan["devices"] == devices]
+        cells = [f"{statistics.mean(plan[what] for plan in plans):,.0f}" for what in ("asked", "uncut", "served", "changed")]
+        lines.append(f"| {devices:,} | {' | '.join(cells)} | {1e3 * statistics.mean(plan['cpu_s'] for plan in plans):,.0f} |")
+    return "\n".join(lines) + "\n"
+
+
 def put(section, text):
     """Replaces the section between its markers in the page."""
     with open(PAGE, encoding="utf-8") as page:

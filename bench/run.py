@@ -8,6 +8,7 @@ parts, each on a fresh kube-apiserver and etcd on loopback where it needs server
   arrivals  create-to-bound latency while pods arrive at a share of the raw bind rate, for Berth and kube-scheduler
   engine    the engine alone, beside a calibration kernel
   curve     what one decision of the engine costs at 100 to 40,000 nodes; with --write also the picture
+  mig       MIG slices that a fleet keeps allocated, by Berth's placement and by first-fit; no server
   wire      JSON against Kubernetes protobuf on the API server (bench/wire.py)
 
 Tables go to standard output as Markdown; --write puts them into docs/performance.md as well, each in its place. All
@@ -28,7 +29,8 @@ import wire  # noqa: E402
 from servers import BIN, ROOT, say  # noqa: E402
 
 TITLES = {"waiting": "Pods that wait", "scale": "Pods that wait, at scale", "arrivals": "Pods that arrive",
-          "engine": "Engine alone", "curve": "Cost against the size of the cluster", "wire": "JSON and protobuf"}
+          "engine": "Engine alone", "curve": "Cost against the size of the cluster", "mig": "MIG slices",
+          "wire": "JSON and protobuf"}
 
 
 def parse():
@@ -94,6 +96,12 @@ def part_curve(options, _figures):
         with open(os.path.join(ROOT, "docs", "performance_curve.svg"), "w", encoding="utf-8") as out:
             out.write(picture.curve_svg(points))
     return points, page.curve_table(points)
+
+
+def part_mig(_options, _figures):
+    say("MIG streams")
+    result = json.loads(subprocess.run([os.path.join(BIN, "mig_bench")], check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return result, page.mig_tables(result)
 
 
 def part_wire(_options, _figures):

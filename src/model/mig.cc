@@ -212,12 +212,14 @@ void MigLayout::place(MigInstance instance) {
   check(instance.start < kMigMemorySlicesMax && fits(instance), "a MIG instance is placed where it does not fit");
   at_[instance.start] = static_cast<int8_t>(instance.profile);
   occupied_ |= profile(instance).slices_from(instance.start);
+  media_taken_ = media_taken_ || profile(instance).media_extensions;
 }
 
 void MigLayout::remove(MigInstance instance) {
   check(contains(instance), "a MIG instance is removed that is not there");
   at_[instance.start] = kNone;
   occupied_ &= static_cast<MigSlices>(~profile(instance).slices_from(instance.start));
+  if (profile(instance).media_extensions) media_taken_ = false;  // it was the only one
 }
 
 }  // namespace berth::model

@@ -107,6 +107,8 @@ class MigLayout {
   bool empty() const { return occupied_ == 0; }
   bool contains(MigInstance instance) const;
   MigSlices occupied() const { return occupied_; }
+  // Whether an instance with media extensions is placed.
+  bool media_taken() const { return media_taken_; }
   int count(MigProfileIndex profile) const;
   int allocated_memory_slices() const;
   int allocated_compute_slices() const;
@@ -129,6 +131,7 @@ class MigLayout {
   const MigModel* model_;
   std::array<int8_t, kMigMemorySlicesMax> at_;  // by start: the profile of the instance that begins there
   MigSlices occupied_ = 0;
+  bool media_taken_ = false;
 };
 
 }  // namespace berth::model

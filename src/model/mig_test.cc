@@ -5,9 +5,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <bit>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
+#include <sstream>
 
 namespace berth::model {
 namespace {
@@ -76,6 +78,36 @@ TEST(MigModels, HaveThePublishedProfilesAndPlacements) {
     EXPECT_EQ(m.compute_slices, 7) << m.name;
     for (const MigProfile& p : m.profiles) EXPECT_EQ(p.media_extensions, p.name.ends_with("+me")) << p.name;
   }
+}
+
+// The rows of docs/mig.md: a profile's slices, starts and instances, then what each model calls it.
+std::string table_for_docs() {
+  std::string header = "| compute slices | memory slices | starts | at most |";
+  std::string line = "|---|---|---|---|";
+  for (const MigModel& m : mig_models()) {
+    header += " " + m.name + " |";
+    line += "---|";
+  }
+  std::string out = header + "\n" + line + "\n";
+  for (size_t i = 0; i < mig_models().front().profiles.size(); ++i) {
+    const MigProfile& p = mig_models().front().profiles[i];
+    std::string starts;
+    for (int s = 0; s < kMigMemorySlicesMax; ++s)
+      if ((p.starts >> s) & 1) starts += (starts.empty() ? "" : ", ") + std::to_string(s);
+    out += "| " + std::to_string(p.compute_slices) + " | " + std::to_string(p.memory_slices) + " | " + starts + " | " +
+           std::to_string(p.instances_max) + " |";
+    for (const MigModel& m : mig_models()) out += " " + m.profiles[i].name + " |";
+    out += "\n";
+  }
+  return out;
+}
+
+TEST(MigModels, AreInTheDocumentsAsTheyAreInTheCode) {
+  std::ifstream page("docs/mig.md");
+  ASSERT_TRUE(page) << "the tests run in the root of the checkout";
+  std::stringstream text;
+  text << page.rdbuf();
+  EXPECT_NE(text.str().find(table_for_docs()), std::string::npos) << "docs/mig.md should have:\n" << table_for_docs();
 }
 
 // Every layout that can be built from `base` with profiles that `wanted` lets through.

@@ -41,15 +41,20 @@ std::optional<MigPlace> first_fit(std::span<const MigLayout> devices, std::strin
 
 std::optional<MigPlace> most_room(std::span<const MigLayout> devices, std::string_view profile, MigDemand& demand) {
   ProfileOf wanted(profile);
+  const MigModel* model = nullptr;
+  const MigRoom* room = nullptr;
   std::optional<MigPlace> best;
   int64_t least = 0;
   for (uint32_t d = 0; d < devices.size(); ++d) {
     const auto index = wanted.on(devices[d].model());
     if (!index) continue;
-    const MigRoom& room = demand.room(devices[d].model());
-    const auto place = room.best_start(devices[d], *index);
+    if (&devices[d].model() != model) {
+      model = &devices[d].model();
+      room = &demand.room(*model);
+    }
+    const auto place = room->best_start(devices[d], *index);
     if (!place) continue;
-    const int64_t lost = room.cost(devices[d], *place);
+    const int64_t lost = room->cost(devices[d], *place);
     if (best && lost >= least) continue;
     best = MigPlace{d, *place};
     least = lost;

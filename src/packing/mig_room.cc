@@ -37,14 +37,6 @@ MigRoom::MigRoom(const MigModel& model, std::span<const int64_t> asked) {
   }
 }
 
-size_t MigRoom::key(const MigLayout& layout) {
-  bool media_taken = false;
-  const auto& profiles = layout.model().profiles;
-  for (MigProfileIndex p = 0; p < profiles.size(); ++p)
-    media_taken = media_taken || (profiles[p].media_extensions && layout.count(p) > 0);
-  return (size_t{layout.occupied()} << 1) | (media_taken ? 1 : 0);
-}
-
 int64_t MigRoom::room_left(const MigLayout& layout, std::span<const int64_t> per_mille) const {
   int64_t sum = 0;
   for (MigProfileIndex p = 0; p < per_mille.size(); ++p) {
@@ -56,9 +48,9 @@ int64_t MigRoom::room_left(const MigLayout& layout, std::span<const int64_t> per
 }
 
 int64_t MigRoom::cost(const MigLayout& layout, MigInstance instance) const {
-  MigLayout then = layout;
-  then.place(instance);
-  return of(layout) - of(then);
+  const model::MigProfile& profile = layout.profile(instance);
+  const auto occupied = static_cast<model::MigSlices>(layout.occupied() | profile.slices_from(instance.start));
+  return of(layout) - room_[key(occupied, layout.media_taken() || profile.media_extensions)];
 }
 
 std::optional<MigInstance> MigRoom::best_start(const MigLayout& layout, MigProfileIndex profile) const {

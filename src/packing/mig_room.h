@@ -40,7 +40,10 @@ class MigRoom {
 
  private:
   // All that tells layouts apart which leave different room.
-  static size_t key(const model::MigLayout& layout);
+  static size_t key(model::MigSlices occupied, bool media_taken) {
+    return (size_t{occupied} << 1) | (media_taken ? 1 : 0);
+  }
+  static size_t key(const model::MigLayout& layout) { return key(layout.occupied(), layout.media_taken()); }
   int64_t room_left(const model::MigLayout& layout, std::span<const int64_t> per_mille) const;
 
   std::array<int64_t, size_t{2} << model::kMigMemorySlicesMax> room_{};
