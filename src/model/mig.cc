@@ -178,7 +178,7 @@ std::vector<MigInstance> MigLayout::instances() const {
 }
 
 bool MigLayout::contains(MigInstance instance) const {
-  return instance.start < kMigMemorySlicesMax && at_[instance.start] == instance.profile;
+  return instance.start < kMigMemorySlicesMax && at_[instance.start] == static_cast<int8_t>(instance.profile);
 }
 
 int MigLayout::count(MigProfileIndex profile) const {

@@ -33,7 +33,7 @@ inline constexpr int kMigMemorySlicesMax = 8;
 // Bit s: memory slice s.
 using MigSlices = uint8_t;
 // A profile, by its place in MigModel::profiles.
-using MigProfileIndex = uint8_t;
+using MigProfileIndex = uint32_t;
 
 struct MigProfile {
   std::string name;  // NVIDIA's: "1g.5gb", "1g.5gb+me"

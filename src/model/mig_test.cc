@@ -221,6 +221,14 @@ TEST(MigResource, WhatTheModelHasNotIsRefusedWithWhatItHas) {
   EXPECT_THAT(parse_mig_resource(model("A100-40GB"), "nvidia.com/mig-\x1b[2J").error().message, HasSubstr("\\x1b"));
 }
 
+RC_GTEST_PROP(MigResource, AnyTextIsReadOrRefused, (const std::string& text, bool prefixed)) {
+  const MigModel& a100 = mig_models().front();
+  const std::string name = (prefixed ? "nvidia.com/mig-" : "") + text;
+  const auto found = parse_mig_resource(a100, name);
+  if (found) RC_ASSERT(mig_resource_name(a100.profiles[*found]) == name);
+  RC_ASSERT(read_gpu_product(text + "-MIG-" + name).model == nullptr);
+}
+
 std::string refusal(std::vector<ReportedMigInstance> reported) {
   const auto layout = MigLayout::from_report(model("A100-40GB"), reported);
   if (layout) return "accepted";

@@ -31,7 +31,7 @@ std::string mig_config_entry(const std::string& name, std::span<const MigLayout>
   for (size_t d = 0; d < devices.size(); ++d) {
     auto wanted = mig_devices(devices[d]);
     auto same = std::find_if(alike.begin(), alike.end(), [&](const auto& group) { return group.first == wanted; });
-    if (same == alike.end()) same = alike.insert(same, {std::move(wanted), {}});
+    if (same == alike.end()) same = alike.emplace(same, std::move(wanted), std::vector<size_t>{});
     same->second.push_back(d);
   }
   std::string out = fmt::format("{}:\n", name);

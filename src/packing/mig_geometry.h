@@ -38,11 +38,12 @@ struct GeometryPlan {
   int64_t served_memory_slices = 0;
 };
 
-// Steps from one rest of what waits to another that a plan looks at, at most; about a second's worth.
+// Steps from one rest of what waits to another that a search looks at, at most; about a second's worth.
 inline constexpr int64_t kGeometryWorkMax = 4'000'000;
 
-// What a plan costs is bounded by `work_max` and grows with the devices, beyond that. Names that no device's model has
-// are never served. Every used instance is one of its device's layout.
+// A search costs `work_max`, or a few steps for each device where that is more; a plan searches until it finds no more,
+// which takes two searches, and another only where a beam serves more than the one before. Names that no device's model
+// has are never served. Every used instance is one of its device's layout.
 GeometryPlan plan_geometry(std::span<const MigDevice> devices, const MigWaiting& waiting, MigDemand& demand,
                            int64_t work_max = kGeometryWorkMax);
 

@@ -1,7 +1,8 @@
 #include "packing/mig_room.h"
 
-#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 namespace berth::packing {
@@ -17,7 +18,7 @@ MigRoom::MigRoom(const MigModel& model, std::span<const int64_t> asked) {
   std::vector<int64_t> per_mille;
   for (const int64_t count : asked) {
     const double share = total > 0 ? static_cast<double>(count) / total : 1.0 / static_cast<double>(asked.size());
-    per_mille.push_back(static_cast<int64_t>(share * 1000 + 0.5));
+    per_mille.push_back(static_cast<int64_t>(std::ceil(share * 1000)));  // never 0 for what is asked for
   }
   std::array<bool, std::tuple_size_v<decltype(room_)>> seen{};
   std::vector<MigLayout> open = {MigLayout(model)};
