@@ -52,13 +52,21 @@ std::optional<uint32_t> Fleet::best(const RequestClass& of) {
   return static_cast<uint32_t>(found - of.scores.begin());
 }
 
-std::optional<Placement> Fleet::place(const Request& request) {
+void Fleet::observe(const Request& request) {
   if (policy_.observe(request)) scores_since_ = ++generation_;
+}
+
+std::optional<Placement> Fleet::place(const Request& request) {
+  observe(request);
+  return place_observed(request);
+}
+
+std::optional<Placement> Fleet::place_observed(const Request& request) {
   RequestClass& requests = class_of(request);
   refresh(requests, request);
   const std::optional<uint32_t> at = best(requests);
   if (!at) return std::nullopt;
-  Node& node = nodes_[*at];
+  const Node& node = nodes_[*at];
   Placement placement = {.node = *at, .devices = 0};
   if (request.is_share()) {
     const int device = policy_.share_device({.node = node, .fragment = fragments_[*at]}, request, rng_);
@@ -67,13 +75,33 @@ std::optional<Placement> Fleet::place(const Request& request) {
   } else {
     placement.devices = node.first_idle(request);
   }
-  node.take(request, placement.devices);
-  generations_[*at] = ++generation_;
-  free_milli_ -= request.device_milli();
-  fragment_ -= fragments_[*at];
-  fragments_[*at] = measure_.of(node);
-  fragment_ += fragments_[*at];
+  take(request, placement);
   return placement;
+}
+
+bool Fleet::fits(const Request& request) {
+  RequestClass& requests = class_of(request);
+  refresh(requests, request);
+  return std::any_of(requests.scores.begin(), requests.scores.end(), [](int32_t score) { return score != kNoRoom; });
+}
+
+void Fleet::take(const Request& request, const Placement& placement) {
+  nodes_[placement.node].take(request, placement.devices);
+  free_milli_ -= request.device_milli();
+  changed(placement.node);
+}
+
+void Fleet::give_back(const Request& request, const Placement& placement) {
+  nodes_[placement.node].give_back(request, placement.devices);
+  free_milli_ += request.device_milli();
+  changed(placement.node);
+}
+
+void Fleet::changed(uint32_t node) {
+  generations_[node] = ++generation_;
+  fragment_ -= fragments_[node];
+  fragments_[node] = measure_.of(nodes_[node]);
+  fragment_ += fragments_[node];
 }
 
 }  // namespace berth::packing

@@ -22,6 +22,7 @@ namespace berth::packing {
 struct Placement {
   uint32_t node = 0;  // by its place in the fleet's order
   DeviceMask devices = 0;
+  friend bool operator==(const Placement&, const Placement&) = default;
 };
 
 // Of four bytes each.
@@ -36,6 +37,14 @@ class Fleet {
   // The best place for the request, which is taken; none if it fits nowhere. Costs the number of nodes (a scan of
   // integers), and a judgement of each that changed since an equal request came.
   std::optional<Placement> place(const Request& request);
+  // The two halves of place(): the policy is told of a request; a place for one that it was told of.
+  void observe(const Request& request);
+  std::optional<Placement> place_observed(const Request& request);
+  // Whether some node has room. Costs as place() does.
+  bool fits(const Request& request);
+  // Takes a place that is free for the request, or gives back one that it took.
+  void take(const Request& request, const Placement& placement);
+  void give_back(const Request& request, const Placement& placement);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   int64_t capacity_milli() const { return capacity_milli_; }
@@ -53,6 +62,7 @@ class Fleet {
   RequestClass& class_of(const Request& request);
   void refresh(RequestClass& of, const Request& request) const;
   std::optional<uint32_t> best(const RequestClass& of);
+  void changed(uint32_t node);
 
   std::vector<Node> nodes_;
   std::vector<int64_t> fragments_;     // by node
