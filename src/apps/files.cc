@@ -1,6 +1,7 @@
 #include "apps/files.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -45,6 +46,9 @@ std::vector<std::string> files_in(const std::string& folder, api::Problems& prob
   return out;
 }
 
+// Beside the file that is written, until it is whole.
+std::string part_of(const std::string& path) { return fmt::format("{}.part-{}", path, getpid()); }
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
@@ -55,6 +59,38 @@ Result<std::string> read_file(const std::string& path) {
   if (!stream)
     return fail(ErrorCode::kNotFound, fmt::format("cannot read the file: {}; check the name", std::strerror(errno)));
   return read_stream(stream);
+}
+
+std::string cannot_write(const std::string& path) {
+  const std::string shown = printable(path);
+  std::error_code error;
+  if (path.empty() || path == "-") return fmt::format("'{}' is no file; name one", shown);
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) return fmt::format("'{}' is a folder; name a file in it", shown);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    return fmt::format("'{}' is no regular file; name one", shown);
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, error))
+    return fmt::format("there is no folder '{}'; make it, or name another", printable(folder.string()));
+  const std::string part = part_of(path);
+  if (!std::ofstream(part, std::ios::binary))
+    return fmt::format("cannot write '{}': {}; name a file elsewhere", shown, std::strerror(errno));
+  fs::remove(part, error);
+  return "";
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  const std::string part = part_of(path);
+  std::ofstream stream(part, std::ios::binary);
+  stream << text << std::flush;
+  stream.close();
+  std::error_code error;
+  if (stream) fs::rename(part, path, error);
+  if (stream && !error) return {};
+  const std::string why = error ? error.message() : std::strerror(errno);
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  return fail(ErrorCode::kUnavailable, fmt::format("cannot write '{}': {}", printable(path), why));
 }
 
 std::vector<scenario::ManifestFile> read_manifest_files(const std::vector<std::string>& paths,

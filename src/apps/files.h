@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/document.h"
@@ -12,6 +13,11 @@ namespace berth::apps {
 
 // The whole text of a file; "-" is standard input. At most api::kDocumentBytesMax.
 Result<std::string> read_file(const std::string& path);
+
+// Why write_file() would fail here, as far as that can be told beforehand; empty when nothing speaks against it.
+std::string cannot_write(const std::string& path);
+// Writes the whole file, or leaves what was there: first beside it, then in its place.
+Status write_file(const std::string& path, std::string_view text);
 
 // The files that `paths` name, in order: files as they are, of folders every *.yaml, *.yml and *.json directly inside,
 // by name. What cannot be read, and a folder without such files, is a problem; the rest is read.

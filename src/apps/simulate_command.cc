@@ -41,6 +41,8 @@ constexpr const char* kFooter = R"(Examples:
   berth simulate -f cluster/ -o json | jq '.pods[] | select(.node == null)'
   berth simulate --trace openb --nodes nodes.csv --pods pods.csv --policy best-fit
                                                fill a fleet of GPUs until it overflows; see docs/traces.md
+  berth simulate --trace openb --nodes nodes.csv --pods pods.csv --batch all --svg curves.svg
+                                               the same with all pods planned together, and drawn
 
 Annotations for simulation only, on pods and on what makes pods:
   berth.dev/simulated-arrival: 10m    submitted so long after the start

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <optional>
@@ -16,9 +17,12 @@
 #include "io/system_clock.h"
 #include "packing/placement_policy.h"
 #include "scenario/trace_run.h"
+#include "scenario/trace_svg.h"
 
 namespace berth::apps {
 namespace {
+
+constexpr uint64_t kWindowMax = 1'000'000;
 
 std::vector<std::string> policy_names() {
   std::vector<std::string> names;
@@ -47,6 +51,22 @@ std::optional<int64_t> thousandths(std::string_view text) {
   return static_cast<int64_t>(*whole * 1000 + *rest);
 }
 
+// --batch: a number of pods, or all; 0 without it. What is wrong is appended.
+size_t window_of(const TraceFlags& flags, std::vector<std::string>& wrong) {
+  if (!flags.batch) return 0;
+  const auto window = whole_number(*flags.batch);
+  if (*flags.batch != "all" && (!window || *window == 0 || *window > kWindowMax))
+    wrong.push_back(fmt::format("--batch: '{}' is neither a number of pods from 1 to {} nor `all`",
+                                printable(*flags.batch), kWindowMax));
+  const std::vector<std::string> names = policy_names();
+  if (std::find(names.begin(), names.end(), flags.policy) != names.end() && !scenario::plans_batches(flags.policy))
+    wrong.push_back(
+        fmt::format("--batch: batches are planned with Berth's own policies alone; leave out `--policy {}`, "
+                    "or leave out --batch",
+                    flags.policy));
+  return *flags.batch == "all" ? scenario::kBatchAll : window.value_or(0);
+}
+
 // What the flags say; what is wrong with them is appended to `wrong`.
 scenario::TraceOptions options_of(const TraceFlags& flags, const std::string& format, std::vector<std::string>& wrong) {
   const auto choose = [&](const char* flag, const std::string& value, const std::vector<std::string>& words) {
@@ -64,10 +84,15 @@ scenario::TraceOptions options_of(const TraceFlags& flags, const std::string& fo
     wrong.push_back(
         fmt::format("--seed: '{}' is no whole number from 0 to 18446744073709551615", printable(flags.seed)));
   const auto inflate = thousandths(flags.inflate);
-  if (!inflate || *inflate < 1 || *inflate > scenario::kInflateMilliMax)
-    wrong.push_back(fmt::format("--inflate: '{}' is no number from 0.001 to {} with at most three places; write 1.3",
+  if (!inflate || *inflate < scenario::kInflateMilliMin || *inflate > scenario::kInflateMilliMax)
+    wrong.push_back(fmt::format("--inflate: '{}' is no number from 0.01 to {} with at most three places; write 1.3",
                                 printable(flags.inflate), scenario::kInflateMilliMax / 1000));
-  return {.policy = flags.policy, .seed = seed.value_or(0), .inflate_milli = inflate.value_or(0)};
+  if (const std::string problem = flags.svg ? cannot_write(*flags.svg) : ""; !problem.empty())
+    wrong.push_back("--svg: " + problem);
+  return {.policy = flags.policy,
+          .seed = seed.value_or(0),
+          .inflate_milli = inflate.value_or(0),
+          .batch = window_of(flags, wrong)};
 }
 
 using Read = void(std::string_view, const std::string&, scenario::Trace&, api::Problems&);
@@ -89,7 +114,7 @@ CLI::Option* add_trace_options(CLI::App& command, TraceFlags& flags) {
   std::string policies = "Policy that places the pods: ";
   for (const std::string& name : policy_names()) policies += name + ", ";
   policies.resize(policies.size() - 2);
-  const auto add = [&](const char* name, std::string& value, const std::string& help, const char* type) {
+  const auto add = [&](const char* name, auto& value, const std::string& help, const char* type) {
     command.add_option(name, value, help)->needs(trace)->type_name(type);
   };
   add("--nodes", flags.nodes, "With --trace: CSV file of nodes", "FILE");
@@ -98,6 +123,10 @@ CLI::Option* add_trace_options(CLI::App& command, TraceFlags& flags) {
       "NUMBER");
   add("--seed", flags.seed, "With --trace: draws the order of the pods [0]", "NUMBER");
   add("--policy", flags.policy, "With --trace: " + policies + " [berth]", "NAME");
+  add("--batch", flags.batch,
+      "With --trace: pods wait, and are planned together, so many at a time; `all`: once all have arrived",
+      "WINDOW|all");
+  add("--svg", flags.svg, "With --trace: draws the curves into this file", "FILE");
   return trace;
 }
 
@@ -116,18 +145,22 @@ int run_trace(const TraceFlags& flags, const std::string& format) {
 
   ProgressLine progress(std::cerr, isatty(STDERR_FILENO) == 1, start);
   const auto result = scenario::run_trace(trace, options, [&](int64_t arrived, int64_t target) {
-    progress.update(clock.monotonic(), [&] { return fmt::format("{}% of the pods arrived", arrived * 100 / target); });
+    progress.update(clock.monotonic(), [&] {
+      if (arrived >= target && options.batch > 0) return std::string("all pods arrived; planning");
+      return fmt::format("{}% of the pods arrived", arrived * 100 / target);
+    });
   });
   if (!result) {
     std::cerr << "error: " << result.error().message << "\n";
     return kExitUsage;
   }
   const double elapsed_s = static_cast<double>((clock.monotonic() - start).nanos) / 1e9;
+  const Status drawn = flags.svg ? write_file(*flags.svg, scenario::trace_svg(*result)) : Status();
+  if (!drawn) std::cerr << "error: --svg: " << drawn.error().message << "\n";
   std::cout << (format == "json" ? scenario::trace_json(*result, elapsed_s) : scenario::trace_table(*result, elapsed_s))
             << std::flush;
-  if (std::cout) return kExitOk;
-  std::cerr << "error: cannot write the result\n";
-  return kExitFailure;
+  if (!std::cout) std::cerr << "error: cannot write the result\n";
+  return drawn && std::cout ? kExitOk : kExitFailure;
 }
 
 }  // namespace berth::apps

@@ -1,6 +1,7 @@
 // `berth simulate --trace`: a fleet and a list of pods from CSV files, filled until it overflows; see docs/traces.md.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace CLI {
@@ -17,6 +18,8 @@ struct TraceFlags {
   std::string inflate = "1.3";
   std::string seed = "0";
   std::string policy = "berth";
+  std::optional<std::string> batch;
+  std::optional<std::string> svg;
 };
 
 // --trace, which is returned, and the flags that go with it alone. `flags` must outlive the parse.

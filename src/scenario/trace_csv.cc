@@ -27,11 +27,11 @@ CsvTable::~CsvTable() {
 
 std::optional<std::string_view> CsvTable::next_line() {
   while (!rest_.empty()) {
-    const size_t end = rest_.find('\n');
-    std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    const size_t end = rest_.find_first_of("\r\n");
+    const std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(line.size());
+    if (!rest_.empty()) rest_.remove_prefix(rest_.starts_with("\r\n") ? 2 : 1);
     ++line_;
-    if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty()) return line;
   }
   return std::nullopt;

@@ -1,7 +1,7 @@
 // CsvTable: the lines of a CSV file, cut into the columns that its reader asks for.
 //
-// No quotes and no escapes: the trace files have none, and a quote is a Problem. Lines end in LF or CRLF; empty ones
-// are passed over. At most kTraceProblemsMax problems of a file are told one by one.
+// No quotes and no escapes: the trace files have none, and a quote is a Problem. Lines end in LF, CRLF or CR; empty
+// ones are passed over. At most kTraceProblemsMax problems of a file are told one by one.
 #pragma once
 
 #include <optional>

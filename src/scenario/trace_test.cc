@@ -9,6 +9,7 @@
 
 #include "packing/placement_policy.h"
 #include "scenario/trace_run.h"
+#include "scenario/trace_svg.h"
 
 namespace berth::scenario {
 namespace {
@@ -59,6 +60,18 @@ TEST(TraceCsv, ReadsWhatItNeedsInAnyOrderOfColumns) {
   const packing::Request share = {
       .cpu_milli = 4000, .memory_bytes = int64_t{512} << 20, .devices = 1, .milli_each = 460, .models = 0b110};
   EXPECT_THAT(trace.pods, ElementsAre(share, packing::Request{.cpu_milli = 1, .memory_bytes = 1 << 20}));
+}
+
+TEST(TraceCsv, LinesEndAsOnAnySystem) {
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    const std::string text =
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli" + end + end + "a,1,1,1,1000" + end + "b,x,1,0,0";
+    Trace trace;
+    api::Problems problems;
+    read_trace_pods(text, "p.csv", trace, problems);
+    EXPECT_THAT(trace.pods, SizeIs(1));
+    EXPECT_THAT(told(problems), ElementsAre(HasSubstr("p.csv:4: cpu_milli")));
+  }
 }
 
 TEST(TraceCsv, TellsEveryMistakeWithItsLine) {
@@ -142,13 +155,57 @@ TEST(TraceRun, TheSameSeedGivesTheSameResult) {
   EXPECT_NE(trace_json(*run_trace(trace, {.seed = 1}), 1), trace_json(*run_trace(trace, {.seed = 2}), 1));
 }
 
+TEST(TraceRun, ABatchOfOneIsAsIfThereWereNone) {
+  const auto none = run_trace(small(), {.seed = 5});
+  const auto one = run_trace(small(), {.seed = 5, .batch = 1});
+  ASSERT_TRUE(none && one);
+  EXPECT_EQ(one->failed, none->failed);
+  for (size_t p = 0; p < none->points.size(); ++p)
+    EXPECT_EQ(one->points[p].gpu_allocation_percent, none->points[p].gpu_allocation_percent) << p;
+  EXPECT_THAT(trace_json(*one, 1), HasSubstr("\"batch\": 1,"));
+}
+
+TEST(TraceRun, PodsWaitForTheirBatch) {
+  const auto all = run_trace(small(), {.seed = 5, .batch = kBatchAll});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->points[99].gpu_allocation_percent, 0);
+  EXPECT_EQ(all->points[129].gpu_allocation_percent, 100);
+  EXPECT_THAT(trace_json(*all, 1), HasSubstr("\"batch\": \"all\""));
+  const auto some = run_trace(small(), {.seed = 5, .batch = 4});
+  ASSERT_TRUE(some);
+  EXPECT_LT(some->points[0].gpu_allocation_percent, some->points[99].gpu_allocation_percent);
+}
+
+TEST(TraceRun, SaysWhoArrives) {
+  const TraceOptions options = {.seed = 5};
+  const auto arrivals = trace_arrivals(small(), options);
+  ASSERT_TRUE(arrivals);
+  EXPECT_THAT(*arrivals, SizeIs(run_trace(small(), options)->pods));
+}
+
+TEST(TraceRun, DrawsItsCurves) {
+  const auto result = run_trace(small(), {.seed = 5});
+  ASSERT_TRUE(result);
+  const std::string svg = trace_svg(*result);
+  EXPECT_THAT(svg, testing::StartsWith("<svg xmlns="));
+  EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
+  EXPECT_THAT(svg, HasSubstr("class=\"allocated\" points=\""));
+  EXPECT_THAT(svg, HasSubstr("allocated 100.0%"));
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+  const auto least = run_trace(small(), {.seed = 5, .inflate_milli = kInflateMilliMin});
+  ASSERT_TRUE(least);
+  EXPECT_THAT(least->points, testing::Not(IsEmpty()));
+  EXPECT_EQ(trace_svg(*least).find("nan"), std::string::npos);
+}
+
 TEST(TraceRun, RefusesWhatMakesNoRun) {
   const auto refused = [](const Trace& trace, const TraceOptions& options) {
     const auto result = run_trace(trace, options);
     return result ? std::string("it ran") : result.error().message;
   };
   EXPECT_THAT(refused(small(), {.policy = "best"}), HasSubstr("there is no policy 'best'"));
-  EXPECT_THAT(refused(small(), {.inflate_milli = 0}), HasSubstr("above 0"));
+  EXPECT_THAT(refused(small(), {.inflate_milli = 0}), HasSubstr("at least 0.01"));
+  EXPECT_THAT(refused(small(), {.policy = "fgd", .batch = 10}), HasSubstr("no batches are planned with fgd"));
   EXPECT_THAT(refused(read("n,1,1,0,\n", "a,1,1,1,1000,\n"), {}), HasSubstr("the nodes have no GPU"));
   EXPECT_THAT(refused(read("n,1,1,1,T4\n", "a,1,1,0,0,\n"), {}), HasSubstr("the pods ask for no GPU"));
   std::string idle = "a,1,1,1,1,\n";
@@ -191,6 +248,16 @@ TEST_F(PublishedTraces, FgdAllocatesWhatThePaperPublished) { EXPECT_NEAR(allocat
 TEST_F(PublishedTraces, BerthAllocatesMoreThanFgd) {
   EXPECT_GT(allocation("berth"), allocation("fgd") + 0.8);
   EXPECT_GT(allocation("berth-told"), allocation("fgd") + 0.8);
+}
+TEST_F(PublishedTraces, AllInOneBatchAllocateNearlyEveryGpu) {
+  const auto result = run_trace(trace_, {.seed = 42, .batch = kBatchAll});
+  ASSERT_TRUE(result);
+  EXPECT_GE(result->points.back().gpu_allocation_percent, 99.5);
+}
+TEST_F(PublishedTraces, BatchesOfAHundredAllocateMoreThanNone) {
+  const TraceOptions options = {.seed = 42, .batch = 100};
+  EXPECT_GT(run_trace(trace_, options)->points.back().gpu_allocation_percent,
+            run_trace(trace_, {.seed = 42})->points.back().gpu_allocation_percent);
 }
 TEST_F(PublishedTraces, BestFitAllocatesWhatThePaperPublished) { EXPECT_NEAR(allocation("best-fit"), 93.08, 0.5); }
 

@@ -363,6 +363,25 @@ def case_trace() -> None:
         half = json.loads(berth(*trace, "--inflate", "0.5", "-o", "json").stdout)
         assert list(half["gpu_allocation_percent"])[-1] == "50", half
         expect(berth(*trace), 0, "ARRIVED  ALLOCATED  FRAGMENTED")
+        for batch in ("all", "5"):
+            runs = [json.loads(berth(*trace, "--seed", "7", "--batch", batch, "-o", "json").stdout) for _ in range(2)]
+            assert [run.pop("elapsed_s") >= 0 for run in runs] == [True, True] and runs[0] == runs[1], runs
+            assert str(runs[0]["batch"]) == batch and runs[0]["pods"] == own["pods"], runs[0]
+        expect(berth(*trace, "--batch", "all"), 0, "berth, one batch of all, seed 0: ")
+        picture = Path(folder, "curves.svg")
+        for _ in range(2):  # new, and in the place of another
+            expect(berth(*trace, "--svg", str(picture)), 0, "ARRIVED")
+            assert picture.read_text().startswith("<svg ") and picture.read_text().endswith("</svg>\n")
+        assert sorted(path.name for path in Path(folder).iterdir()) == ["curves.svg", "nodes.csv", "pods.csv"]
+        for batch in ("0", "-1", "abc", "1.5", "ALL"):
+            expect(berth(*trace, f"--batch={batch}"), 2, err=f"--batch: '{batch}' is neither a number of pods")
+        expect(berth(*trace, "--batch", "all", "--policy", "fgd"), 2, err="leave out `--policy fgd`, or leave out --batch")
+        expect(berth(*trace, "--inflate", "0.009"), 2, err="--inflate: '0.009' is no number from 0.01 to 10")
+        for path, why in ((folder, "is a folder; name a file"), (f"{folder}/no/x.svg", "there is no folder"),
+                          ("/dev/null", "is no regular file"), ("/proc/x.svg", "cannot write"), ("-", "is no file")):
+            unwritable = berth(*trace, "--svg", path)
+            expect(unwritable, 2, err=why)
+            check(unwritable.stdout == "", "nothing was run", unwritable)
 
         nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\nn,1,1,-1,G2\nm,1,1,17,G2\n")
         pods.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,\x1b[31m,1,0,0\n")
