@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "bench/calibration.h"
 #include "engine/engine.h"
 #include "policy/registry.h"
 
@@ -29,19 +30,6 @@ double seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Dependent random reads over 64 MiB, in millions per second.
-double calibrate() {
-  std::vector<uint32_t> ring(16 << 20);
-  Rng rng(1);
-  for (uint32_t& next : ring) next = static_cast<uint32_t>(rng.below(ring.size()));
-  const double start = seconds();
-  uint32_t at = 0;
-  constexpr int kReads = 4'000'000;
-  for (int i = 0; i < kReads; ++i) at = ring[at] ^ (at & 1);
-  const double elapsed = seconds() - start;
-  return at == 0xFFFFFFFF ? 0 : kReads / elapsed / 1e6;
 }
 
 model::Node make_node(int i) {
@@ -212,7 +200,7 @@ nlohmann::json to_json(const char* name, int nodes, int pods, int classes, const
 
 int main_with(int nodes, int pods) {
   nlohmann::json out;
-  out["calibration_million_reads_per_s"] = calibrate();
+  out["calibration_million_reads_per_s"] = bench::calibration_million_reads_per_s();
   auto& runs = out["runs"] = nlohmann::json::array();
   for (const int size : {nodes / 10, nodes, nodes * 4})
     runs.push_back(to_json("placements", size, pods, 1, run(size, std::min(pods, size * 8), 1)));

@@ -153,6 +153,41 @@ def mig_tables(result):
     return "\n".join(lines) + "\n"
 
 
+def traces_table(result):
+    def way(one, name):
+        return next(found for found in one["ways"] if found["name"] == name)
+
+    def mean(one, name, key):
+        return statistics.mean(way(one, name)[key])
+
+    def against(one, name, bound):
+        """What a policy allocates, and how much of the way from fgd to the bound that is."""
+        fgd, reached = mean(one, "fgd", "allocated"), mean(one, name, "allocated")
+        return f"{reached:.2f} ({100 * (reached - fgd) / (bound - fgd):.0f} %)" if bound else f"{reached:.2f} (–)"
+
+    lists = result["lists"]
+    names = [one["list"].removeprefix("openb_pod_list_") for one in lists]
+    lines = [f"Calibration: {result['calibration_million_reads_per_s']:.1f} million dependent reads/s.\n",
+             "![GPU allocation while pods arrive](traces_curve.svg)\n",
+             f"GPU allocation at 130 %, the mean of {result['seeds']} seeds from {result['first_seed']} on; in brackets the "
+             "part of the way from fgd to the bound.\n",
+             "| list | fgd | berth | berth-told | bound online | --batch 1000 | --batch all | bound for any set |",
+             "|---|---|---|---|---|---|---|---|"]
+    for name, one in zip(names, lists):
+        online, batch = one["bounds"]["online"], one["bounds"]["batch"]
+        lines.append(f"| {name} | {mean(one, 'fgd', 'allocated'):.2f} | {against(one, 'berth', online)} | "
+                     f"{against(one, 'berth-told', online)} | {online:.2f} | {against(one, 'batch-1000', batch)} | "
+                     f"{against(one, 'batch', batch)} | {f'{batch:.2f}' if batch else '–'} |")
+    shown = ["fgd", "berth", "berth-told", "batch-1000", "batch"]
+    lines += ["\n| list | pods that did not fit: fgd | berth | berth-told | --batch 1000 | --batch all | seconds a run: fgd | "
+              "berth | berth-told | --batch 1000 | --batch all |", "|" + "---|" * 11]
+    for name, one in zip(names, lists):
+        failed = " | ".join(f"{mean(one, shown_name, 'failed'):,.0f}" for shown_name in shown)
+        seconds = " | ".join(f"{statistics.median(way(one, shown_name)['seconds']):.2f}" for shown_name in shown)
+        lines.append(f"| {name} | {failed} | {seconds} |")
+    return "\n".join(lines) + "\n"
+
+
 def put(section, text):
     """Replaces the section between its markers in the page."""
     with open(PAGE, encoding="utf-8") as page:

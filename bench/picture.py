@@ -1,4 +1,4 @@
-"""The engine's cost against the size of the cluster, as an SVG that reads well in light and dark. For run.py."""
+"""The bench's pictures, the engine's cost and the allocation of traces, as SVG that reads well in light and dark. For run.py."""
 import math
 import statistics
 
@@ -8,10 +8,12 @@ STYLE = """
   .paper { fill: #ffffff } text { font: 14px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #24292f }
   .title { font-size: 17px; font-weight: 600 } .small { font-size: 13px; fill: #57606a } .grid { stroke: #d8dee4; stroke-width: 1 }
   .s0 { stroke: #0b62b8; fill: #0b62b8 } .s1 { stroke: #c2410c; fill: #c2410c } .s2 { stroke: #0f7b5f; fill: #0f7b5f }
+  .s3 { stroke: #7c3aed; fill: #7c3aed } .s4 { stroke: #6e7781; fill: #6e7781 }
   polyline { fill: none !important; stroke-width: 2.5 } .spread { stroke-width: 1.5; opacity: .55 } text.name { stroke: #ffffff; stroke-width: 5; paint-order: stroke; font-weight: 600 }
   @media (prefers-color-scheme: dark) {
     .paper { fill: #0d1117 } text { fill: #e6edf3 } .small { fill: #9da7b3 } text.name { stroke: #0d1117 } .grid { stroke: #30363d }
     .s0 { stroke: #6cb6ff; fill: #6cb6ff } .s1 { stroke: #ffa26b; fill: #ffa26b } .s2 { stroke: #57d3a8; fill: #57d3a8 }
+    .s3 { stroke: #b79bff; fill: #b79bff } .s4 { stroke: #9da7b3; fill: #9da7b3 }
   }"""
 
 
@@ -61,3 +63,44 @@ def marker(index, a, b):
     if index % 3 == 1:
         return f'<rect x="{a - 4.5}" y="{b - 4.5}" width="9" height="9"/>'
     return f'<path d="M{a} {b - 6} L{a + 5.5} {b + 4} L{a - 5.5} {b + 4} Z"/>'
+
+
+def traces_svg(result, name="default"):
+    """GPU allocation against what arrived, from 80 % on; the batch of all pods is a point, as it is planned at the end."""
+    lists = result["lists"]
+    one = next((found for found in lists if found["list"].endswith(name)), lists[0])
+    curves = {way["name"]: way["curve"]["allocated"] for way in one["ways"]}
+    first, last, low = 80, len(curves["fgd"]), 80
+    shown = [("batch", "--batch all", "s2"), ("berth", "berth", "s0"), ("fgd", "fgd", "s1"), ("best-fit", "best-fit", "s3"),
+             ("random", "random", "s4")]
+
+    def x(arrived):
+        return round(LEFT + (arrived - first) / (last - first) * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(percent):
+        return round(HEIGHT - BOTTOM - (percent - low) / (100 - low) * (HEIGHT - TOP - BOTTOM), 1)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+           "<title>GPU allocation while pods arrive</title>", f"<style>{STYLE}\n</style>",
+           f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>',
+           f'<text class="title" x="{LEFT}" y="28">GPUs in use, of the fleet\'s, while pods arrive</text>',
+           f'<text class="small" x="{LEFT}" y="48">list {one["list"].removeprefix("openb_pod_list_")}, seed '
+           f'{result["first_seed"]}; the axes begin at {low} %</text>']
+    for percent in range(low, 101, 5):
+        out.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(percent)}" y2="{y(percent)}"/>'
+                   f'<text class="small" x="{LEFT - 8}" y="{y(percent) + 4}" text-anchor="end">{percent} %</text>')
+    for arrived in range(first, last + 1, 10):
+        out.append(f'<text class="small" x="{x(arrived)}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{arrived} %</text>')
+    out.append(f'<text class="small" x="{x((first + last) / 2)}" y="{HEIGHT - 14}" text-anchor="middle">GPUs that the pods '
+               "asked for, of the fleet's</text>")
+    label = 0.0
+    for key, words, color in shown:
+        curve = curves[key]
+        if key == "batch":
+            out.append(f'<circle class="{color}" cx="{x(last)}" cy="{y(curve[-1])}" r="5"/>')
+        else:
+            points = " ".join(f"{x(p)},{y(max(curve[p - 1], low))}" for p in range(first, last + 1))
+            out.append(f'<polyline class="{color}" points="{points}"/>')
+        label = max(y(curve[-1]) + 5, label + 18)
+        out.append(f'<text class="name" x="{WIDTH - RIGHT + 12}" y="{label}">{words} {curve[-1]:.1f} %</text>')
+    return "\n".join(out + ["</svg>"]) + "\n"

@@ -9,12 +9,16 @@ parts, each on a fresh kube-apiserver and etcd on loopback where it needs server
   engine    the engine alone, beside a calibration kernel
   curve     what one decision of the engine costs at 100 to 40,000 nodes; with --write also the picture
   mig       MIG slices that a fleet keeps allocated, by Berth's placement and by first-fit; no server
+  traces    GPU allocation on the public lists of docs/traces.md, with several policies, the bounds beside them, and
+            what a run takes; the environment variable BERTH_TRACES names the folder above openb, and without it this
+            part is skipped
   wire      JSON against Kubernetes protobuf on the API server (bench/wire.py)
 
 Tables go to standard output as Markdown; --write puts them into docs/performance.md as well, each in its place. All
-parts take about a quarter of an hour. Nothing here asserts a time.
+parts take about twenty minutes. Nothing here asserts a time.
 """
 import argparse
+import glob
 import json
 import os
 import statistics
@@ -30,7 +34,7 @@ from servers import BIN, ROOT, say  # noqa: E402
 
 TITLES = {"waiting": "Pods that wait", "scale": "Pods that wait, at scale", "arrivals": "Pods that arrive",
           "engine": "Engine alone", "curve": "Cost against the size of the cluster", "mig": "MIG slices",
-          "wire": "JSON and protobuf"}
+          "traces": "Packing public traces", "wire": "JSON and protobuf"}
 
 
 def parse():
@@ -104,6 +108,25 @@ def part_mig(_options, _figures):
     return result, page.mig_tables(result)
 
 
+def part_traces(options, _figures):
+    folder = os.environ.get("BERTH_TRACES")
+    if not folder:
+        say("traces: skipped; BERTH_TRACES names no folder with the openb traces, see docs/traces.md")
+        return None
+    openb = os.path.join(folder, "openb")
+    lists = sorted(glob.glob(os.path.join(openb, "openb_pod_list_*.csv")))
+    if not lists:
+        raise SystemExit(f"bench: traces: no openb_pod_list_*.csv in {openb}; see docs/traces.md")
+    say("traces")
+    program = os.path.join(BIN, "trace_bench")
+    result = json.loads(subprocess.run([program, os.path.join(openb, "openb_node_list_gpu_node.csv"), *lists], check=True,
+                                       stdout=subprocess.PIPE, text=True).stdout)
+    if options.write:
+        with open(os.path.join(ROOT, "docs", "traces_curve.svg"), "w", encoding="utf-8") as out:
+            out.write(picture.traces_svg(result))
+    return result, page.traces_table(result)
+
+
 def part_wire(_options, _figures):
     return wire.measure(wire.parse([]))
 
@@ -115,7 +138,10 @@ def main():
         if part not in options.only or part in options.without:
             continue
         when = page.circumstances()
-        figures[part], text = globals()[f"part_{part}"](options, figures)
+        measured = globals()[f"part_{part}"](options, figures)
+        if measured is None:
+            continue
+        figures[part], text = measured
         text = f"{when}\n{text}"
         print(f"\n## {title}\n\n{text}", flush=True)
         if options.write:
