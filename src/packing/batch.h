@@ -8,7 +8,8 @@
 //      devices first, then what asks for most CPU for the part of a device that it stands for (ShareWorth);
 //   3. repair: nodes that are not full are emptied of the shares and single devices that this batch put there, and
 //      filled anew with what waits, so that each device becomes full; kept when more is used, or as much by more
-//      requests. It ends when nothing improves or the work is spent;
+//      requests. It ends when nothing improves or the work is spent. Should 2 have used more as they wait, that is the
+//      plan after all;
 //   4. whatever still fits is placed, requests without devices last.
 //
 // So it takes what uses most of the devices, not most requests: where more is asked for than there is, whole devices
@@ -29,7 +30,7 @@
 
 namespace berth::packing {
 
-// A request that fits when a batch begins is passed over at most so often in favour of later ones.
+// How many batches may prefer others to a request that fits when they begin; then it goes before all that are not due.
 inline constexpr int32_t kPassedOverMax = 3;
 
 struct WaitingRequest {
