@@ -156,7 +156,9 @@ TEST(Documents, AnActionOfATemplateThatEndsTheDocumentIsCalledOne) {
     Problems problems;
     read_plain_documents(text, "f.yaml", problems);
     ASSERT_THAT(problems, SizeIs(1)) << text;
-    EXPECT_THAT(to_string(problems[0]), AllOf(HasSubstr("f.yaml:2: "), HasSubstr("this looks like a template; render it first"))) << text;
+    EXPECT_THAT(to_string(problems[0]),
+                AllOf(HasSubstr("f.yaml:2: "), HasSubstr("this looks like a template; render it first")))
+        << text;
   }
 }
 
