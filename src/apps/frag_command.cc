@@ -43,13 +43,14 @@ std::string table_text(const std::vector<ResourceRoom>& rooms) {
   scenario::TextTable table({"RESOURCE", ">SIZE", ">FIT", ">FREE", ">TAINT", ">CPU", ">MEMORY", ">PODS", ">SHAPE"});
   std::string notes;
   for (const ResourceRoom& room : rooms) {
+    const std::string name = room.resource + (room.replicas ? " (replicas)" : "");
     for (const ShapeRoom& shape : room.shapes) {
-      std::vector<std::string> cells = {room.resource, std::to_string(shape.size), std::to_string(shape.fit),
+      std::vector<std::string> cells = {name, std::to_string(shape.size), std::to_string(shape.fit),
                                         std::to_string(room.free)};
       for (const int64_t devices : shape.stranded) cells.push_back(devices == 0 ? "-" : std::to_string(devices));
       table.add(std::move(cells));
     }
-    notes += fmt::format("{}: {} of {} free; counted with {} cpu and {} memory per device\n", room.resource, room.free,
+    notes += fmt::format("{}: {} of {} free; counted with {} cpu and {} memory for each\n", name, room.free,
                          room.allocatable, model::format_resource("cpu", room.cpu_millis),
                          model::format_resource("memory", room.memory_bytes));
   }
@@ -67,6 +68,7 @@ std::string json_text(const std::vector<ResourceRoom>& rooms) {
       shapes.push_back({{"size", shape.size}, {"fit", shape.fit}, {"stranded", std::move(stranded)}});
     }
     out["resources"].push_back({{"name", room.resource},
+                                {"replicas", room.replicas},
                                 {"allocatable", room.allocatable},
                                 {"free", room.free},
                                 {"cpu_per_device", model::format_resource("cpu", room.cpu_millis)},

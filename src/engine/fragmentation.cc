@@ -77,21 +77,20 @@ void add_node(const NodeView& node, bool open, const Habit& habit, int64_t free,
   stranded(cause) += (by_shape - fit) * shape.size;
 }
 
-// Devices of which one request may ask for several: not MIG instances, nor devices that are shared.
-bool comes_whole(const std::string& resource) {
-  return resource.find("/mig-") == std::string::npos && !resource.ends_with(".shared");
-}
-
-ResourceRoom measure(const State& state, ResourceId id) {
+ResourceRoom measure(const State& state, ResourceId id, bool replicas) {
   ResourceRoom out;
   out.resource = state.resources().name(id);
+  out.replicas = replicas;
   const Habit habit = habit_of(state, id);
   out.cpu_millis = habit.cpu_millis;
   out.memory_bytes = habit.memory_bytes;
+  const bool comes_whole = !replicas && out.resource.find("/mig-") == std::string::npos;
   for (const int64_t size : kSizes)
-    if (size == 1 || comes_whole(out.resource)) out.shapes.emplace_back().size = size;
+    if (size == 1 || comes_whole) out.shapes.emplace_back().size = size;
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const NodeView node = state.view(slot);
+    const model::NodeGpus& gpus = node.node().gpus;
+    if (replicas != (gpus.sharing == model::GpuSharing::kReplicas && gpus.resource == out.resource)) continue;
     const int64_t free = std::max<int64_t>(node.free(id), 0);
     out.allocatable += node.allocatable(id);
     out.free += free;
@@ -105,11 +104,13 @@ ResourceRoom measure(const State& state, ResourceId id) {
 }  // namespace
 
 std::vector<ResourceRoom> measure_fragmentation(const State& state) {
-  std::map<std::string, ResourceRoom> by_name;
+  std::map<std::pair<std::string, bool>, ResourceRoom> by_name;
   for (uint32_t id = 0; id < state.resources().size(); ++id) {
     if (!state.resources().is_gpu(ResourceId{id})) continue;
-    ResourceRoom room = measure(state, ResourceId{id});
-    if (room.allocatable > 0) by_name.emplace(room.resource, std::move(room));
+    for (const bool replicas : {false, true}) {
+      ResourceRoom room = measure(state, ResourceId{id}, replicas);
+      if (room.allocatable > 0) by_name.emplace(std::pair(room.resource, replicas), std::move(room));
+    }
   }
   std::vector<ResourceRoom> out;
   for (auto& [name, room] : by_name) out.push_back(std::move(room));

@@ -1,8 +1,9 @@
 // How much of what is free on a fleet's GPUs is of use, and to whom: a measure that people can read.
 //
-// For each GPU resource and each shape of request (1, 2, 4 and 8 devices; one of a MIG profile or of a shared device):
-// how many more would fit now, and what strands the other free devices. A request of a shape asks, beside its devices,
-// for the cpu and memory that known pods ask for per device in the median, and tolerates what any of them tolerates.
+// For each GPU resource and each shape of request (1, 2, 4 and 8 devices; one of a MIG profile or of a device that is
+// advertised several times): how many more would fit now, and what strands the other free devices. A request of a shape
+// asks, beside its devices, for the cpu and memory that known pods ask for per device in the median, and tolerates what
+// any of them tolerates.
 #pragma once
 
 #include <array>
@@ -28,12 +29,13 @@ struct ShapeRoom {
 
 struct ResourceRoom {
   std::string resource;
+  bool replicas = false;  // of nodes that advertise each device several times; these stand apart from whole devices
   int64_t allocatable = 0, free = 0;         // devices; free: of nodes that are not over-used
   int64_t cpu_millis = 0, memory_bytes = 0;  // that a request asks for per device
   std::vector<ShapeRoom> shapes;             // by size
 };
 
-// By name of the resource; those that some node has. O(nodes × resources + classes).
+// By name of the resource, whole devices before replicas; those that some node has. O(nodes × resources + classes).
 std::vector<ResourceRoom> measure_fragmentation(const State& state);
 
 }  // namespace berth::engine

@@ -78,14 +78,25 @@ TEST(Fragmentation, ATaintThatAPodToleratesIsNone) {
 TEST(Fragmentation, SlicesAndSharesComeOneByOne) {
   Driver driver(room_policies());
   driver.add(make_node("mig", {{"nvidia.com/mig-1g.10gb", 7}, {"nvidia.com/mig-3g.40gb", 2}}));
-  driver.add(make_node("sliced", {{"nvidia.com/gpu.shared", 16}}));
+  const auto add_sliced = [&](const std::string& name, const std::string& resource) {
+    model::Node node = make_node(name, {{resource, 16}});
+    node.gpus = {model::GpuSharing::kReplicas, resource, 0, 4};
+    driver.add(node);
+  };
+  add_sliced("shared", "nvidia.com/gpu.shared");
+  add_sliced("sliced", "nvidia.com/gpu");
+  driver.add(make_node("whole", {{"nvidia.com/gpu", 2}}));
   driver.add(bound_to(make_pod("a", {{"nvidia.com/mig-1g.10gb", 1}}), "mig"));
   const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
-  ASSERT_EQ(rooms.size(), 3u);
-  EXPECT_EQ(rooms[0].resource, "nvidia.com/gpu.shared");
-  EXPECT_THAT(fits(rooms[0]), ElementsAre(16));
-  EXPECT_THAT(fits(rooms[1]), ElementsAre(6));
-  EXPECT_THAT(fits(rooms[2]), ElementsAre(2));
+  ASSERT_EQ(rooms.size(), 5u);
+  EXPECT_EQ(rooms[0].resource, "nvidia.com/gpu");
+  EXPECT_THAT(fits(rooms[0]), ElementsAre(2, 1, 0, 0));
+  EXPECT_TRUE(rooms[1].replicas && rooms[1].resource == "nvidia.com/gpu");
+  EXPECT_THAT(fits(rooms[1]), ElementsAre(16));
+  EXPECT_TRUE(rooms[2].replicas && rooms[2].resource == "nvidia.com/gpu.shared");
+  EXPECT_THAT(fits(rooms[2]), ElementsAre(16));
+  EXPECT_THAT(fits(rooms[3]), ElementsAre(6));
+  EXPECT_THAT(fits(rooms[4]), ElementsAre(2));
   expect_adds_up(driver.state());
 }
 

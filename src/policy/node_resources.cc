@@ -4,11 +4,21 @@
 #include <fmt/format.h>
 
 #include "engine/policy.h"
+#include "model/mig.h"
 
 namespace berth::policy {
 namespace {
 
 using namespace berth::engine;
+
+// Of a MIG profile that the node's GPUs cannot be cut into: which they can.
+std::string mig_profiles(const std::string& resource, const NodeView& node) {
+  const std::string* product = node.node().labels.find("nvidia.com/gpu.product");
+  if (product == nullptr || !model::is_mig_resource(resource)) return "";
+  const model::MigModel* mig = model::read_gpu_product(*product).model;
+  const auto profile = mig == nullptr ? Result<model::MigProfileIndex>(0) : model::parse_mig_resource(*mig, resource);
+  return profile ? "" : "; " + profile.error().message;
+}
 
 std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {
   const std::string& name = node.resources().name(reason.resource);
@@ -17,7 +27,8 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
   const int64_t free = node.free(reason.resource);
   const std::string beyond = free < 0 ? fmt::format(" (over-used by {})", amount(-free)) : "";
   return fmt::format("asks {}, free {} of {}{}, short by {}", amount(asked), amount(std::max<int64_t>(free, 0)),
-                     amount(node.allocatable(reason.resource)), beyond, amount(asked - free));
+                     amount(node.allocatable(reason.resource)), beyond, amount(asked - free)) +
+         mig_profiles(name, node);
 }
 
 constexpr ReasonInfo kInsufficient{

@@ -182,10 +182,15 @@ void Metrics::fragmentation(const std::vector<engine::ResourceRoom>& rooms) {
   for (const engine::ResourceRoom& room : rooms) {
     for (const engine::ShapeRoom& shape : room.shapes) {
       const std::string size = std::to_string(shape.size);
-      families_->room.Add({{"resource", room.resource}, {"size", size}}).Set(static_cast<double>(shape.fit));
+      const std::string kind = room.replicas ? "replica" : "device";
+      families_->room.Add({{"resource", room.resource}, {"kind", kind}, {"size", size}})
+          .Set(static_cast<double>(shape.fit));
       for (size_t i = 0; i < shape.stranded.size(); ++i)
         families_->stranded
-            .Add({{"resource", room.resource}, {"size", size}, {"by", std::string(engine::kStrandings[i])}})
+            .Add({{"resource", room.resource},
+                  {"kind", kind},
+                  {"size", size},
+                  {"by", std::string(engine::kStrandings[i])}})
             .Set(static_cast<double>(shape.stranded[i]));
     }
   }
