@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 
@@ -89,6 +90,10 @@ scenario::TraceOptions options_of(const TraceFlags& flags, const std::string& fo
                                 printable(flags.inflate), scenario::kInflateMilliMax / 1000));
   if (const std::string problem = flags.svg ? cannot_write(*flags.svg) : ""; !problem.empty())
     wrong.push_back("--svg: " + problem);
+  std::error_code unknown;
+  for (const std::string& input : {flags.nodes, flags.pods})
+    if (flags.svg && std::filesystem::equivalent(*flags.svg, input, unknown))
+      wrong.push_back(fmt::format("--svg: '{}' is what is to be read; name another file", printable(*flags.svg)));
   return {.policy = flags.policy,
           .seed = seed.value_or(0),
           .inflate_milli = inflate.value_or(0),

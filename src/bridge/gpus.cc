@@ -45,7 +45,7 @@ int64_t memory_bytes(std::string_view key, const std::string& text) {
     return mib && *mib <= INT64_MAX / kMiB ? *mib * kMiB : 0;
   }
   const auto bytes = model::parse_quantity(text);
-  return bytes && *bytes > 0 ? *bytes : 0;
+  return bytes && *bytes >= kMiB ? *bytes : 0;
 }
 
 bool is_fraction(std::string_view key) { return key == kGpuFractionAnnotation || key == kKaiFraction; }
@@ -60,7 +60,7 @@ std::string gpu_annotation_problem(std::string_view key, const std::string& valu
   if (is_memory(key) && memory_bytes(key, value) == 0)
     return fmt::format("'{}' is no amount of memory; write {}", printable(value, 80),
                        key == kKaiMemory ? "MiB as a whole number above 0, for example \"4096\""
-                                         : "a quantity above 0, for example 10Gi");
+                                         : "a quantity of 1Mi or more, with its unit, for example 10Gi");
   if (key == kKaiDevices && value != "1")
     return fmt::format("'{}': a share is one of a single GPU; remove the annotation", printable(value, 80));
   if (key == kGpuDeviceAnnotation && number_of(&value).value_or(kDeviceMax + 1) > kDeviceMax)
@@ -110,9 +110,9 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge) {
     const int64_t devices = label_number(node, "nvidia.com/gpu.count").value_or(0);
     out.resource = kSharedGpu;
     out.sharing = model::GpuSharing::kReplicas;
-    out.replicas = replicas > 1 || devices <= 0
-                       ? replicas
-                       : std::clamp<int64_t>(node.capacity.get(kSharedGpu) / devices, 1, kReplicasMax);
+    out.replicas = replicas > 1  ? replicas
+                   : devices > 0 ? std::clamp<int64_t>(node.capacity.get(kSharedGpu) / devices, 1, kReplicasMax)
+                                 : 0;
   } else if (has(kGpu)) {
     out.resource = kGpu;
     out.replicas = replicas;

@@ -25,11 +25,15 @@ int64_t weighted_median(std::vector<std::pair<int64_t, uint32_t>> amounts) {
 }
 
 Habit habit_of(const State& state, ResourceId resource) {
+  const std::string& name = state.resources().name(resource);
+  const bool shareable = name == "nvidia.com/gpu" || name == "nvidia.com/gpu.shared";
+  const auto asks_share = [&](const PodClass& cls) { return shareable && cls.spec->gpu_share.asked(); };
   Habit out;
   std::vector<std::pair<int64_t, uint32_t>> cpu, memory;
   for (uint32_t id = 0; id < state.class_slots(); ++id) {
     const PodClass& cls = state.pod_class(ClassId{id});
-    const int64_t devices = cls.pods > 0 ? cls.request(resource) : 0;
+    if (cls.pods == 0) continue;
+    const int64_t devices = std::max<int64_t>(cls.request(resource), asks_share(cls) ? 1 : 0);
     if (devices == 0) continue;
     out.classes.push_back(&cls);
     cpu.emplace_back(cls.request(kCpu) / devices, cls.pods);

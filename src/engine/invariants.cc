@@ -36,7 +36,7 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
   for (const auto& [slot, taken] : devices) {
     const NodeState& node = state.node(NodeSlot{slot});
     for (const auto& [device, units] : taken)
-      if (units > node.node.gpus.units() || units != node.devices.used(device))
+      if (units != node.devices.used(device))
         broken.push_back(fmt::format("device {} of node {} counts {} as shared, its pods have {}", device,
                                      node.node.name, node.devices.used(device), units));
   }

@@ -3,7 +3,8 @@
 // Only devices that shares have opened are listed; a device that is given whole is a number in the node's use. A device
 // whose last share has left is closed, and its index is used again. Whoever is put on a device stays there.
 //
-// Amounts are in the units of model::NodeGpus. Invariant: no device holds more than a whole one.
+// Amounts are in the units of model::NodeGpus. A device that pods say they share may hold more than it has: that is
+// over-use from outside, and it has no room until they leave.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,7 @@ class SharedDevices {
 struct ShareUse {
   int32_t device = -1;   // of SharedDevices; -1: none
   int64_t units = 0;     // of that device
+  bool guessed = false;  // nobody has said that it is this device
   int64_t replicas = 0;  // of the node's resource, beside the pod's requests
   friend bool operator==(const ShareUse&, const ShareUse&) = default;
 };

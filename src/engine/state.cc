@@ -105,7 +105,8 @@ NodeSlot State::upsert_node(model::Node object) {
   NodeState& node = nodes_[slot.value];
   if (node.present && node.node == object) return slot;
   present_nodes_ += node.present ? 0 : 1;
-  const bool same_gpus = node.present && node.node.gpus == object.gpus;
+  const bool same_gpus =
+      node.present && node.node.gpus == object.gpus && node.node.gpu_devices() == object.gpu_devices();
   node.present = true;
   node.allocatable = dense(object.allocatable, resources_);
   node.has_gpus = false;
@@ -219,6 +220,7 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   if (!holds_room(phase)) return;
   charge(nodes_[state.node.value], classes_[state.cls.value], +1);
   charge_share(state, device);
+  settle_guesses(nodes_[state.node.value]);
   count_peers(slot, state.node, +1);
   touch(state.node);
 }
@@ -241,6 +243,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
     if (state.phase != PodPhase::kBound && phase == PodPhase::kBound)
       VolumeState::arrive(classes_[state.cls.value].claims);
     state.phase = phase;
+    if (state.share.guessed) settle_guesses(nodes_[node.value]);
     return;
   }
   if (holds_room(state.phase)) unassign(pod, PodPhase::kNotQueued);
@@ -252,6 +255,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
   target.pods.push_back(pod);
   charge(target, classes_[state.cls.value], +1);
   charge_share(state, device);
+  settle_guesses(target);
   count_peers(pod, node, +1);
   use_claims(node, classes_[state.cls.value], phase, +1);
   touch(node);
@@ -270,6 +274,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   node.pods[state.index_on_node] = moved;
   pods_[moved.value].index_on_node = state.index_on_node;
   node.pods.pop_back();
+  settle_guesses(node);
   state.phase = phase;
   state.node = NodeSlot{};
   touch(slot);

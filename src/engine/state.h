@@ -126,6 +126,7 @@ class State {
   static void count_share(NodeState& node, const ShareUse& use, int sign);
   void charge_share(PodState& pod, int32_t device);
   void release_share(PodState& pod);
+  void settle_guesses(NodeState& node);
   void with_shares_released(NodeState& node, const std::function<void()>& change);
   void touch(NodeSlot slot);
   void touch(const VolumeState::Touched& touched);

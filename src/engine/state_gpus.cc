@@ -7,18 +7,24 @@
 
 namespace berth::engine {
 
-// Where a share lies that comes to the node: on the device that it is known to have, if that has the room, else on the
-// open one that fits it best, else on another. Nowhere if nothing keeps shares to their devices there.
+// Where a share lies that comes to the node. `device`: the one that it is known to have; else the open one that fits it
+// best, else another. A bound share that cannot be measured here takes a whole device. Nowhere if nothing keeps shares
+// to their devices.
 ShareUse State::find_share_use(const NodeState& node, const PodState& pod, int32_t device) const {
   const model::NodeGpus& gpus = node.node.gpus;
   const PodClass& cls = classes_[pod.cls.value];
-  const model::GpuShare& share = cls.spec->gpu_share;
-  const int64_t units = gpus.units_of(share);
-  if (units <= 0 || units > gpus.units() || !node.present) return {};
-  if (gpus.sharing == model::GpuSharing::kReplicas) return {.replicas = node.replicas_beside_requests(cls)};
-  if (gpus.sharing != model::GpuSharing::kDevices) return {};
-  if (device < 0 || !node.devices.has_room(device, units)) device = node.devices.best_fit(units);
-  return {.device = device < 0 ? node.devices.next_closed() : device, .units = units};
+  const int64_t asked = gpus.units_of(cls.spec->gpu_share);
+  const bool measured = asked > 0 && asked <= gpus.units();
+  ShareUse out;
+  if (!node.present) return out;
+  if (gpus.sharing == model::GpuSharing::kReplicas)
+    out.replicas = measured ? node.replicas_beside_requests(cls) : std::max<int64_t>(1, gpus.replicas);
+  if (gpus.sharing != model::GpuSharing::kDevices) return out;
+  out.units = measured ? asked : gpus.units();
+  out.guessed = device < 0 || device >= node.node.gpu_devices();
+  if (out.guessed) device = node.devices.best_fit(out.units);
+  out.device = device < 0 ? node.devices.next_closed() : device;
+  return out;
 }
 
 void State::count_share(NodeState& node, const ShareUse& use, int sign) {
@@ -36,28 +42,49 @@ void State::charge_share(PodState& pod, int32_t device) {
   if (!classes_[pod.cls.value].spec->gpu_share.asked()) return;
   NodeState& node = nodes_[pod.node.value];
   pod.share = find_share_use(node, pod, device >= 0 ? device : pod.pod.gpu_device);
+  if (pod.phase != PodPhase::kBound && pod.share.device < node.node.gpu_devices())
+    pod.share.guessed = false;  // Berth's own choice
   count_share(node, pod.share, +1);
 }
 
 void State::release_share(PodState& pod) { count_share(nodes_[pod.node.value], std::exchange(pod.share, {}), -1); }
 
-// Calls `change`, after which the node's shares are charged anew: those whose devices are known to these, then the
-// largest first.
+// Calls `change`, after which the node's shares are charged anew: those whose devices are known to these, then Berth's
+// own that are on their way, then the others, the largest first, and last of all those that are only promised room.
 void State::with_shares_released(NodeState& node, const std::function<void()>& change) {
-  std::vector<std::pair<PodState*, int32_t>> shares;
-  for (const PodSlot slot : node.pods)
-    if (PodState& pod = pods_[slot.value]; classes_[pod.cls.value].spec->gpu_share.asked())
-      shares.emplace_back(&pod, pod.share.device >= 0 ? pod.share.device : pod.pod.gpu_device);
-  for (const auto& [pod, device] : shares) release_share(*pod);
+  struct Share {
+    PodState* pod = nullptr;
+    int32_t device = -1;
+  };
+  std::vector<Share> shares;
+  for (const PodSlot slot : node.pods) {
+    PodState& pod = pods_[slot.value];
+    if (!classes_[pod.cls.value].spec->gpu_share.asked()) continue;
+    const bool kept = pod.share.device >= 0 && !pod.share.guessed && pod.phase != PodPhase::kNominated;
+    shares.push_back({&pod, kept ? pod.share.device : pod.pod.gpu_device});
+  }
+  for (const Share& share : shares) release_share(*share.pod);
   change();
-  std::sort(shares.begin(), shares.end(), [&](const auto& a, const auto& b) {
-    const auto key = [&](const auto& share) {
-      const int64_t units = node.node.gpus.units_of(classes_[share.first->cls.value].spec->gpu_share);
-      return std::tuple(share.second < 0, -units, share.first->pod.uid);
-    };
-    return key(a) < key(b);
+  const auto rank = [&](const Share& share) {
+    if (share.pod->phase == PodPhase::kNominated) return 3;
+    if (share.device >= 0 && share.device < node.node.gpu_devices()) return 0;
+    return share.pod->phase == PodPhase::kBound ? 2 : 1;  // what Berth chooses for its own stays so
+  };
+  const auto key = [&](const Share& share) {
+    const int64_t units = node.node.gpus.units_of(classes_[share.pod->cls.value].spec->gpu_share);
+    return std::tuple(rank(share), -units, std::string_view(share.pod->pod.uid));
+  };
+  std::sort(shares.begin(), shares.end(), [&](const Share& a, const Share& b) { return key(a) < key(b); });
+  for (const Share& share : shares) charge_share(*share.pod, share.device);
+}
+
+// After the shares of the node have become others: those whose devices are only guessed lie beside these as they would
+// in whatever order all had come.
+void State::settle_guesses(NodeState& node) {
+  const bool any = !node.devices.all().empty() && std::any_of(node.pods.begin(), node.pods.end(), [this](PodSlot pod) {
+    return pods_[pod.value].share.guessed;
   });
-  for (const auto& [pod, device] : shares) charge_share(*pod, device);
+  if (any) with_shares_released(node, [] {});
 }
 
 }  // namespace berth::engine

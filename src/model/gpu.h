@@ -37,7 +37,7 @@ struct NodeGpus {
   GpuSharing sharing = GpuSharing::kNone;
   std::string resource;      // of which shares are a part: nvidia.com/gpu or nvidia.com/gpu.shared; empty: no GPUs
   int64_t memory_bytes = 0;  // of each device, at most kGpuMemoryMax; 0: not known
-  int64_t replicas = 1;      // as which each device is advertised
+  int64_t replicas = 1;      // as which each device is advertised; 0: not known
   friend bool operator==(const NodeGpus&, const NodeGpus&) = default;
 
   // Shares of a device here are counted in units in which both fractions and amounts of memory are whole numbers, so

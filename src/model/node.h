@@ -1,6 +1,7 @@
 // Node: what the engine needs to know of a Kubernetes node, as a plain value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -23,6 +24,8 @@ struct Node {
   ResourceList allocatable;
   NodeGpus gpus;
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
+  // How many devices shares are a part of: those that are not healthy now are numbered, too.
+  int64_t gpu_devices() const { return std::max(capacity.get(gpus.resource), allocatable.get(gpus.resource)); }
   friend bool operator==(const Node&, const Node&) = default;
 };
 

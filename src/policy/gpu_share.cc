@@ -13,24 +13,25 @@ namespace {
 
 using namespace berth::engine;
 
-// Hundredths of a percent of a device, cut.
-std::string percent_text(int64_t units, const model::NodeGpus& gpus) {
-  const int64_t parts = units / (gpus.units() / 10'000);
-  return fmt::format("{}.{:02}%", parts / 100, parts % 100);
-}
+std::string percent_text(int64_t parts) { return fmt::format("{}.{:02}%", parts / 100, parts % 100); }
 
+// What is free of the devices that are shared; the ask is rounded up and this down, so that they compare as they are.
 std::string device_detail(const PodClass& pod, const NodeView& node, const Reason&) {
   const model::NodeGpus& gpus = node.node().gpus;
-  const int64_t whole = std::max<int64_t>(node.free(node.share_resource()), 0);
+  const int64_t free = node.free(node.share_resource()), all = node.allocatable(node.share_resource());
   if (gpus.sharing == model::GpuSharing::kReplicas)
-    return fmt::format("asks {} of {} {}, free {}", node.replicas_beside_requests(pod),
-                       node.allocatable(node.share_resource()), gpus.resource, whole);
-  int64_t most = 0;
+    return fmt::format("asks {} of {} {}, free {}",
+                       node.replicas_beside_requests(pod) + pod.request(node.share_resource()), all, gpus.resource,
+                       std::max<int64_t>(free, 0));
+  const int64_t hundredth = gpus.units() / 10'000;
+  const std::string asks = percent_text((gpus.units_of(pod.spec->gpu_share) + hundredth - 1) / hundredth);
+  if (free < 0) return fmt::format("asks {} of a GPU; the node has {}, and {} are in use", asks, all, all - free);
+  int64_t most = -1;
   for (const int64_t used : node.devices().all())
-    if (used > 0) most = std::max(most, gpus.units() - used);
-  return fmt::format("asks {} of a GPU; none of {} is free, and of those that are shared at most {} is",
-                     percent_text(gpus.units_of(pod.spec->gpu_share), gpus), node.allocatable(node.share_resource()),
-                     percent_text(most, gpus));
+    if (used > 0) most = std::max({most, gpus.units() - used, int64_t{0}});
+  const std::string shared =
+      most < 0 ? "none is shared" : "of those that are shared at most " + percent_text(most / hundredth) + " is";
+  return fmt::format("asks {} of a GPU; none of {} is free, and {}", asks, all, shared);
 }
 
 std::string memory_detail(const PodClass& pod, const NodeView& node, const Reason&) {
@@ -42,6 +43,8 @@ std::string memory_detail(const PodClass& pod, const NodeView& node, const Reaso
 constexpr ReasonInfo kNoGpus{.text = "node(s) had no GPU to share"};
 constexpr ReasonInfo kNeedsAgent{.text = "node(s) needed berth-agent to share a GPU"};
 constexpr ReasonInfo kMemoryUnknown{.text = "node(s) didn't tell the memory of their GPUs (nvidia.com/gpu.memory)"};
+constexpr ReasonInfo kReplicasUnknown{
+    .text = "node(s) didn't tell how often they advertise a GPU (nvidia.com/gpu.replicas)"};
 constexpr ReasonInfo kTooSmall{.text = "node(s) had GPUs with too little memory", .detail = &memory_detail};
 constexpr ReasonInfo kNoRoom{
     .text = "node(s) had no GPU with room for the share", .preemption_helps = true, .detail = &device_detail};
@@ -57,6 +60,7 @@ const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
   if (units <= 0) return &kMemoryUnknown;
   if (units > gpus.units()) return &kTooSmall;
   const int64_t free = node.free(node.share_resource());
+  if (gpus.replicas <= 0) return &kReplicasUnknown;
   if (gpus.sharing == model::GpuSharing::kReplicas) {
     const int64_t replicas = node.replicas_beside_requests(pod);
     const int64_t asked = pod.request(node.share_resource());

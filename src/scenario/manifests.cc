@@ -117,7 +117,8 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
                                                       bridge::kGpuFractionAnnotation,
                                                       bridge::kGpuMemoryAnnotation,
                                                       bridge::kGpuDeviceAnnotation};
-  constexpr std::string_view kOurs = "berth.dev/";
+  constexpr std::string_view kOurs = "berth.dev/", kSimulatedPrefix = "berth.dev/simulated-";
+  const bool of_owner = template_metadata(decoded.manifest.object) != nullptr && at.size() == 2;
   std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
   for (const std::string_view key : known) names.push_back(key.substr(kOurs.size()));
   std::vector<std::pair<Path, std::string>> found;
@@ -127,6 +128,11 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     path.push_back(key);
     if (std::find(known.begin(), known.end(), key) != known.end()) {
       if (const std::string wrong = wrong_annotation(key, value); !wrong.empty()) found.emplace_back(path, wrong);
+      else if (of_owner && !key.starts_with(kSimulatedPrefix))
+        notes.push_back(printable(
+            fmt::format("{}:{}: annotation {} has no effect on {}, whose pods do not get it; write it "
+                        "into the template's metadata",
+                        decoded.manifest.file, decoded.manifest.line, key, describe(decoded.manifest.object))));
     } else if (const std::string_view near = api::closest(std::string_view(key).substr(kOurs.size()), names);
                !near.empty()) {
       found.emplace_back(path, fmt::format("unknown annotation; did you mean {}{}?", kOurs, near));

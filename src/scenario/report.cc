@@ -34,20 +34,22 @@ Json to_json(const Report& report) {
       const size_t slash = victim.find('/');
       evicted.push_back({{"namespace", victim.substr(0, slash)}, {"name", victim.substr(slash + 1)}});
     }
-    out["pods"].push_back({{"namespace", pod.namespace_name},
-                           {"name", pod.name},
-                           {"node", pod.node.empty() ? Json(nullptr) : Json(pod.node)},
-                           {"reason", pod.reason},
-                           {"message", pod.message},
-                           {"submitted_s", seconds(pod.submitted)},
-                           {"started_s", seconds(pod.started)},
-                           {"finished_s", seconds(pod.finished)},
-                           {"feasible", pod.feasible},
-                           {"feasible_count", pod.feasible_count},
-                           {"nominated_node", pod.nominated_node.empty() ? Json(nullptr) : Json(pod.nominated_node)},
-                           {"evicted", std::move(evicted)},
-                           {"gpu_share", pod.gpu_share.asked() ? Json(share_text(pod.gpu_share)) : Json(nullptr)},
-                           {"gpu_device", pod.gpu_device < 0 ? Json(nullptr) : Json(pod.gpu_device)}});
+    out["pods"].push_back(
+        {{"namespace", pod.namespace_name},
+         {"name", pod.name},
+         {"node", pod.node.empty() ? Json(nullptr) : Json(pod.node)},
+         {"reason", pod.reason},
+         {"message", pod.message},
+         {"submitted_s", seconds(pod.submitted)},
+         {"started_s", seconds(pod.started)},
+         {"finished_s", seconds(pod.finished)},
+         {"feasible", pod.feasible},
+         {"feasible_count", pod.feasible_count},
+         {"nominated_node", pod.nominated_node.empty() ? Json(nullptr) : Json(pod.nominated_node)},
+         {"evicted", std::move(evicted)},
+         {"gpu_share",
+          pod.gpu_share.asked() && pod.gpu_share.problem.empty() ? Json(share_text(pod.gpu_share)) : Json(nullptr)},
+         {"gpu_device", pod.gpu_device < 0 ? Json(nullptr) : Json(pod.gpu_device)}});
   }
   for (const NodeReport& node : report.nodes)
     out["nodes"].push_back({{"name", node.name},

@@ -141,7 +141,8 @@ std::string share_text(const model::GpuShare& share) {
   if (share.micros <= 0) return "?";
   std::string out = fmt::format("{}.{:06}", share.micros / model::kWholeGpu, share.micros % model::kWholeGpu);
   out.erase(out.find_last_not_of('0') + 1);
-  return out.ends_with('.') ? out + "0" : out;
+  if (out.ends_with('.')) out.pop_back();
+  return out;
 }
 
 std::string asks_text(const PodReport& pod) {
@@ -149,7 +150,10 @@ std::string asks_text(const PodReport& pod) {
   const bool none = std::none_of(pod.requests.begin(), pod.requests.end(),
                                  [](const auto& entry) { return entry.first != "pods" && entry.second != 0; });
   if (!pod.gpu_share.asked()) return requests;
-  return share_text(pod.gpu_share) + " of a GPU" + (none ? "" : ", " + requests);
+  const std::string share = !pod.gpu_share.problem.empty()   ? "a share of a GPU"
+                            : pod.gpu_share.memory_bytes > 0 ? share_text(pod.gpu_share) + " of a GPU's memory"
+                                                             : share_text(pod.gpu_share) + " of a GPU";
+  return share + (none ? "" : ", " + requests);
 }
 
 std::string table_text(const Report& report, bool wide) {

@@ -112,9 +112,24 @@ void Simulation::settle() {
     if (options_.check_invariants)
       for (const std::string& sentence : engine::broken_invariants(engine_.engine()))
         broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
+    note_gpus_in_use();
     if (on_cycle_) on_cycle_();
     if (outbox_.empty() && !result.unfinished && (due_.empty() || std::get<Time>(*due_.begin()) > now_)) return;
   }
+}
+
+// With shares, how many GPUs are in use is the engine's to say: one that is shared is in use once. While pods wait for
+// others to leave, the room of both is counted there, and the number is left for later.
+void Simulation::note_gpus_in_use() {
+  if (!shares_gpus_ || engine().nominated_pods() > 0) return;
+  const engine::State& state = engine().state();
+  int64_t used = 0;
+  for (const auto& [name, slot] : state.nodes_by_name()) {
+    if (!state.node(slot).has_gpus) continue;
+    for (uint32_t id = 0; id < state.resources().size(); ++id)
+      if (state.resources().is_gpu(engine::ResourceId{id})) used += state.view(slot).used(engine::ResourceId{id});
+  }
+  gpus_peak_ = std::max(gpus_peak_, used);
 }
 
 void Simulation::carry_out(const engine::Decision& decision) {

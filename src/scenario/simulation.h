@@ -101,8 +101,6 @@ class Simulation {
     int32_t attempt = 1;
     int64_t gpus = 0;
     int32_t gpu_device = -1;  // that it shares, as decided
-    std::string shared;       // in sharers_, while it runs; empty: none
-    int64_t replicas = 0;     // of shared GPUs, beside its requests, while it runs
     Stage stage = Stage::kWaiting;
     bool counts_gpus = false;
     Time submitted;
@@ -146,7 +144,7 @@ class Simulation {
   void remove(size_t pod);
   void replace_pod(size_t pod);
   void account(SimPod& pod, bool running);
-  int64_t count_share(SimPod& pod, bool running);
+  void note_gpus_in_use();
 
   void deliver();
   void carry_out(const engine::Decision& decision);
@@ -176,7 +174,7 @@ class Simulation {
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   std::optional<Time> wakeup_;
   int64_t gpus_running_ = 0, gpus_peak_ = 0;
-  absl::flat_hash_map<std::string, int> sharers_;  // of each device in use by "node/number", how many
+  bool shares_gpus_ = false;  // some pod asks for a share, so that only the engine knows how many are in use
   std::vector<std::string> broken_;
   std::function<void()> on_cycle_;
 };

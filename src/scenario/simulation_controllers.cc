@@ -110,7 +110,9 @@ void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t a
   record.index = index;
   record.attempt = attempt;
   record.submitted = now_;
-  record.gpus = gpus_of(api::effective_requests(pod));
+  const model::ResourceList requests = api::effective_requests(pod);
+  record.gpus = gpus_of(requests);
+  shares_gpus_ |= bridge::gpu_share_of(pod.metadata, requests).asked();
   record.object = std::move(pod);
   const size_t slot = pods_.size();
   by_uid_[record.object.metadata.uid] = slot;
@@ -232,31 +234,10 @@ void Simulation::start(SimPod& pod, const std::string& node) {
   schedule(now_, std::min(runtime.value_or(limit), limit), DueKind::kPodEnds, by_uid_.at(pod.object.metadata.uid));
 }
 
-// By how many GPUs more, or fewer, are in use with the pod's share: a shared one is in use once.
-int64_t Simulation::count_share(SimPod& pod, bool running) {
-  if (!running) {
-    const auto at = sharers_.find(std::exchange(pod.shared, ""));
-    if (at == sharers_.end()) return -std::exchange(pod.replicas, 0);
-    if (--at->second > 0) return 0;
-    sharers_.erase(at);
-    return -1;
-  }
-  const model::ResourceList requests = api::effective_requests(pod.object);
-  const model::GpuShare share = bridge::gpu_share_of(pod.object.metadata, requests);
-  if (!share.asked()) return 0;
-  const std::string& name = pod.object.spec.node_name;
-  const model::NodeGpus gpus = bridge::gpus_of(nodes_.at(name), bridge::DeviceKnowledge::kExact);
-  if (gpus.sharing == model::GpuSharing::kReplicas)
-    return pod.replicas = std::max<int64_t>(0, gpus.replicas_of(share) - requests.get(gpus.resource));
-  if (gpus.sharing != model::GpuSharing::kDevices) return 0;
-  pod.shared = fmt::format("{}/{}", name, bridge::gpu_device_of(pod.object.metadata));
-  return sharers_[pod.shared]++ == 0 ? 1 : 0;
-}
-
 void Simulation::account(SimPod& pod, bool running) {
   if (running == pod.counts_gpus || (running && !nodes_.contains(pod.object.spec.node_name))) return;
   pod.counts_gpus = running;
-  gpus_running_ += (running ? pod.gpus : -pod.gpus) + count_share(pod, running);
+  gpus_running_ += running ? pod.gpus : -pod.gpus;
   gpus_peak_ = std::max(gpus_peak_, gpus_running_);
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/requests.h"
 #include "base/check.h"
 #include "bridge/gpus.h"
@@ -24,7 +26,15 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.finished = pod.finished;
   out.requests = api::effective_requests(pod.object);
   out.gpu_share = bridge::gpu_share_of(pod.object.metadata, out.requests);
-  if (!out.node.empty()) out.gpu_device = bridge::gpu_device_of(pod.object.metadata);
+  out.gpu_device = pod.gpu_device;
+  const engine::State& state = engine().state();
+  const auto node = nodes_.find(out.node);
+  if (const engine::PodSlot slot = state.find_pod(pod.object.metadata.uid); slot.valid() && node != nodes_.end()) {
+    const int64_t devices =
+        std::max(node->second.capacity.get("nvidia.com/gpu"), node->second.allocatable.get("nvidia.com/gpu"));
+    const int32_t device = state.pod(slot).share.device;
+    out.gpu_device = device < devices ? device : -1;  // there may be more shares than devices
+  }
   out.feasible = pod.feasible;
   out.feasible_count = pod.feasible_count;
   out.nominated_node = pod.nominated_node;

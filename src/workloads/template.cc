@@ -3,7 +3,8 @@
 namespace berth::workloads {
 namespace {
 
-constexpr std::string_view kOwnAnnotations = "berth.dev/";
+// What is said of a run, for simulation only. No controller copies its annotations to its pods.
+constexpr std::string_view kSimulated = "berth.dev/simulated-";
 
 }  // namespace
 
@@ -23,7 +24,7 @@ api::Pod pod_from_template(const api::PodTemplate& pod_template, const api::Obje
   pod.metadata.labels = pod_template.metadata.labels;
   pod.metadata.annotations = pod_template.metadata.annotations;
   for (const auto& [key, value] : owner.annotations)
-    if (key.starts_with(kOwnAnnotations) && !pod.metadata.annotations.contains(key))
+    if (key.starts_with(kSimulated) && !pod.metadata.annotations.contains(key))
       pod.metadata.annotations.set(key, value);
   pod.metadata.owners.push_back(
       {std::string(api_version), std::string(kind), std::string(base_name(owner)), owner.uid, true});

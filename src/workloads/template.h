@@ -13,8 +13,8 @@ namespace berth::workloads {
 
 // A pod named `name` from `pod_template`, owned by the object that `owner`, `api_version` and `kind` describe: the
 // template's labels and annotations, the owner's namespace and a controller reference. Its creation time is the
-// owner's; its UID is empty. Berth's own annotations (berth.dev/…) on the owner apply to its pods unless the template
-// sets them.
+// owner's; its UID is empty. The owner's annotations berth.dev/simulated-… apply to its pods unless the template sets
+// them; no others do, as in a cluster.
 api::Pod pod_from_template(const api::PodTemplate& pod_template, const api::ObjectMeta& owner,
                            std::string_view api_version, std::string_view kind, std::string name);
 

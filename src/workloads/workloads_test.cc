@@ -31,7 +31,8 @@ std::vector<api::Pod> expand(const std::string& text, std::span<const api::Node>
 
 std::string controller(const std::string& kind, const std::string& fields) {
   return "apiVersion: apps/v1\nkind: " + kind +
-         "\nmetadata: {name: web, namespace: team, uid: u, annotations: {berth.dev/placement: pack, other: x}}\n" +
+         "\nmetadata: {name: web, namespace: team, uid: u, annotations: {berth.dev/simulated-runtime: 1h, "
+         "berth.dev/placement: pack}}\n" +
          "spec:\n" + fields + "  selector: {matchLabels: {app: x}}\n" +
          "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: x}]}}\n";
 }
@@ -43,8 +44,8 @@ TEST(Deployments, MakeNumberedPodsOwnedByThem) {
   EXPECT_EQ(metadata.namespace_name, "team");
   EXPECT_EQ(*metadata.labels.find("app"), "x");
   EXPECT_EQ(metadata.controller()->uid, "u");
-  EXPECT_EQ(*metadata.annotation("berth.dev/placement"), "pack");
-  EXPECT_EQ(metadata.annotation("other"), nullptr);
+  EXPECT_EQ(*metadata.annotation("berth.dev/simulated-runtime"), "1h");
+  EXPECT_EQ(metadata.annotation("berth.dev/placement"), nullptr);
 }
 
 TEST(Deployments, DefaultToOneReplicaAndMayHaveNone) {

@@ -213,13 +213,28 @@ def case_json_shape() -> None:
     assert report["pods"] == [{"namespace": "default", "name": "a", "node": "n1", "reason": "Scheduled",
                                "message": "Successfully assigned default/a to n1", "submitted_s": 0, "started_s": 0,
                                "finished_s": None, "feasible": ["n1"], "feasible_count": 1, "nominated_node": None,
-                               "evicted": []}], report["pods"]
+                               "evicted": [], "gpu_share": None, "gpu_device": None}], report["pods"]
     nodes = "\n---\n".join(NODE.replace("n1", f"n{i:03}") for i in range(120))
     many = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{nodes}\n---\n{pod}\n").stdout)["pods"][0]
     assert many["feasible_count"] == 120 and many["feasible"] == [f"n{i:03}" for i in range(100)], many
     [node] = report["nodes"]
     assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
     assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"}, node
+
+
+def case_frag() -> None:
+    node = NODE.replace("pods: ", "nvidia.com/gpu: 4, pods: ")
+    pod = POD % ("a", "requests: {cpu: 1500m}, limits: {nvidia.com/gpu: 1}")
+    expect(berth("frag", "-f", "-", stdin=f"{node}\n---\n{pod}\n"), 0, "3 of 4 free; counted with 1500m cpu")
+    report = json.loads(berth("frag", "-f", "-", "-o", "json", stdin=f"{node}\n---\n{pod}\n").stdout)
+    assert report["kind"] == "FragmentationReport", report
+    [resource] = report["resources"]
+    assert (resource["name"], resource["allocatable"], resource["free"]) == ("nvidia.com/gpu", 4, 3), resource
+    one = resource["shapes"][0]
+    assert (one["fit"], one["stranded"]["cpu"], one["stranded"]["shape"]) == (1, 2, 0), one
+    expect(berth("frag", "-f", "-", stdin=NODE), 0, "no node has GPUs")
+    expect(berth("frag", "-f", "absent.yaml"), 2, err="absent.yaml")
+    expect(berth("frag"), 2, err="--filename")
 
 
 def case_files_folders_and_stdin() -> None:
