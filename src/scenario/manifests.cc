@@ -99,7 +99,7 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
     return value == "true" || value == "false" ? "" : "'" + value + "' is neither true nor false";
   if (key == bridge::kPlacementAnnotation)
     return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
-  if (const std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
+  if (std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
   if (key != kSimulatedArrival && key != kSimulatedRuntime) return "";
   const auto duration = parse_duration(value);
   if (!duration) return duration.error().message;

@@ -146,7 +146,7 @@ std::string share_text(const model::GpuShare& share) {
 }
 
 std::string asks_text(const PodReport& pod) {
-  const std::string requests = requests_text(pod.requests);
+  std::string requests = requests_text(pod.requests);
   const bool none = std::none_of(pod.requests.begin(), pod.requests.end(),
                                  [](const auto& entry) { return entry.first != "pods" && entry.second != 0; });
   if (!pod.gpu_share.asked()) return requests;
