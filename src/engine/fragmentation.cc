@@ -27,7 +27,7 @@ int64_t weighted_median(std::vector<std::pair<int64_t, uint32_t>> amounts) {
 Habit habit_of(const State& state, ResourceId resource) {
   const std::string& name = state.resources().name(resource);
   const bool shareable = name == "nvidia.com/gpu" || name == "nvidia.com/gpu.shared";
-  const auto asks_share = [&](const PodClass& cls) { return shareable && cls.spec->gpu_share.asked(); };
+  const auto asks_share = [&](const PodClass& cls) { return shareable && cls.shares_gpu; };
   Habit out;
   std::vector<std::pair<int64_t, uint32_t>> cpu, memory;
   for (uint32_t id = 0; id < state.class_slots(); ++id) {

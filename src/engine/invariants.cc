@@ -11,11 +11,13 @@ namespace {
 // Adds a share to what its node's devices hold, and to the use of the resource: one for each device that is open.
 void sum_share(const NodeState& node, const ShareUse& share, std::map<int32_t, int64_t>& devices,
                std::vector<Int128>& used) {
-  used[node.share_resource.value] += share.replicas;
-  if (share.device < 0) return;
+  if (share.device < 0) {
+    used[node.share_resource.value] += share.amount;
+    return;
+  }
   int64_t& taken = devices[share.device];
   if (taken == 0) used[node.share_resource.value] += 1;
-  taken += share.units;
+  taken += share.amount;
 }
 
 // Invariants 1 and 2 of State: what a node counts as used is the sum over the pods that are charged to it.

@@ -52,7 +52,8 @@ PodClass compile_class(std::shared_ptr<const model::SchedulingSpec> spec, Resour
     out.requests.push_back({id, std::min(amount, kMaxAmount)});
     out.requests_gpu |= resources.is_gpu(id);
   }
-  out.requests_gpu |= spec->gpu_share.asked();
+  out.shares_gpu = spec->gpu_share.asked();
+  out.requests_gpu |= out.shares_gpu;
   std::sort(out.requests.begin(), out.requests.end(), [](auto& a, auto& b) { return a.id < b.id; });
   out.packs =
       spec->placement == model::Placement::kPack || (spec->placement == model::Placement::kDefault && out.requests_gpu);

@@ -43,6 +43,7 @@ struct PodClass {
   std::vector<ResourceAmount> requests;  // amounts above 0, sorted by id
   bool packs = false;                    // placement as resolved: pack, else spread
   bool requests_gpu = false;
+  bool shares_gpu = false;  // asks for a share of a GPU
   // What scores count for a pod that requests no cpu or memory, so that such pods still spread (kube-scheduler's
   // DefaultMilliCPURequest and DefaultMemoryRequest).
   int64_t scored_cpu_millis = 0;

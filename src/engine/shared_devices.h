@@ -42,9 +42,8 @@ class SharedDevices {
 // Where a share lies that is charged to a node.
 struct ShareUse {
   int32_t device = -1;   // of SharedDevices; -1: none
-  int64_t units = 0;     // of that device
   bool guessed = false;  // nobody has said that it is this device
-  int64_t replicas = 0;  // of the node's resource, beside the pod's requests
+  int64_t amount = 0;  // units of that device; without one, replicas of the node's resource, beside the pod's requests
   friend bool operator==(const ShareUse&, const ShareUse&) = default;
 };
 

@@ -18,20 +18,20 @@ ShareUse State::find_share_use(const NodeState& node, const PodState& pod, int32
   ShareUse out;
   if (!node.present) return out;
   if (gpus.sharing == model::GpuSharing::kReplicas)
-    out.replicas = measured ? node.replicas_beside_requests(cls) : std::max<int64_t>(1, gpus.replicas);
+    out.amount = measured ? node.replicas_beside_requests(cls) : std::max<int64_t>(1, gpus.replicas);
   if (gpus.sharing != model::GpuSharing::kDevices) return out;
-  out.units = measured ? asked : gpus.units();
+  out.amount = measured ? asked : gpus.units();
   out.guessed = device < 0 || device >= node.node.gpu_devices();
-  if (out.guessed) device = node.devices.best_fit(out.units);
+  if (out.guessed) device = node.devices.best_fit(out.amount);
   out.device = device < 0 ? node.devices.next_closed() : device;
   return out;
 }
 
 void State::count_share(NodeState& node, const ShareUse& use, int sign) {
   if (use == ShareUse{}) return;
-  int64_t more = sign * use.replicas;
+  int64_t more = sign * use.amount;
   if (use.device >= 0)
-    more = sign > 0 ? node.devices.take(use.device, use.units) : node.devices.give_back(use.device, use.units);
+    more = sign > 0 ? node.devices.take(use.device, use.amount) : node.devices.give_back(use.device, use.amount);
   const uint32_t id = node.share_resource.value;
   if (node.used.size() <= id) node.used.resize(id + 1, 0);
   node.used[id] += more;
@@ -39,7 +39,7 @@ void State::count_share(NodeState& node, const ShareUse& use, int sign) {
 
 // Charges the pod's share to its node. `device`: the one that it is known to have; -1: none.
 void State::charge_share(PodState& pod, int32_t device) {
-  if (!classes_[pod.cls.value].spec->gpu_share.asked()) return;
+  if (!classes_[pod.cls.value].shares_gpu) return;
   NodeState& node = nodes_[pod.node.value];
   pod.share = find_share_use(node, pod, device >= 0 ? device : pod.pod.gpu_device);
   if (pod.phase != PodPhase::kBound && pod.share.device < node.node.gpu_devices())
@@ -47,7 +47,9 @@ void State::charge_share(PodState& pod, int32_t device) {
   count_share(node, pod.share, +1);
 }
 
-void State::release_share(PodState& pod) { count_share(nodes_[pod.node.value], std::exchange(pod.share, {}), -1); }
+void State::release_share(PodState& pod) {
+  if (classes_[pod.cls.value].shares_gpu) count_share(nodes_[pod.node.value], std::exchange(pod.share, {}), -1);
+}
 
 // Calls `change`, after which the node's shares are charged anew: those whose devices are known to these, then Berth's
 // own that are on their way, then the others, the largest first, and last of all those that are only promised room.
@@ -59,7 +61,7 @@ void State::with_shares_released(NodeState& node, const std::function<void()>& c
   std::vector<Share> shares;
   for (const PodSlot slot : node.pods) {
     PodState& pod = pods_[slot.value];
-    if (!classes_[pod.cls.value].spec->gpu_share.asked()) continue;
+    if (!classes_[pod.cls.value].shares_gpu) continue;
     const bool kept = pod.share.device >= 0 && !pod.share.guessed && pod.phase != PodPhase::kNominated;
     shares.push_back({&pod, kept ? pod.share.device : pod.pod.gpu_device});
   }

@@ -73,7 +73,7 @@ const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
 }
 
 void gpu_share(const PodClass& pod, const NodeView& node, Reasons& reasons) {
-  if (!pod.spec->gpu_share.asked()) return;
+  if (!pod.shares_gpu) return;
   if (const ReasonInfo* objection = objection_of(pod, node)) reasons.push_back({objection, {}, 0});
 }
 

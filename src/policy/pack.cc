@@ -34,7 +34,7 @@ int32_t pack_gpus(const PodClass& pod, const NodeView& node) {
   };
   for (const ResourceAmount& request : pod.requests)
     if (node.resources().is_gpu(request.id)) add(request.id, request.amount);
-  const bool shares = pod.spec->gpu_share.asked();
+  const bool shares = pod.shares_gpu;
   if (shares) add(node.share_resource(), std::max<int64_t>(1, node.replicas_beside_requests(pod)));
   if (whole <= 0) return 0;
   const int64_t tightness = 500 / (1 + std::max<int64_t>(left, 0));

@@ -24,7 +24,7 @@ int32_t spread(const PodClass& pod, const NodeView& node) {
   };
   for (const ResourceAmount& request : pod.requests)
     if (node.resources().is_gpu(request.id)) add(request.id, request.amount);
-  if (pod.spec->gpu_share.asked()) add(node.share_resource(), std::max<int64_t>(1, node.replicas_beside_requests(pod)));
+  if (pod.shares_gpu) add(node.share_resource(), std::max<int64_t>(1, node.replicas_beside_requests(pod)));
   return static_cast<int32_t>(sum / parts);
 }
 
