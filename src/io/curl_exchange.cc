@@ -53,6 +53,14 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   return line.size();
 }
 
+// libcurl has a connection and writes the request next: whatever time went by since it was started, in a handshake, in a
+// queue of libcurl's or in a stopped process, this is the last moment to keep it back.
+int on_about_to_send(void* user, char*, char*, int, int) {
+  const auto& exchange = *static_cast<Exchange*>(user);
+  const bool wanted = !exchange.request.may_start || exchange.request.may_start();
+  return wanted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
 void set_blob(CURL* easy, CURLoption option, const std::string& pem) {
   if (pem.empty()) {
     curl_easy_setopt(easy, option, nullptr);
@@ -133,6 +141,7 @@ void configure_handle(CURL* easy, const CurlTransportOptions& options, curl_slis
   curl_easy_setopt(easy, CURLOPT_USERAGENT, options.user_agent.c_str());
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &on_body);
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &on_header);
+  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &on_about_to_send);
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 64L * 1024);
   curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, static_cast<long>(options.idle_connection.nanos / 1'000'000'000));
@@ -152,6 +161,7 @@ void configure_request(Exchange& exchange, const CurlTransportOptions& options, 
   curl_easy_setopt(easy, CURLOPT_URL, (endpoint.base_url + exchange.request.target).c_str());
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &exchange);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, &exchange);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange.error_text.data());
   const long left_ms = std::max<long>(1, static_cast<long>(left.nanos / 1'000'000));
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, exchange.stream != 0 ? 0L : left_ms);
@@ -222,6 +232,8 @@ Error exchange_error(CURLcode code, const Exchange& exchange, const CurlTranspor
     return error(ErrorCode::kTimeout,
                  code == CURLE_OPERATION_TIMEDOUT ? "no answer in time" : "the connection was lost",
                  "the server may have acted, ask it before trying again");
+  if (code == CURLE_ABORTED_BY_CALLBACK)
+    return error(ErrorCode::kUnavailable, "its sender no longer wants it", "the request was not sent");
   return error(ErrorCode::kUnavailable,
                code == CURLE_OPERATION_TIMEDOUT ? "no connection in time" : "the request could not be sent",
                "the request was not sent and may be tried again");

@@ -166,6 +166,32 @@ TEST(CurlTransport, MayStartIsAskedJustBeforeSending) {
   EXPECT_TRUE(surely_not_applied(answer.error()));
 }
 
+// What is between the two questions may be long: a handshake, or a process that is stopped and goes on a minute later.
+TEST(CurlTransport, MayStartIsAskedAgainWhenTheConnectionIsThere) {
+  std::atomic<int> arrived{0};
+  Route route = echo_route();
+  route.auth = [&](const ServerRequest&, std::function<void(int)> decide) {
+    ++arrived;
+    decide(200);
+  };
+  const auto server = serve({route});
+  const auto transport = connect_to(url_of(*server));
+  for (const bool kept_alive : {false, true}) {
+    if (kept_alive) {
+      EXPECT_TRUE(transport->call({.target = "/echo"}));
+    }
+    const int before = arrived;
+    int asked = 0;
+    const auto answer =
+        transport->call({.method = "POST", .target = "/echo", .body = "x", .may_start = [&] { return ++asked == 1; }});
+    ASSERT_FALSE(answer);
+    EXPECT_TRUE(surely_not_applied(answer.error())) << answer.error().message;
+    EXPECT_EQ(asked, 2);
+    EXPECT_TRUE(transport->call({.target = "/echo"}));  // comes after what was kept back
+    EXPECT_EQ(arrived, before + 1);
+  }
+}
+
 TEST(CurlTransport, KeepsAtMostMaxInFlightOnTheWireAndAnswersAll) {
   Held held;
   Route route = echo_route();

@@ -35,8 +35,9 @@ struct HttpRequest {
   // From send() to the last byte of the answer, time in the queue included. For a stream: from open_stream() to the
   // response's headers; a stream's body has no limit of its own.
   Duration timeout = Duration::seconds(30);
-  // Asked on the transport's thread immediately before the request starts; "false" ends it unsent (kUnavailable).
-  // Fencing: a bind is not sent once the lease's deadline has passed, however long it stood in the queue.
+  // Asked on the transport's thread before a connection is looked for, and again when one is there and the request is
+  // written next; "false" ends it unsent (kUnavailable). Fencing: a bind is not sent once the lease's deadline has
+  // passed, however long it stood in the queue, shook hands, or lay in a process that was stopped.
   std::function<bool()> may_start{};
 };
 

@@ -362,11 +362,11 @@ class Replicas(Faults):
                     went_on = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
                     leader.resume()
                 self.wait_for_bound(300)
-                self.judge()
                 wait_until("the old leader stands by", lambda: leader.metric("berth_leader") == 0)
                 self.assertTrue(leader.said("no longer leading"))
                 late = [one for one in self.audit.entries() if one["user"] == BERTH_USER and one["received"] > went_on]
                 self.assertEqual(late, [])
+                self.judge()
                 standby.kill()
                 wait_until("it leads again when the other is gone", lambda: leader.metric("berth_leader") == 1)
                 self.create(pod("afterwards", gpus=1))
