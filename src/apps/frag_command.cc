@@ -92,12 +92,7 @@ void add_frag_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("frag", "Say what the free GPUs of a fleet are good for");
   command->footer(kFooter);
-  command
-      ->add_option("-f,--filename", flags->input.files,
-                   "Manifests: a file, a folder, or - for standard input; repeatable")
-      ->required()
-      ->type_name("FILE|DIR")
-      ->allow_extra_args(false);
+  add_files_option(*command, flags->input)->required()->allow_extra_args(false);
   command->add_option("-o,--output", flags->output, "table or json")
       ->check(one_of({"table", "json"}))
       ->type_name("FORMAT");

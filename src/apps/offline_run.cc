@@ -52,6 +52,12 @@ std::string how_far(const scenario::Simulation& cluster) {
 
 }  // namespace
 
+CLI::Option* add_files_option(CLI::App& command, OfflineInput& input) {
+  return command
+      .add_option("-f,--filename", input.files, "Manifests: a file, a folder, or - for standard input; repeatable")
+      ->type_name("FILE|DIR");
+}
+
 CLI::Option* add_config_option(CLI::App& command, OfflineInput& input) {
   return command
       .add_option("--config", input.config_file,

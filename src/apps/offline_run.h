@@ -23,6 +23,8 @@ struct OfflineInput {
   size_t list_feasible = 0;              // note for each pod so many of the nodes that fitted it, and how many did
 };
 
+// --filename, the same for every verb that reads manifests. `input` must outlive the parse.
+CLI::Option* add_files_option(CLI::App& command, OfflineInput& input);
 // --config, the same for every verb that runs offline. `input` must outlive the parse.
 CLI::Option* add_config_option(CLI::App& command, OfflineInput& input);
 

@@ -90,9 +90,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("simulate", "Schedule manifests offline, in virtual time");
   command->footer(kFooter);
-  CLI::Option* const files = command->add_option("-f,--filename", flags->input.files,
-                                                 "Manifests: a file, a folder, or - for standard input; repeatable");
-  files->type_name("FILE|DIR");
+  CLI::Option* const files = add_files_option(*command, flags->input);
   command->add_option("-o,--output", flags->format, "How to print the result")->type_name("table|wide|json|yaml");
   CLI::Option* const weights = command->add_option("--weight", flags->input.weights,
                                                    "Weight of a scoring policy, for example pack=5; repeatable");

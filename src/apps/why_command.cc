@@ -71,12 +71,7 @@ void add_why_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command = app.add_subcommand("why", "Say why a pod is running or waiting, node by node");
   command->footer(kFooter);
-  command
-      ->add_option("-f,--filename", flags->input.files,
-                   "Manifests: a file, a folder, or - for standard input; repeatable")
-      ->required()
-      ->type_name("FILE|DIR")
-      ->allow_extra_args(false);
+  add_files_option(*command, flags->input)->required()->allow_extra_args(false);
   command->add_option("-n,--namespace", flags->namespace_name, "The pod's namespace")->type_name("NAMESPACE");
   command->add_option("pod", flags->pod, "The pod: NAME, pod/NAME or NAMESPACE/NAME")->required()->type_name("POD");
   add_config_option(*command, flags->input);

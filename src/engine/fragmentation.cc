@@ -81,11 +81,10 @@ void add_node(const NodeView& node, bool open, const Habit& habit, int64_t free,
   stranded(cause) += (by_shape - fit) * shape.size;
 }
 
-ResourceRoom measure(const State& state, ResourceId id, bool replicas) {
+ResourceRoom measure(const State& state, ResourceId id, const Habit& habit, bool replicas) {
   ResourceRoom out;
   out.resource = state.resources().name(id);
   out.replicas = replicas;
-  const Habit habit = habit_of(state, id);
   out.cpu_millis = habit.cpu_millis;
   out.memory_bytes = habit.memory_bytes;
   const bool comes_whole = !replicas && out.resource.find("/mig-") == std::string::npos;
@@ -107,12 +106,27 @@ ResourceRoom measure(const State& state, ResourceId id, bool replicas) {
 
 }  // namespace
 
+GpuTotals sum_gpus(const State& state) {
+  GpuTotals out;
+  for (const auto& [name, slot] : state.nodes_by_name()) {
+    if (!state.node(slot).has_gpus) continue;
+    const NodeView node = state.view(slot);
+    for (uint32_t id = 0; id < state.resources().size(); ++id) {
+      if (!state.resources().is_gpu(ResourceId{id})) continue;
+      out.allocatable += node.allocatable(ResourceId{id});
+      out.used += node.used(ResourceId{id});
+    }
+  }
+  return out;
+}
+
 std::vector<ResourceRoom> measure_fragmentation(const State& state) {
   std::map<std::pair<std::string, bool>, ResourceRoom> by_name;
   for (uint32_t id = 0; id < state.resources().size(); ++id) {
     if (!state.resources().is_gpu(ResourceId{id})) continue;
+    const Habit habit = habit_of(state, ResourceId{id});
     for (const bool replicas : {false, true}) {
-      ResourceRoom room = measure(state, ResourceId{id}, replicas);
+      ResourceRoom room = measure(state, ResourceId{id}, habit, replicas);
       if (room.allocatable > 0) by_name.emplace(std::pair(room.resource, replicas), std::move(room));
     }
   }

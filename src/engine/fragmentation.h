@@ -35,6 +35,12 @@ struct ResourceRoom {
   std::vector<ShapeRoom> shapes;             // by size
 };
 
+// Of all nodes and GPU resources; what is over-used counts in full.
+struct GpuTotals {
+  int64_t allocatable = 0, used = 0;
+};
+GpuTotals sum_gpus(const State& state);
+
 // By name of the resource, whole devices before replicas; those that some node has. O(nodes × resources + classes).
 std::vector<ResourceRoom> measure_fragmentation(const State& state);
 

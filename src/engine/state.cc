@@ -254,8 +254,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
   state.index_on_node = static_cast<uint32_t>(target.pods.size());
   target.pods.push_back(pod);
   charge(target, classes_[state.cls.value], +1);
-  charge_share(state, device);
-  settle_guesses(target);
+  if (classes_[state.cls.value].shares_gpu) charge_share(state, device), settle_guesses(target);
   count_peers(pod, node, +1);
   use_claims(node, classes_[state.cls.value], phase, +1);
   touch(node);
@@ -266,7 +265,8 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   check(holds_room(state.phase) && !holds_room(phase), "only a placed pod can lose its place");
   const NodeSlot slot = state.node;
   NodeState& node = nodes_[slot.value];
-  release_share(state);
+  const bool shares = classes_[state.cls.value].shares_gpu;
+  if (shares) release_share(state);
   charge(node, classes_[state.cls.value], -1);
   count_peers(pod, slot, -1);
   use_claims(slot, classes_[state.cls.value], state.phase, -1);
@@ -274,7 +274,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   node.pods[state.index_on_node] = moved;
   pods_[moved.value].index_on_node = state.index_on_node;
   node.pods.pop_back();
-  settle_guesses(node);
+  if (shares) settle_guesses(node);
   state.phase = phase;
   state.node = NodeSlot{};
   touch(slot);

@@ -12,16 +12,17 @@ Trial::Trial(State& state, NodeSlot node, const PodClass& cls)
       slot_(node),
       node_(state.nodes_[node.value]),
       ports_(!cls.spec->host_ports.empty()),
-      claims_(!cls.claims.empty()) {
+      claims_(!cls.claims.empty()),
+      shares_(!node_.devices.all().empty() || node_.node.gpus.sharing == model::GpuSharing::kReplicas) {
   check(!std::exchange(state.in_trial_, true), "at most one Trial is open at a time");
   state.used_before_trial_ = node_.used;
-  state.devices_before_trial_ = node_.devices;
+  if (shares_) state.devices_before_trial_ = node_.devices;
   if (ports_) state.ports_before_trial_ = node_.host_ports;
 }
 
 Trial::~Trial() {
   std::swap(node_.used, state_.used_before_trial_);
-  std::swap(node_.devices, state_.devices_before_trial_);
+  if (shares_) std::swap(node_.devices, state_.devices_before_trial_);
   if (ports_) std::swap(node_.host_ports, state_.ports_before_trial_);
   while (!claimants_.empty()) {
     return_claims(claimants_.back());
@@ -32,7 +33,7 @@ Trial::~Trial() {
 
 void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] -= request.amount;
-  State::count_share(node_, state_.pods_[pod.value].share, -1);
+  if (shares_) State::count_share(node_, state_.pods_[pod.value].share, -1);
   if (!ports_ && !claims_) return;
   const PodClass& cls = state_.classes_[state_.pods_[pod.value].cls.value];
   if (ports_) State::charge_ports(node_, cls, -1);
@@ -43,7 +44,7 @@ void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
 
 void Trial::put_back(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] += request.amount;
-  State::count_share(node_, state_.pods_[pod.value].share, +1);
+  if (shares_) State::count_share(node_, state_.pods_[pod.value].share, +1);
   if (!ports_ && !claims_) return;
   if (ports_) State::charge_ports(node_, state_.classes_[state_.pods_[pod.value].cls.value], +1);
   const auto at = std::find_if(claimants_.begin(), claimants_.end(), [pod](const auto& c) { return c.pod == pod; });

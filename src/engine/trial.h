@@ -41,6 +41,7 @@ class Trial {
   const NodeSlot slot_;
   NodeState& node_;
   const bool ports_, claims_;  // the class asks for some
+  const bool shares_;          // some pods of the node may share its GPUs
   std::vector<Claimant> claimants_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bridge/to_model.h"
+#include "engine/fragmentation.h"
 #include "engine/invariants.h"
 #include "scenario/delivery.h"
 #include "workloads/job/job.h"
@@ -122,14 +123,7 @@ void Simulation::settle() {
 // others to leave, the room of both is counted there, and the number is left for later.
 void Simulation::note_gpus_in_use() {
   if (!shares_gpus_ || engine().nominated_pods() > 0) return;
-  const engine::State& state = engine().state();
-  int64_t used = 0;
-  for (const auto& [name, slot] : state.nodes_by_name()) {
-    if (!state.node(slot).has_gpus) continue;
-    for (uint32_t id = 0; id < state.resources().size(); ++id)
-      if (state.resources().is_gpu(engine::ResourceId{id})) used += state.view(slot).used(engine::ResourceId{id});
-  }
-  gpus_peak_ = std::max(gpus_peak_, used);
+  gpus_peak_ = std::max(gpus_peak_, engine::sum_gpus(engine().state()).used);
 }
 
 void Simulation::carry_out(const engine::Decision& decision) {

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "api/requests.h"
 #include "base/check.h"
 #include "bridge/gpus.h"
@@ -28,12 +26,11 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.gpu_share = bridge::gpu_share_of(pod.object.metadata, out.requests);
   out.gpu_device = pod.gpu_device;
   const engine::State& state = engine().state();
-  const auto node = nodes_.find(out.node);
-  if (const engine::PodSlot slot = state.find_pod(pod.object.metadata.uid); slot.valid() && node != nodes_.end()) {
-    const int64_t devices =
-        std::max(node->second.capacity.get("nvidia.com/gpu"), node->second.allocatable.get("nvidia.com/gpu"));
-    const int32_t device = state.pod(slot).share.device;
-    out.gpu_device = device < devices ? device : -1;  // there may be more shares than devices
+  if (const engine::PodSlot slot = state.find_pod(pod.object.metadata.uid); slot.valid() && !out.node.empty()) {
+    const engine::PodState& placed = state.pod(slot);
+    const bool numbered = engine::holds_room(placed.phase) &&  // there may be more shares than devices
+                          placed.share.device < state.node(placed.node).node.gpu_devices();
+    out.gpu_device = numbered ? placed.share.device : -1;
   }
   out.feasible = pod.feasible;
   out.feasible_count = pod.feasible_count;

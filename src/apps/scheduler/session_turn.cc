@@ -143,16 +143,8 @@ void Session::publish(Time now) {
   metrics.pending(pending);
   metrics.binds_outstanding(binder_->outstanding());
   metrics.binds_throttled(binder_->throttled());
-  double allocatable = 0, used = 0;
-  for (const auto& [name, slot] : state.nodes_by_name()) {
-    if (!state.node(slot).has_gpus) continue;
-    for (uint32_t id = 0; id < state.resources().size(); ++id) {
-      if (!state.resources().is_gpu(engine::ResourceId{id})) continue;
-      allocatable += static_cast<double>(state.view(slot).allocatable(engine::ResourceId{id}));
-      used += static_cast<double>(state.view(slot).used(engine::ResourceId{id}));
-    }
-  }
-  metrics.gpus(allocatable, used);
+  const engine::GpuTotals gpus = engine::sum_gpus(state);
+  metrics.gpus(static_cast<double>(gpus.allocatable), static_cast<double>(gpus.used));
   metrics.fragmentation(engine::measure_fragmentation(state));
   metrics.nodes(state.node_count());
   metrics.owner_backlog(backlog_.size());
