@@ -44,11 +44,14 @@ const ClassQueue* PendingQueue::find(ClassId id) const {
 void PendingQueue::push(PodSlot pod) {
   const ClassId id = state_.pod(pod).cls;
   ClassQueue& cls = of(id);
-  if (!cls.blocked && !cls.pods.empty()) ready_.erase(id);
-  const bool added = cls.pods.insert(pod).second;
-  check(added, "a pod is queued once");
+  // Most come in order and behind others of their class: neither search nor a new place among the classes.
+  const bool leads = cls.pods.empty() || order_(pod, *cls.pods.begin());
+  if (leads && !cls.blocked && !cls.pods.empty()) ready_.erase(id);
+  const size_t before = cls.pods.size();
+  cls.pods.insert(cls.pods.end(), pod);
+  check(cls.pods.size() == before + 1, "a pod is queued once");
   ++size_;
-  if (!cls.blocked) ready_.insert(id);
+  if (leads && !cls.blocked) ready_.insert(id);
 }
 
 void PendingQueue::erase(PodSlot pod) {
