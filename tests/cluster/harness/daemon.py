@@ -23,6 +23,8 @@ from pathlib import Path
 from . import TOOLS
 
 WAIT_S = 90.0  # a bound for hangs, far beyond what anything here takes; no test is about speed
+# futex, poll, ppoll, epoll_wait, epoll_pwait, rt_sigtimedwait, restart_syscall on x86-64
+_WAITING_CALLS = {"202", "7", "271", "232", "281", "128", "219"}
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -118,7 +120,26 @@ class Berth:
         return self._process.wait(timeout=30)
 
     def pause(self) -> None:
-        self._process.send_signal(signal.SIGSTOP)
+        """Stops it while all its threads wait.
+
+        A thread that stops in the microseconds between its last look at the lease and its write has to write when it
+        goes on: nothing in a process can prevent that, and it is not what the tests are about.
+        """
+        while True:
+            self._process.send_signal(signal.SIGSTOP)
+            wait_until("it has stopped", self._stopped)
+            if all(self._waits(thread) for thread in Path(f"/proc/{self._process.pid}/task").iterdir()):
+                return
+            self.resume()
+            time.sleep(0.003)
+
+    def _stopped(self) -> bool:
+        return Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    @staticmethod
+    def _waits(thread: Path) -> bool:
+        """In a system call that only waits; see proc(5), /proc/[pid]/syscall."""
+        return (thread / "syscall").read_text().split()[0] in _WAITING_CALLS
 
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
