@@ -1,0 +1,322 @@
+#include "api/kueue.h"
+
+#include <fmt/format.h>
+
+#include "api/decoders.h"
+#include "api/names.h"
+#include "model/quantity.h"
+
+namespace berth::api {
+namespace {
+
+// A word of an enumeration with what it means.
+template <typename T>
+struct Word {
+  std::string_view text;
+  T value;
+};
+
+template <typename T, size_t N>
+void read_word(const Reader& reader, const Word<T> (&words)[N], T& out) {
+  std::string_view text;
+  if (!reader.read(text)) return;
+  std::vector<std::string_view> known;
+  for (const Word<T>& word : words) {
+    if (word.text == text) {
+      out = word.value;
+      return;
+    }
+    known.push_back(word.text);
+  }
+  reader.problem(unsupported_value(text, known));
+}
+
+// An amount of a resource; the name decides its unit.
+void read_amount(const Reader& reader, std::string_view resource, int64_t& out) {
+  std::string text;
+  if (!reader.read_string_or_number(text)) return;
+  const Result<int64_t> amount = model::parse_resource(resource, text);
+  if (amount) out = *amount;
+  else reader.problem(amount.error().message);
+}
+
+struct NamedQuota {
+  std::string name;
+  std::string nominal, borrowing, lending;
+};
+constexpr Field<NamedQuota> kResource[] = {
+    {"name", [](const Reader& r, NamedQuota& q) { r.read(q.name); }},
+    {"nominalQuota"},
+    {"borrowingLimit"},
+    {"lendingLimit"},
+};
+
+void read_resource_quota(const Reader& reader, model::FlavorQuotas& out) {
+  NamedQuota named;
+  read_object(reader, kResource, named);
+  model::ResourceQuota quota;
+  with_member(reader, "nominalQuota", [&](const Reader& r) { read_amount(r, named.name, quota.nominal); });
+  const auto limit = [&](std::string_view key, std::optional<int64_t>& to) {
+    with_member(reader, key, [&](const Reader& r) {
+      if (!r.is_null()) read_amount(r, named.name, to.emplace());
+    });
+  };
+  limit("borrowingLimit", quota.borrowing_limit);
+  limit("lendingLimit", quota.lending_limit);
+  if (quota.lending_limit && *quota.lending_limit > quota.nominal)
+    reader.problem_at("lendingLimit", "Invalid value: must be less than or equal to the nominalQuota");
+  if (!out.resources.emplace(named.name, quota).second) reader.problem_at("name", duplicate_value(named.name));
+}
+
+constexpr Field<model::FlavorQuotas> kFlavorQuotas[] = {
+    {"name", [](const Reader& r, model::FlavorQuotas& f) { r.read(f.flavor); }},
+    {"resources",
+     [](const Reader& r, model::FlavorQuotas& f) {
+       if (!r.expect(JsonType::kArray)) return;
+       for (Items items(r); items.next();) read_resource_quota(items.value(), f);
+     }},
+};
+void read_flavor_quotas(const Reader& reader, model::FlavorQuotas& out) { read_object(reader, kFlavorQuotas, out); }
+
+constexpr Field<model::ResourceGroup> kGroup[] = {
+    {"coveredResources", [](const Reader& r, model::ResourceGroup& g) { r.read(g.resources); }},
+    {"flavors", [](const Reader& r, model::ResourceGroup& g) { read_list(r, g.flavors, &read_flavor_quotas); }},
+};
+
+void read_group(const Reader& reader, model::ResourceGroup& out) {
+  read_object(reader, kGroup, out);
+  if (out.resources.empty()) reader.problem_at("coveredResources", required_value("name at least one resource"));
+  for (size_t i = 0; i < out.flavors.size(); ++i)
+    for (const std::string& resource : out.resources)
+      if (!out.flavors[i].resources.contains(resource))
+        reader.problem_at("flavors", i,
+                          fmt::format("Invalid value: flavor '{}' says no quota of '{}', which the group covers",
+                                      out.flavors[i].flavor, resource));
+}
+
+void read_groups(const Reader& reader, std::vector<model::ResourceGroup>& out) { read_list(reader, out, &read_group); }
+
+constexpr Word<model::PreemptionPolicy> kWithin[] = {
+    {"Never", model::PreemptionPolicy::kNever},
+    {"LowerPriority", model::PreemptionPolicy::kLowerPriority},
+    {"LowerOrNewerEqualPriority", model::PreemptionPolicy::kLowerOrNewerEqualPriority},
+};
+constexpr Word<model::PreemptionPolicy> kReclaim[] = {
+    {"Never", model::PreemptionPolicy::kNever},
+    {"LowerPriority", model::PreemptionPolicy::kLowerPriority},
+    {"Any", model::PreemptionPolicy::kAny},
+};
+constexpr Word<bool> kBorrowPolicy[] = {{"Never", false}, {"LowerPriority", true}};
+constexpr Word<bool> kNextFlavor[] = {
+    {"TryNextFlavor", true}, {"MayStopSearch", false}, {"Borrow", false}, {"Preempt", false}};
+constexpr Word<bool> kPreference[] = {{"BorrowingOverPreemption", false}, {"PreemptionOverBorrowing", true}};
+constexpr Word<model::StopPolicy> kStop[] = {{"None", model::StopPolicy::kNone},
+                                             {"Hold", model::StopPolicy::kHold},
+                                             {"HoldAndDrain", model::StopPolicy::kHoldAndDrain}};
+constexpr Word<model::QueueingStrategy> kStrategy[] = {{"BestEffortFIFO", model::QueueingStrategy::kBestEffortFifo},
+                                                       {"StrictFIFO", model::QueueingStrategy::kStrictFifo}};
+
+constexpr Field<model::QueuePreemption> kBorrowWithin[] = {
+    {"policy", [](const Reader& r, model::QueuePreemption& p) { read_word(r, kBorrowPolicy, p.borrow_within_cohort); }},
+    {"maxPriorityThreshold", [](const Reader& r, model::QueuePreemption& p) { r.read(p.borrow_threshold); }},
+};
+constexpr Field<model::QueuePreemption> kPreemption[] = {
+    {"reclaimWithinCohort",
+     [](const Reader& r, model::QueuePreemption& p) { read_word(r, kReclaim, p.reclaim_within_cohort); }},
+    {"borrowWithinCohort", [](const Reader& r, model::QueuePreemption& p) { read_object(r, kBorrowWithin, p); }},
+    {"withinClusterQueue", [](const Reader& r, model::QueuePreemption& p) { read_word(r, kWithin, p.within_queue); }},
+};
+
+constexpr Field<model::FlavorFungibility> kFungibility[] = {
+    {"whenCanBorrow",
+     [](const Reader& r, model::FlavorFungibility& f) { read_word(r, kNextFlavor, f.try_next_before_borrowing); }},
+    {"whenCanPreempt",
+     [](const Reader& r, model::FlavorFungibility& f) { read_word(r, kNextFlavor, f.try_next_before_preempting); }},
+    {"preference",
+     [](const Reader& r, model::FlavorFungibility& f) { read_word(r, kPreference, f.preemption_over_borrowing); }},
+};
+
+void read_weight(const Reader& reader, int64_t& out) {
+  std::string text;
+  if (!reader.read_string_or_number(text)) return;
+  const Result<int64_t> weight = model::parse_quantity(text, 3);
+  if (weight && *weight >= 0) out = *weight;
+  else reader.problem(invalid_value(text, "must be a quantity of at least 0"));
+}
+constexpr Field<int64_t> kFairSharing[] = {{"weight", &read_weight}};
+
+constexpr Field<model::ClusterQueue> kQueueSpec[] = {
+    {"resourceGroups", [](const Reader& r, model::ClusterQueue& q) { read_groups(r, q.groups); }},
+    {"cohortName", [](const Reader& r, model::ClusterQueue& q) { r.read(q.cohort); }},
+    {"cohort", [](const Reader& r, model::ClusterQueue& q) { r.read(q.cohort); }},
+    {"queueingStrategy", [](const Reader& r, model::ClusterQueue& q) { read_word(r, kStrategy, q.strategy); }},
+    {"namespaceSelector",
+     [](const Reader& r, model::ClusterQueue& q) {
+       q.namespaces.selects_nothing = false;
+       read_label_selector(r, q.namespaces);
+     }},
+    {"flavorFungibility", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kFungibility, q.fungibility); }},
+    {"preemption", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kPreemption, q.preemption); }},
+    {"admissionChecks"},
+    {"admissionChecksStrategy"},
+    {"stopPolicy", [](const Reader& r, model::ClusterQueue& q) { read_word(r, kStop, q.stop); }},
+    {"fairSharing", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kFairSharing, q.fair_weight); }},
+    {"admissionScope"},
+};
+
+constexpr Field<model::Cohort> kCohortSpec[] = {
+    {"parentName", [](const Reader& r, model::Cohort& c) { r.read(c.parent); }},
+    {"parent", [](const Reader& r, model::Cohort& c) { r.read(c.parent); }},
+    {"resourceGroups", [](const Reader& r, model::Cohort& c) { read_groups(r, c.groups); }},
+    {"fairSharing", [](const Reader& r, model::Cohort& c) { read_object(r, kFairSharing, c.fair_weight); }},
+};
+
+constexpr Field<model::LocalQueue> kLocalQueueSpec[] = {
+    {"clusterQueue", [](const Reader& r, model::LocalQueue& q) { r.read(q.cluster_queue); }},
+    {"stopPolicy", [](const Reader& r, model::LocalQueue& q) { read_word(r, kStop, q.stop); }},
+    {"fairSharing"},
+};
+
+constexpr Field<model::ResourceFlavor> kFlavorSpec[] = {
+    {"nodeLabels", [](const Reader& r, model::ResourceFlavor& f) { read_label_map(r, f.node_labels); }},
+    {"nodeTaints", [](const Reader& r, model::ResourceFlavor& f) { read_list(r, f.node_taints, &read_taint); }},
+    {"tolerations", [](const Reader& r, model::ResourceFlavor& f) { read_list(r, f.tolerations, &read_toleration); }},
+    {"topologyName"},
+};
+
+constexpr Field<WorkloadPodSet> kPodSet[] = {
+    {"name", [](const Reader& r, WorkloadPodSet& s) { r.read(s.name); }},
+    {"template", [](const Reader& r, WorkloadPodSet& s) { read_pod_template(r, s.pod_template); }},
+    {"count", [](const Reader& r, WorkloadPodSet& s) { r.read(s.count); }},
+    {"minCount", [](const Reader& r, WorkloadPodSet& s) { r.read(s.min_count); }},
+    {"topologyRequest"},
+};
+
+void read_pod_set(const Reader& reader, WorkloadPodSet& out) {
+  read_object(reader, kPodSet, out);
+  if (out.count < 0) reader.problem_at("count", "Invalid value: must be greater than or equal to 0");
+  if (out.min_count && (*out.min_count <= 0 || *out.min_count > out.count))
+    reader.problem_at("minCount", "Invalid value: minCount should be positive and less or equal to count");
+}
+
+constexpr Field<Workload> kWorkloadSpec[] = {
+    {"podSets", [](const Reader& r, Workload& w) { read_list(r, w.pod_sets, &read_pod_set); }},
+    {"queueName", [](const Reader& r, Workload& w) { r.read(w.queue_name); }},
+    {"priorityClassRef"},
+    {"priorityClassName"},
+    {"priority", [](const Reader& r, Workload& w) { r.read(w.priority); }},
+    {"priorityClassSource"},
+    {"active", [](const Reader& r, Workload& w) { r.read(w.active); }},
+    {"maximumExecutionTimeSeconds"},
+};
+
+// An object whose spec is the plain value `T::*Member`.
+template <typename T, auto Member, const auto& Spec>
+constexpr Field<T> kObject[] = {
+    {"kind"},
+    {"apiVersion"},
+    {"metadata", [](const Reader& r, T& object) { read_object_meta(r, object.metadata); }},
+    {"spec", [](const Reader& r, T& object) { read_object(r, Spec, object.*Member); }},
+    {"status"},
+};
+
+template <typename T, auto Member, const auto& Spec>
+void read_with_spec(const Reader& reader, T& out) {
+  read_object(reader, kObject<T, Member, Spec>, out);
+  check_object_meta(reader, out.metadata);
+}
+
+constexpr Field<Workload> kWorkload[] = {
+    {"kind"},
+    {"apiVersion"},
+    {"metadata", [](const Reader& r, Workload& w) { read_object_meta(r, w.metadata); }},
+    {"spec", [](const Reader& r, Workload& w) { read_object(r, kWorkloadSpec, w); }},
+    {"status"},
+};
+constexpr Field<WorkloadPriorityClass> kPriorityClass[] = {
+    {"kind"},
+    {"apiVersion"},
+    {"metadata", [](const Reader& r, WorkloadPriorityClass& c) { read_object_meta(r, c.metadata); }},
+    {"value", [](const Reader& r, WorkloadPriorityClass& c) { r.read(c.value); }},
+    {"description"},
+};
+
+void read_kueue(const Reader& reader, ResourceFlavor& out) {
+  read_with_spec<ResourceFlavor, &ResourceFlavor::flavor, kFlavorSpec>(reader, out);
+  out.flavor.name = out.metadata.name;
+}
+void read_kueue(const Reader& reader, ClusterQueue& out) {
+  read_with_spec<ClusterQueue, &ClusterQueue::queue, kQueueSpec>(reader, out);
+  out.queue.name = out.metadata.name;
+}
+void read_kueue(const Reader& reader, Cohort& out) {
+  read_with_spec<Cohort, &Cohort::cohort, kCohortSpec>(reader, out);
+  out.cohort.name = out.metadata.name;
+}
+void read_kueue(const Reader& reader, LocalQueue& out) {
+  read_with_spec<LocalQueue, &LocalQueue::queue, kLocalQueueSpec>(reader, out);
+  out.queue.name = out.metadata.name;
+  out.queue.namespace_name = out.metadata.namespace_name.empty() ? "default" : out.metadata.namespace_name;
+}
+void read_kueue(const Reader& reader, WorkloadPriorityClass& out) {
+  read_object(reader, kPriorityClass, out);
+  check_object_meta(reader, out.metadata);
+}
+void read_kueue(const Reader& reader, Workload& out) {
+  read_object(reader, kWorkload, out);
+  check_object_meta(reader, out.metadata);
+  if (out.pod_sets.empty()) reader.problem_below({"spec", "podSets"}, required_value("a workload has a pod set"));
+}
+
+template <typename T>
+KueueObject read_as(const Reader& reader) {
+  T object;
+  read_kueue(reader, object);
+  return object;
+}
+
+struct KindEntry {
+  std::string_view kind;
+  KueueObject (*read)(const Reader&);
+};
+constexpr KindEntry kKinds[] = {
+    {"ResourceFlavor", &read_as<ResourceFlavor>},
+    {"ClusterQueue", &read_as<ClusterQueue>},
+    {"Cohort", &read_as<Cohort>},
+    {"LocalQueue", &read_as<LocalQueue>},
+    {"Workload", &read_as<Workload>},
+    {"WorkloadPriorityClass", &read_as<WorkloadPriorityClass>},
+};
+
+const KindEntry* find_kind(const Document& document) {
+  if (document.api_version != "kueue.x-k8s.io/v1beta2" && document.api_version != "kueue.x-k8s.io/v1beta1")
+    return nullptr;
+  for (const KindEntry& entry : kKinds)
+    if (entry.kind == document.kind) return &entry;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_kueue_kind(const Document& document) { return find_kind(document) != nullptr; }
+
+std::optional<KueueObject> decode_kueue(const Document& document, Problems& problems) {
+  // Controllers write Workloads, and the API server does not judge the pods in them: what it would refuse passes.
+  ProblemSink sink{.strict = document.kind != "Workload", .document = &document, .problems = {}};
+  std::optional<KueueObject> object;
+  const Status status = read_json(document.json, sink, [&](const Reader& reader) {
+    const KindEntry* kind = find_kind(document);
+    if (kind != nullptr) object = kind->read(reader);
+    else
+      reader.problem(
+          fmt::format("'{}' of '{}' is none of Kueue's kinds that Berth reads: ResourceFlavor, ClusterQueue, "
+                      "Cohort, LocalQueue, Workload, WorkloadPriorityClass in kueue.x-k8s.io/v1beta2",
+                      document.kind, document.api_version));
+  });
+  if (!status) sink.problems.push_back({document.file, 0, "", status.error().message});
+  if (sink.problems.empty()) return object;
+  problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
+  return {};
+}
+
+}  // namespace berth::api

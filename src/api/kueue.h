@@ -1,0 +1,67 @@
+// Kueue's objects: flavors, queues, cohorts and workloads. Source: kueue.x-k8s.io v1beta2 and v1beta1,
+// https://kueue.sigs.k8s.io/docs/reference/.
+//
+// Both versions are read: names that differ (cohort and cohortName, parent and parentName, Borrow and MayStopSearch)
+// mean the same in either. They are no part of api::Object, since only queueing knows them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/controllers.h"
+#include "api/document.h"
+#include "api/meta.h"
+#include "model/queues.h"
+
+namespace berth::api {
+
+struct ResourceFlavor {
+  ObjectMeta metadata;
+  model::ResourceFlavor flavor;
+};
+
+struct ClusterQueue {
+  ObjectMeta metadata;
+  model::ClusterQueue queue;
+};
+
+struct Cohort {
+  ObjectMeta metadata;
+  model::Cohort cohort;
+};
+
+struct LocalQueue {
+  ObjectMeta metadata;
+  model::LocalQueue queue;
+};
+
+struct WorkloadPriorityClass {
+  ObjectMeta metadata;
+  int32_t value = 0;
+};
+
+struct WorkloadPodSet {
+  std::string name = "main";
+  int32_t count = 1;
+  std::optional<int32_t> min_count;
+  PodTemplate pod_template;
+};
+
+struct Workload {
+  ObjectMeta metadata;
+  std::string queue_name;
+  int32_t priority = 0;
+  bool active = true;
+  std::vector<WorkloadPodSet> pod_sets;
+};
+
+using KueueObject = std::variant<ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass, Workload>;
+
+// True for an object of kueue.x-k8s.io of a kind that decode_kueue() reads.
+bool is_kueue_kind(const Document& document);
+// Strict. Or nothing: it had problems, which are appended, or it is of another kind, which is one.
+std::optional<KueueObject> decode_kueue(const Document& document, Problems& problems);
+
+}  // namespace berth::api

@@ -1,0 +1,32 @@
+#include "bridge/queues.h"
+
+#include "api/requests.h"
+
+namespace berth::bridge {
+
+model::Workload to_model(const api::Workload& workload) {
+  model::Workload out;
+  out.namespace_name = workload.metadata.namespace_name.empty() ? "default" : workload.metadata.namespace_name;
+  out.name = workload.metadata.name;
+  out.uid = workload.metadata.uid;
+  out.queue = workload.queue_name;
+  out.priority = workload.priority;
+  out.created = workload.metadata.created.value_or(Time{});
+  out.active = workload.active;
+  for (const api::WorkloadPodSet& set : workload.pod_sets) {
+    api::Pod pod;
+    pod.spec = set.pod_template.spec;
+    model::PodSet& pods = out.pod_sets.emplace_back();
+    pods.name = set.name;
+    pods.count = set.count;
+    pods.min_count = set.min_count;
+    for (const auto& [resource, amount] : api::effective_requests(pod))
+      if (resource != "pods") pods.requests.set(resource, amount);
+    pods.node_selector = pod.spec.node_selector;
+    pods.required_affinity = pod.spec.node_affinity.required;
+    pods.tolerations = pod.spec.tolerations;
+  }
+  return out;
+}
+
+}  // namespace berth::bridge

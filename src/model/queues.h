@@ -1,0 +1,115 @@
+// Queues and what waits in them, as plain values: quota by flavor, cohorts, and workloads of pod sets.
+//
+// The terms are Kueue's (kueue.x-k8s.io/v1beta2, https://kueue.sigs.k8s.io/docs/concepts/). Amounts are in the
+// canonical units of model/quantity.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "model/labels.h"
+#include "model/node_affinity.h"
+#include "model/peers.h"
+#include "model/resources.h"
+#include "model/taint.h"
+
+namespace berth::model {
+
+// A kind of node. Pods that get it are sent to nodes with its labels.
+struct ResourceFlavor {
+  std::string name;
+  Labels node_labels;
+  std::vector<Taint> node_taints;       // that pods must tolerate to get it
+  std::vector<Toleration> tolerations;  // that its pods are given
+};
+
+struct ResourceQuota {
+  int64_t nominal = 0;
+  std::optional<int64_t> borrowing_limit;  // above nominal; none: whatever the cohort has
+  std::optional<int64_t> lending_limit;    // of nominal; none: all of it
+};
+
+struct FlavorQuotas {
+  std::string flavor;
+  std::map<std::string, ResourceQuota> resources;
+};
+
+// Resources that come from the same nodes: a pod set takes one flavor for all of them.
+struct ResourceGroup {
+  std::vector<std::string> resources;
+  std::vector<FlavorQuotas> flavors;  // in the order in which they are tried
+};
+
+enum class QueueingStrategy : uint8_t { kBestEffortFifo, kStrictFifo };
+enum class StopPolicy : uint8_t { kNone, kHold, kHoldAndDrain };
+enum class PreemptionPolicy : uint8_t { kNever, kLowerPriority, kLowerOrNewerEqualPriority, kAny };
+
+struct QueuePreemption {
+  PreemptionPolicy within_queue = PreemptionPolicy::kNever;
+  PreemptionPolicy reclaim_within_cohort = PreemptionPolicy::kNever;
+  bool borrow_within_cohort = false;             // take from lower priorities of others even while borrowing
+  std::optional<int32_t> borrow_threshold = {};  // then only from priorities up to this
+};
+
+// What to do with a flavor that needs borrowing or preemption while others are untried.
+struct FlavorFungibility {
+  bool try_next_before_borrowing = false;
+  bool try_next_before_preempting = true;
+  bool preemption_over_borrowing = false;  // among those tried; else borrowing is preferred
+};
+
+inline constexpr int64_t kFairWeightUnit = 1000;  // weights are counted in thousandths
+
+struct ClusterQueue {
+  std::string name;
+  std::string cohort;  // empty: none
+  std::vector<ResourceGroup> groups;
+  QueueingStrategy strategy = QueueingStrategy::kBestEffortFifo;
+  LabelSelector namespaces{.selects_nothing = true, .requirements = {}};
+  QueuePreemption preemption;
+  FlavorFungibility fungibility;
+  int64_t fair_weight = kFairWeightUnit;
+  StopPolicy stop = StopPolicy::kNone;
+};
+
+struct Cohort {
+  std::string name;
+  std::string parent;  // empty: a root
+  std::vector<ResourceGroup> groups;
+  int64_t fair_weight = kFairWeightUnit;
+};
+
+struct LocalQueue {
+  std::string namespace_name;
+  std::string name;
+  std::string cluster_queue;
+  StopPolicy stop = StopPolicy::kNone;
+};
+
+// Equal pods of a workload.
+struct PodSet {
+  std::string name;
+  int32_t count = 1;
+  std::optional<int32_t> min_count;  // so few will do
+  ResourceList requests;             // of one pod
+  Labels node_selector;
+  std::optional<std::vector<NodeSelectorTerm>> required_affinity;
+  std::vector<Toleration> tolerations;
+};
+
+struct Workload {
+  std::string namespace_name;
+  std::string name;
+  std::string uid;
+  std::string queue;  // a LocalQueue of its namespace
+  int32_t priority = 0;
+  Time created;
+  bool active = true;
+  std::vector<PodSet> pod_sets;
+};
+
+}  // namespace berth::model

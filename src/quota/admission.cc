@@ -1,0 +1,162 @@
+#include "quota/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::quota {
+
+Admission::Admission(AdmissionOptions options) : options_(std::move(options)) {}
+
+Claimant Admission::claimant(const Record& record) const {
+  const model::Workload& workload = record.status.workload;
+  return {record.key.id, ledger_->tree().queue(record.status.cluster_queue), workload.priority, workload.created,
+          workload.uid};
+}
+
+std::string Admission::path(QuotaNode queue) const {
+  std::string path;
+  for (QuotaNode node = queue; node.valid(); node = ledger_->tree().parent(node))
+    path = "/" + ledger_->tree().name(node) + path;
+  return path;
+}
+
+WorkloadId Admission::upsert(model::Workload workload) {
+  const WorkloadId next{static_cast<uint32_t>(records_.size())};
+  const auto [at, is_new] = by_uid_.try_emplace(workload.uid, next);
+  const WorkloadId id = at->second;
+  if (is_new) {
+    Record& record = records_.emplace_back();
+    record.key = {true, -workload.priority, workload.created, workload.uid, id};
+  }
+  record(id).status.workload = std::move(workload);
+  touched_.push_back(id);
+  ++epoch_;
+  return id;
+}
+
+// Gives back what it holds, and wakes those who may get it.
+void Admission::vacate(WorkloadId id) {
+  Record& record = this->record(id);
+  if (record.place == Place::kAdmitted) {
+    const QuotaNode queue = ledger_->holder(id).queue;
+    ledger_->release(id);
+    // As in Kueue: what a stopped LocalQueue gave back wakes nobody, so that it is there when the queue goes on.
+    const model::LocalQueue* local = local_queue(record.status.workload);
+    if (local == nullptr || local->stop == model::StopPolicy::kNone) wake_tree(queue);
+  } else {
+    leave(id);
+  }
+  record.place = Place::kNone;
+  record.leaving = record.sticky = false;
+  record.key.behind_sticky = true;
+  record.next_flavor.clear();
+  record.promised.reset();
+  record.status.assignment.clear();
+  record.status.phase = WorkloadPhase::kPending;
+}
+
+void Admission::finish(WorkloadId id) {
+  ++epoch_;
+  vacate(id);
+  WorkloadStatus& status = record(id).status;
+  status.phase = WorkloadPhase::kFinished;
+  for (std::string* text : {&status.reason, &status.message, &status.evicted, &status.preempted}) text->clear();
+}
+
+void Admission::remove(WorkloadId id) {
+  ++epoch_;
+  vacate(id);
+  by_uid_.erase(record(id).status.workload.uid);
+  record(id) = Record{};
+}
+
+void Admission::released(WorkloadId id) {
+  vacate(id);
+  touched_.push_back(id);
+}
+
+void Admission::evict(WorkloadId id, std::string reason, std::string message,
+                      std::vector<AdmissionDecision>& decisions) {
+  Record& record = this->record(id);
+  record.leaving = true;
+  record.status.evicted = reason;
+  record.status.preempted.clear();
+  if (ledger_->find(id) != nullptr) ledger_->set_evicted(id);
+  AdmissionDecision& decision = decisions.emplace_back();
+  decision.kind = AdmissionDecision::Kind::kEvict;
+  decision.workload = id;
+  decision.cluster_queue = record.status.cluster_queue;
+  decision.reason = std::move(reason);
+  decision.message = std::move(message);
+}
+
+void Admission::leave(WorkloadId id) {
+  Record& record = this->record(id);
+  const auto waiting = waiting_.find(record.status.cluster_queue);
+  if (waiting == waiting_.end()) return;
+  if (record.place == Place::kPending) waiting->second.pending.erase(record.key);
+  if (record.place == Place::kParked) waiting->second.parked.erase(record.key);
+  record.place = Place::kNone;
+}
+
+void Admission::enqueue(WorkloadId id) {
+  leave(id);
+  Record& record = this->record(id);
+  record.place = Place::kPending;
+  record.tries = 0;
+  if (record.status.reason.empty() || record.status.reason == "Suspended") {  // nothing is known yet, or no longer
+    record.status.reason = "PendingEvaluation";
+    record.status.message = fmt::format(
+        "waits for its turn in ClusterQueue {}, behind workloads that are older or more "
+        "important",
+        record.status.cluster_queue);
+  }
+  waiting_[record.status.cluster_queue].pending.insert(record.key);
+}
+
+void Admission::park(WorkloadId id) {
+  leave(id);
+  Record& record = this->record(id);
+  record.sticky = false;
+  record.key.behind_sticky = true;
+  record.place = Place::kParked;
+  waiting_[record.status.cluster_queue].parked.insert(record.key);
+}
+
+// Its victims make room for it: nobody of its queue comes before it.
+void Admission::make_sticky(WorkloadId id) {
+  leave(id);
+  record(id).sticky = true;
+  record(id).key.behind_sticky = false;
+  enqueue(id);
+}
+
+void Admission::hold_back(WorkloadId id, std::string reason, std::string message) {
+  leave(id);
+  Record& record = this->record(id);
+  record.place = Place::kHeldBack;
+  record.status.reason = std::move(reason);
+  record.status.message = std::move(message);
+}
+
+// Whoever was parked anywhere in the queue's tree may fit now.
+void Admission::wake_tree(QuotaNode queue) {
+  const QuotaTree& tree = ledger_->tree();
+  for (const QuotaNode each : tree.queues_below(tree.root(queue))) {
+    const auto waiting = waiting_.find(tree.name(each));
+    if (waiting == waiting_.end()) continue;
+    const std::set<OrderKey> parked = waiting->second.parked;
+    for (const OrderKey& key : parked) enqueue(key.id);
+    for (const OrderKey& key : waiting->second.pending) record(key.id).tries = 0;
+  }
+}
+
+std::vector<WorkloadId> Admission::workloads() const {
+  std::vector<WorkloadId> known;
+  for (const Record& record : records_)
+    if (record.key.id.valid()) known.push_back(record.key.id);
+  return known;
+}
+
+}  // namespace berth::quota

@@ -1,0 +1,186 @@
+// Admission: which workloads hold quota, in what order, and who has to give it back.
+//
+// A cycle looks at the head of every ClusterQueue: each gets flavors on its own, then they are taken in order, and what
+// no longer fits waits for the next cycle. A workload that fits nowhere is parked (BestEffortFIFO) until something that
+// could help it happens, or keeps its place at the head (StrictFIFO). All as Kueue does it,
+// https://kueue.sigs.k8s.io/docs/concepts/; places on nodes are not looked at here.
+//
+// One thread; time only comes in with calls and never goes back. Same calls, same decisions.
+// Invariants: 1. what a ClusterQueue's workloads hold is its usage in the ledger's tree; 2. no decision takes a node of
+// the tree above what is available to it (lowered quota may leave it above); 3. a workload is in one place: pending,
+// parked, held back, admitted or finished.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "quota/flavors.h"
+
+namespace berth::quota {
+
+struct AdmissionOptions {
+  std::optional<FairRules> fair;  // none: without fair sharing
+};
+
+enum class WorkloadPhase : uint8_t { kPending, kAdmitted, kFinished };
+
+// What is known of a workload.
+struct WorkloadStatus {
+  model::Workload workload;
+  std::string cluster_queue;  // of its LocalQueue; empty: none
+  WorkloadPhase phase = WorkloadPhase::kPending;
+  std::vector<PodSetAssignment> assignment;  // while admitted
+  std::string reason, message;               // while pending: why; "WaitingForQuota"
+  std::string evicted, preempted;            // reasons of these conditions while they are true
+};
+
+struct AdmissionDecision {
+  enum class Kind : uint8_t { kAdmit, kEvict };
+  Kind kind = Kind::kAdmit;
+  WorkloadId workload;
+  std::string cluster_queue;
+  std::vector<PodSetAssignment> assignment;  // kAdmit
+  std::string reason, message;               // kEvict: "Preempted", "ClusterQueueStopped", …
+  std::string preemption;                    // for "Preempted": a VictimReason
+  WorkloadId preemptor;
+  std::string preemptor_path, preemptee_path;  // "/org/team/queue"
+};
+
+class Admission {
+ public:
+  explicit Admission(AdmissionOptions options);
+
+  // Configuration. Each takes effect with the next cycle.
+  void upsert(model::ResourceFlavor flavor);
+  void upsert(model::ClusterQueue queue);
+  void upsert(model::Cohort cohort);
+  void upsert(model::LocalQueue queue);
+  void set_namespace_labels(const std::string& name, model::Labels labels);
+
+  // Workloads. A known UID with other facts is an update: `active` and what it gives back are looked at.
+  WorkloadId upsert(model::Workload workload);
+  void finish(WorkloadId id);
+  void remove(WorkloadId id);
+  // An evicted workload has let go of what it held.
+  void released(WorkloadId id);
+
+  // Decides once about each queue's head. False: nothing is left that another cycle would change.
+  bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
+
+  const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
+  std::vector<WorkloadId> workloads() const;  // in the order of their arrival
+  struct QueueStatus {
+    bool active = true;
+    std::string reason = "Ready";  // of its condition Active
+    int pending = 0, admitted = 0;
+    struct Held {
+      std::string flavor, resource;
+      int64_t total = 0, borrowed = 0;
+    };
+    std::vector<Held> held;
+    FairShare share;
+  };
+  // Of a ClusterQueue that is known, as of the last cycle.
+  QueueStatus queue_status(const std::string& cluster_queue) const;
+  const QuotaTree::Queues& cluster_queues() const { return queues_; }
+  // As of the last cycle.
+  const Ledger& ledger() const { return *ledger_; }
+
+ private:
+  // The order of a queue: those that others have been evicted for, priority, age.
+  struct OrderKey {
+    bool behind_sticky = true;
+    int32_t less_important = 0;  // the priority, negated
+    Time since;
+    std::string uid;
+    WorkloadId id;
+    friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
+  };
+  enum class Place : uint8_t { kNone, kPending, kParked, kHeldBack, kAdmitted };
+  struct Record {
+    WorkloadStatus status;
+    Place place = Place::kNone;
+    OrderKey key;
+    std::map<std::pair<size_t, std::string>, size_t> next_flavor;
+    std::optional<Assignment> promised = {};  // for which others have been evicted
+    int tries = 0;                            // with flavors that were left over from the one before
+    bool sticky = false;                      // others have been evicted for it
+    uint64_t evicted_in = 0;                  // the epoch in which it last was, for others
+    bool leaving = false;                     // evicted, and not released yet
+  };
+  struct Waiting {
+    std::set<OrderKey> pending, parked;
+  };
+  struct Entry {
+    WorkloadId id;
+    QuotaNode queue;
+    const model::ClusterQueue* spec = nullptr;
+    std::map<std::pair<size_t, std::string>, size_t> resume;  // flavors tried before
+    Assignment assignment;
+    std::vector<Victim> victims;
+    bool admitted = false, preempts = false, passed_over = false;  // what became of it
+  };
+
+  Record& record(WorkloadId id) { return records_[id.value]; }
+  const Record& record(WorkloadId id) const { return records_[id.value]; }
+  Ledger& mutable_ledger() { return *ledger_; }
+  Claimant claimant(const Record& record) const;
+  std::string path(QuotaNode queue) const;
+
+  // Configuration: admission_config.cc.
+  void reconfigure();
+  void rebuild(std::vector<AdmissionDecision>& decisions);
+  std::string inactive_reason(const model::ClusterQueue& queue) const;
+  const model::LocalQueue* local_queue(const model::Workload& workload) const;
+  void settle(WorkloadId id, std::vector<AdmissionDecision>& decisions);
+  void evict(WorkloadId id, std::string reason, std::string message, std::vector<AdmissionDecision>& decisions);
+  void vacate(WorkloadId id);
+
+  // Queues.
+  void leave(WorkloadId id);
+  void enqueue(WorkloadId id);
+  void park(WorkloadId id);
+  void make_sticky(WorkloadId id);
+  void hold_back(WorkloadId id, std::string reason, std::string message);
+  void wake_tree(QuotaNode queue);
+
+  // The cycle: admission_cycle.cc.
+  using Temporary = std::vector<std::pair<QuotaNode, Amounts>>;  // usage that is there for the cycle only
+  std::vector<Entry> heads();
+  bool nominate(Entry& entry);
+  bool keep_promise(Entry& entry);
+  bool fits(QuotaNode queue, const Amounts& usage) const;
+  bool consider_fewer_pods(Entry& entry);
+  void try_assignment(Entry& entry, const std::vector<int32_t>& counts);
+  size_t next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done);
+  void process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
+               std::vector<AdmissionDecision>& decisions);
+  void issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& decisions);
+  void admit(Entry& entry, std::vector<AdmissionDecision>& decisions);
+  bool requeue(Entry& entry);
+
+  AdmissionOptions options_;
+  QuotaTree::Queues queues_;
+  QuotaTree::Cohorts cohorts_;
+  Flavors flavors_;
+  std::map<std::pair<std::string, std::string>, model::LocalQueue> local_queues_;
+  std::map<std::string, model::Labels, std::less<>> namespaces_;
+  std::deque<Record> records_;  // by WorkloadId
+  absl::flat_hash_map<std::string, WorkloadId> by_uid_;
+  std::optional<Ledger> ledger_;
+  // Grows with every fact from outside. Who has been evicted in an epoch takes nothing in it from those for whom
+  // others have been, so that policies of which each prefers another's workload cannot go on in a circle.
+  uint64_t epoch_ = 1;
+  bool stale_ = true;                                    // the configuration is another than the ledger's
+  std::vector<WorkloadId> touched_;                      // to be put where they belong
+  std::map<std::string, Waiting, std::less<>> waiting_;  // by ClusterQueue
+  Time now_;
+};
+
+}  // namespace berth::quota

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "quota/admission.h"
+
+namespace berth::quota {
+
+void Admission::upsert(model::ResourceFlavor flavor) {
+  std::string name = flavor.name;
+  flavors_[std::move(name)] = std::move(flavor);
+  reconfigure();
+}
+
+void Admission::upsert(model::ClusterQueue queue) {
+  std::string name = queue.name;
+  queues_[std::move(name)] = std::move(queue);
+  reconfigure();
+}
+
+void Admission::upsert(model::Cohort cohort) {
+  std::string name = cohort.name;
+  cohorts_[std::move(name)] = std::move(cohort);
+  reconfigure();
+}
+
+void Admission::upsert(model::LocalQueue queue) {
+  std::pair<std::string, std::string> key{queue.namespace_name, queue.name};
+  local_queues_[std::move(key)] = std::move(queue);
+  reconfigure();
+}
+
+void Admission::set_namespace_labels(const std::string& name, model::Labels labels) {
+  namespaces_[name] = std::move(labels);
+  reconfigure();
+}
+
+void Admission::reconfigure() {
+  stale_ = true;
+  ++epoch_;
+}
+
+const model::LocalQueue* Admission::local_queue(const model::Workload& workload) const {
+  const auto found = local_queues_.find({workload.namespace_name, workload.queue});
+  return found == local_queues_.end() ? nullptr : &found->second;
+}
+
+// Brings the ledger up to the configuration, and workloads to where the facts put them.
+void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
+  if (stale_) {
+    stale_ = false;
+    Ledger next(QuotaTree(queues_, cohorts_));
+    for (const Record& record : records_) {
+      if (record.place != Place::kAdmitted) continue;
+      Holder holder = ledger_->holder(record.key.id);
+      holder.queue = next.tree().queue(record.status.cluster_queue);
+      if (!holder.queue.valid()) continue;
+      holder.usage = usage_of(next.tree(), record.status.assignment);
+      next.reserve(std::move(holder));
+    }
+    ledger_.emplace(std::move(next));
+    touched_.clear();
+    for (const Record& record : records_)
+      if (record.key.id.valid()) touched_.push_back(record.key.id);
+  }
+  const std::vector<WorkloadId> touched = std::exchange(touched_, {});
+  for (const WorkloadId id : touched) settle(id, decisions);
+}
+
+// The reason of the condition Active=False; empty where the queue is active.
+std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
+  if (queue.stop != model::StopPolicy::kNone) return "Stopped";
+  for (const model::ResourceGroup& group : queue.groups)
+    for (const model::FlavorQuotas& flavor : group.flavors)
+      if (!flavors_.contains(flavor.flavor)) return "FlavorNotFound";
+  const QuotaNode node = ledger_->tree().queue(queue.name);
+  return node.valid() && ledger_->tree().in_cycle(node) ? "CohortCycle" : "";
+}
+
+// Puts a workload where its facts and those of its queue say. Who is admitted stays unless he is stopped.
+void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions) {
+  Record& record = this->record(id);
+  WorkloadStatus& status = record.status;
+  if (!record.key.id.valid() || status.phase == WorkloadPhase::kFinished || record.leaving) return;
+  const model::LocalQueue* local = local_queue(status.workload);
+  const auto queue = local == nullptr ? queues_.end() : queues_.find(local->cluster_queue);
+  if (record.place == Place::kAdmitted) {
+    if (!status.workload.active) evict(id, "Deactivated", "The workload is deactivated", decisions);
+    else if (queue != queues_.end() && queue->second.stop == model::StopPolicy::kHoldAndDrain)
+      evict(id, "ClusterQueueStopped", "The ClusterQueue is stopped", decisions);
+    else if (local != nullptr && local->stop == model::StopPolicy::kHoldAndDrain)
+      evict(id, "LocalQueueStopped", "The LocalQueue is stopped", decisions);
+    return;
+  }
+  leave(id);
+  record.next_flavor.clear();
+  record.promised.reset();
+  status.cluster_queue = local == nullptr ? "" : local->cluster_queue;
+  const std::string& name = status.workload.queue;
+  if (!status.workload.active) {
+    status.evicted = "Deactivated";
+    return hold_back(id, "Deactivated", "The workload is deactivated");
+  }
+  if (local == nullptr) return hold_back(id, "Misconfigured", fmt::format("LocalQueue {} doesn't exist", name));
+  if (local->stop != model::StopPolicy::kNone)
+    return hold_back(id, "Suspended", fmt::format("LocalQueue {} is inactive", name));
+  if (queue == queues_.end())
+    return hold_back(id, "Misconfigured", fmt::format("ClusterQueue {} doesn't exist", local->cluster_queue));
+  if (!inactive_reason(queue->second).empty())
+    return hold_back(id, "Suspended", fmt::format("ClusterQueue {} is inactive", local->cluster_queue));
+  enqueue(id);
+}
+
+Admission::QueueStatus Admission::queue_status(const std::string& cluster_queue) const {
+  QueueStatus status;
+  const model::ClusterQueue& queue = queues_.find(cluster_queue)->second;
+  if (const std::string reason = inactive_reason(queue); !reason.empty()) {
+    status.active = false;
+    status.reason = reason;
+  }
+  for (const Record& record : records_) {
+    if (!record.key.id.valid() || record.status.cluster_queue != cluster_queue) continue;
+    if (record.place == Place::kAdmitted) ++status.admitted;
+    const model::LocalQueue* local = local_queue(record.status.workload);
+    const bool waits = record.place == Place::kPending || record.place == Place::kParked ||
+                       (record.place == Place::kHeldBack && record.status.workload.active && local != nullptr &&
+                        local->stop == model::StopPolicy::kNone);
+    if (waits) ++status.pending;
+  }
+  const QuotaTree& tree = ledger_->tree();
+  const QuotaNode node = tree.queue(cluster_queue);
+  for (const model::ResourceGroup& group : queue.groups)
+    for (const model::FlavorQuotas& flavor : group.flavors)
+      for (const auto& [resource, quota] : flavor.resources) {
+        const int64_t used = tree.usage(node, tree.find(flavor.flavor, resource));
+        status.held.push_back({flavor.flavor, resource, used, std::max<int64_t>(0, used - quota.nominal)});
+      }
+  status.share = tree.share(node);
+  return status;
+}
+
+}  // namespace berth::quota

@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <tuple>
+
+#include "quota/admission.h"
+
+namespace berth::quota {
+namespace {
+
+// What a blocked head may keep others from taking in this cycle: its quota, or as much as it may borrow.
+Amounts reservation(const QuotaTree& tree, QuotaNode queue, const Assignment& assignment) {
+  Amounts kept;
+  for (const auto& [fr, asked] : assignment.usage) {
+    const model::ResourceQuota& quota = tree.quota(queue, fr);
+    int64_t amount = asked;
+    if (assignment.borrowing == 0)
+      amount = std::max<int64_t>(0, std::min(asked, quota.nominal - tree.usage(queue, fr)));
+    else if (quota.borrowing_limit)
+      amount = std::min(asked, saturating_add(quota.nominal, *quota.borrowing_limit) - tree.usage(queue, fr));
+    if (amount > 0) kept.emplace_back(fr, amount);
+  }
+  return kept;
+}
+
+// Pod sets that each go on from the flavor after their last would try some pairs of flavors again and again.
+int tries_max(const model::ClusterQueue& queue, const model::Workload& workload) {
+  size_t flavors = 0;
+  for (const model::ResourceGroup& group : queue.groups) flavors += group.flavors.size();
+  return static_cast<int>(flavors * workload.pod_sets.size());
+}
+
+}  // namespace
+
+// The first of each active queue. They stay in their queue's set until they are admitted or parked.
+std::vector<Admission::Entry> Admission::heads() {
+  std::vector<Entry> entries;
+  for (const auto& [name, waiting] : waiting_) {
+    if (waiting.pending.empty()) continue;
+    const auto spec = queues_.find(name);
+    const WorkloadId id = waiting.pending.begin()->id;
+    entries.push_back({id, mutable_ledger().tree().queue(name), &spec->second, record(id).next_flavor, {}, {}});
+  }
+  return entries;
+}
+
+// Finds flavors, and who has to go. False: its namespace is not one of the queue's.
+bool Admission::nominate(Entry& entry) {
+  Record& record = this->record(entry.id);
+  const auto labels = namespaces_.find(record.status.workload.namespace_name);
+  if (!entry.spec->namespaces.matches(labels == namespaces_.end() ? model::Labels{} : labels->second)) return false;
+  if (keep_promise(entry)) return true;
+  try_assignment(entry, {});
+  record.next_flavor = entry.assignment.next_flavor;
+  if (entry.assignment.outcome == Outcome::kFit || !entry.victims.empty()) return true;
+  Entry fewer = entry;
+  if (consider_fewer_pods(fewer)) entry = std::move(fewer);
+  return true;
+}
+
+// Others have gone for an assignment: where it fits now, it is the one, although flavors tried anew in their order
+// might now come to another, for which others would have to go.
+bool Admission::keep_promise(Entry& entry) {
+  std::optional<Assignment> promised = std::exchange(record(entry.id).promised, std::nullopt);
+  if (!promised || !fits(entry.queue, promised->usage)) return false;
+  entry.assignment = std::move(*promised);
+  entry.assignment.outcome = Outcome::kFit;
+  return true;
+}
+
+bool Admission::fits(QuotaNode queue, const Amounts& usage) const {
+  return std::ranges::all_of(
+      usage, [&](const auto& asked) { return asked.second <= ledger_->tree().available(queue, asked.first); });
+}
+
+void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
+  const Record& record = this->record(entry.id);
+  const Preemption preemption(mutable_ledger(), options_.fair);
+  const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
+  const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts, spares, &entry.resume};
+  entry.assignment = assign_flavors(mutable_ledger(), preemption, flavors_, request);
+  entry.victims.clear();
+  if (entry.assignment.outcome == Outcome::kPreempt)
+    entry.victims = preemption.victims({request.claimant, entry.spec, entry.assignment.scarce(mutable_ledger().tree()),
+                                        entry.assignment.usage, spares});
+}
+
+// Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare.
+bool Admission::consider_fewer_pods(Entry& entry) {
+  const std::vector<model::PodSet>& sets = record(entry.id).status.workload.pod_sets;
+  int64_t spare = 0;
+  for (const model::PodSet& set : sets) spare += set.count - set.min_count.value_or(set.count);
+  const auto fits_without = [&](int64_t given_up) {
+    std::vector<int32_t> counts;
+    for (const model::PodSet& set : sets) {
+      const int64_t own = set.count - set.min_count.value_or(set.count);
+      counts.push_back(set.count - static_cast<int32_t>(own * given_up / spare));
+    }
+    try_assignment(entry, counts);
+    return entry.assignment.outcome == Outcome::kFit || !entry.victims.empty();
+  };
+  if (spare <= 0 || !fits_without(spare)) return false;
+  int64_t too_few = 0, enough = spare;
+  while (too_few + 1 < enough) {
+    const int64_t middle = (too_few + enough) / 2;
+    (fits_without(middle) ? enough : too_few) = middle;
+  }
+  return fits_without(enough);
+}
+
+// Of those left, the one whose turn it is by fair shares: at every Cohort the child that would have the least share.
+size_t Admission::next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done) {
+  QuotaTree& tree = mutable_ledger().tree();
+  std::map<QuotaNode, size_t> by_queue;
+  size_t first = entries.size();
+  for (size_t i = entries.size(); i-- > 0;)
+    if (!done[i]) by_queue[entries[i].queue] = first = i;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (!done[i] && !record(entries[i].id).key.behind_sticky) return i;
+  if (!tree.has_parent(entries[first].queue)) return first;
+  // Less is earlier: borrows what it asks for, share, priority, age.
+  const auto rank = [&](size_t i, QuotaNode child) {
+    tree.add_usage(entries[i].queue, entries[i].assignment.usage);
+    const FairShare share = tree.share(child);
+    const bool borrows = std::ranges::any_of(entries[i].assignment.usage,
+                                             [&](const auto& used) { return tree.borrows_with(child, used.first, 0); });
+    tree.remove_usage(entries[i].queue, entries[i].assignment.usage);
+    return std::pair(borrows, share);
+  };
+  const auto earlier = [&](size_t a, QuotaNode child_a, size_t b, QuotaNode child_b) {
+    const auto [borrows_a, share_a] = rank(a, child_a);
+    const auto [borrows_b, share_b] = rank(b, child_b);
+    if (borrows_a != borrows_b) return borrows_b;
+    if (share_a < share_b || share_b < share_a) return share_a < share_b;
+    const OrderKey& key_a = record(entries[a].id).key;
+    const OrderKey& key_b = record(entries[b].id).key;
+    return std::tie(key_a.less_important, key_a.since, key_a.uid) <
+           std::tie(key_b.less_important, key_b.since, key_b.uid);
+  };
+  const auto winner = [&](const auto& self, QuotaNode cohort) -> size_t {
+    size_t best = entries.size();
+    QuotaNode best_child;
+    for (const QuotaNode child : tree.children(cohort)) {
+      const auto own = by_queue.find(child);
+      const size_t i = !tree.is_queue(child) ? self(self, child) : own == by_queue.end() ? entries.size() : own->second;
+      if (i == entries.size() || (best != entries.size() && !earlier(i, child, best, best_child))) continue;
+      best = i;
+      best_child = child;
+    }
+    return best;
+  };
+  return winner(winner, tree.root(entries[first].queue));
+}
+
+void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
+                        std::vector<AdmissionDecision>& decisions) {
+  QuotaTree& tree = mutable_ledger().tree();
+  const auto hold = [&](const Amounts& amounts) {
+    tree.add_usage(entry.queue, amounts);
+    temporary.emplace_back(entry.queue, amounts);
+  };
+  if (entry.assignment.outcome == Outcome::kNoFit) return;
+  if (entry.assignment.outcome == Outcome::kPreempt && entry.victims.empty()) {
+    if (entry.spec->preemption.reclaim_within_cohort != model::PreemptionPolicy::kAny)
+      hold(reservation(tree, entry.queue, entry.assignment));
+    return;
+  }
+  entry.passed_over = true;
+  if (std::ranges::any_of(entry.victims, [&](const Victim& v) { return preempted.contains(v.id); })) return;
+  std::set<WorkloadId> gone = preempted;
+  for (const Victim& victim : entry.victims) gone.insert(victim.id);
+  for (const WorkloadId id : gone) mutable_ledger().take_out(id);
+  const bool has_room = fits(entry.queue, entry.assignment.usage);
+  for (const WorkloadId id : gone) mutable_ledger().put_back(id);
+  if (!has_room) return;
+  entry.passed_over = false;
+  preempted = std::move(gone);
+  if (entry.assignment.outcome == Outcome::kPreempt) {
+    hold(entry.assignment.usage);
+    entry.preempts = true;
+    record(entry.id).promised = entry.assignment;
+    issue_preemptions(entry, decisions);
+    return;
+  }
+  admit(entry, decisions);
+}
+
+void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& decisions) {
+  const Record& preemptor = record(entry.id);
+  for (const Victim& victim : entry.victims) {
+    Record& taken = record(victim.id);
+    if (taken.leaving) continue;
+    taken.evicted_in = epoch_;
+    evict(victim.id, "Preempted", "Preempted to accommodate a workload (UID: " + preemptor.status.workload.uid + ")",
+          decisions);
+    AdmissionDecision& decision = decisions.back();
+    decision.preemption = taken.status.preempted = to_string(victim.reason);
+    decision.preemptor = entry.id;
+    decision.preemptor_path = path(entry.queue);
+    decision.preemptee_path = path(mutable_ledger().holder(victim.id).queue);
+  }
+}
+
+void Admission::admit(Entry& entry, std::vector<AdmissionDecision>& decisions) {
+  Record& record = this->record(entry.id);
+  leave(entry.id);
+  Holder holder;
+  static_cast<Claimant&>(holder) = claimant(record);
+  holder.usage = entry.assignment.usage;
+  holder.reserved = now_;
+  holder.won_in = record.sticky ? epoch_ : 0;
+  mutable_ledger().reserve(std::move(holder));
+  record.place = Place::kAdmitted;
+  record.sticky = false;
+  record.next_flavor.clear();
+  WorkloadStatus& status = record.status;
+  status.phase = WorkloadPhase::kAdmitted;
+  status.assignment = entry.assignment.pod_sets;
+  status.reason.clear();
+  status.message.clear();
+  status.evicted.clear();
+  status.preempted.clear();
+  entry.admitted = true;
+  decisions.push_back(
+      {AdmissionDecision::Kind::kAdmit, entry.id, entry.spec->name, entry.assignment.pod_sets, {}, {}, {}, {}, {}, {}});
+}
+
+// Where a head that was not admitted waits. True: another cycle may find something else for it.
+bool Admission::requeue(Entry& entry) {
+  Record& record = this->record(entry.id);
+  WorkloadStatus& status = record.status;
+  status.reason = entry.assignment.waits_for_quota || entry.passed_over ? "WaitingForQuota"
+                  : entry.assignment.exceeds_quota                      ? "ExceedsMaxQuota"
+                                                                        : "NoMatchingFlavor";
+  status.message = entry.assignment.message();
+  if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
+  if (entry.preempts) {
+    record.next_flavor.clear();
+    make_sticky(entry.id);
+    return false;  // until they have gone
+  }
+  if (entry.passed_over) return false;  // what came before it has changed something, or never will
+  if (!record.next_flavor.empty() && record.tries < tries_max(*entry.spec, record.status.workload)) {
+    ++record.tries;
+    return true;
+  }
+  record.next_flavor.clear();
+  if (entry.spec->strategy == model::QueueingStrategy::kStrictFifo) return false;
+  park(entry.id);
+  return true;
+}
+
+bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
+  now_ = now;
+  rebuild(decisions);
+  std::vector<Entry> entries = heads();
+  bool changes = false;
+  for (Entry& entry : entries) {
+    if (nominate(entry)) continue;
+    hold_back(entry.id, "Misconfigured", "workload namespace doesn't match ClusterQueue selector");
+    entry.id = {};
+    changes = true;
+  }
+  std::erase_if(entries, [](const Entry& entry) { return !entry.id.valid(); });
+  if (!options_.fair)
+    std::ranges::sort(entries, [&](const Entry& a, const Entry& b) {
+      const OrderKey &x = record(a.id).key, &y = record(b.id).key;
+      return std::tie(x.behind_sticky, a.assignment.borrowing, x.less_important, x.since, x.uid) <
+             std::tie(y.behind_sticky, b.assignment.borrowing, y.less_important, y.since, y.uid);
+    });
+  std::set<WorkloadId> preempted;
+  Temporary temporary;
+  std::vector<bool> done(entries.size(), false);
+  for (size_t turn = 0; turn < entries.size(); ++turn) {
+    const size_t i = options_.fair ? next_fair(entries, done) : turn;
+    done[i] = true;
+    process(entries[i], preempted, temporary, decisions);
+  }
+  for (const auto& [queue, amounts] : temporary) mutable_ledger().tree().remove_usage(queue, amounts);
+  for (Entry& entry : entries)
+    if (!entry.admitted && requeue(entry)) changes = true;
+  return changes || !decisions.empty();
+}
+
+}  // namespace berth::quota

@@ -1,0 +1,284 @@
+#include "quota/flavors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <tuple>
+
+#include "model/quantity.h"
+
+namespace berth::quota {
+namespace {
+
+// A flavor's worst mode over the resources of a group, and how far it borrows.
+struct Grade {
+  FlavorMode mode = FlavorMode::kFit;
+  int borrowing = 0;
+};
+
+bool preferred(const Grade& a, const Grade& b, const model::FlavorFungibility& fungibility) {
+  if (a.mode == FlavorMode::kNoFit || b.mode == FlavorMode::kNoFit) return a.mode > b.mode;
+  if (fungibility.preemption_over_borrowing) return std::tuple(-a.borrowing, a.mode) > std::tuple(-b.borrowing, b.mode);
+  return std::tuple(a.mode, -a.borrowing) > std::tuple(b.mode, -b.borrowing);
+}
+
+bool good_enough(const Grade& grade, const model::FlavorFungibility& fungibility) {
+  if (grade.mode <= FlavorMode::kNoCandidates) return false;
+  if (grade.borrowing > 0 && fungibility.try_next_before_borrowing) return false;
+  return grade.mode == FlavorMode::kFit || !fungibility.try_next_before_preempting;
+}
+
+// Pods' selectors choose a flavor only by labels that some flavor of the group has; others are the nodes' affair.
+class GroupSelector {
+ public:
+  GroupSelector(const model::ResourceGroup& group, const Flavors& flavors, const model::PodSet& pods) : pods_(pods) {
+    for (const model::FlavorQuotas& quotas : group.flavors)
+      if (const auto flavor = flavors.find(quotas.flavor); flavor != flavors.end())
+        for (const auto& [key, value] : flavor->second.node_labels) keys_.insert(key);
+    if (!pods.required_affinity) return;
+    for (model::NodeSelectorTerm term : *pods.required_affinity) {
+      std::erase_if(term.match_expressions, [&](const auto& wanted) { return !keys_.contains(wanted.key); });
+      term.match_fields.clear();
+      if (term.match_expressions.empty()) {  // says nothing about flavors, so all do
+        terms_.clear();
+        return;
+      }
+      terms_.push_back(std::move(term));
+    }
+  }
+
+  bool matches(const model::ResourceFlavor& flavor) const {
+    for (const auto& [key, value] : pods_.node_selector) {
+      const std::string* have = flavor.node_labels.find(key);
+      if (keys_.contains(key) && (have == nullptr || *have != value)) return false;
+    }
+    return terms_.empty() ||
+           std::ranges::any_of(terms_, [&](const auto& term) { return term.matches(flavor.node_labels); });
+  }
+
+ private:
+  const model::PodSet& pods_;
+  std::set<std::string, std::less<>> keys_;
+  std::vector<model::NodeSelectorTerm> terms_;
+};
+
+class Assigner {
+ public:
+  Assigner(Ledger& ledger, const Preemption& preemption, const Flavors& flavors, const FlavorRequest& request)
+      : ledger_(ledger), tree_(ledger.tree()), preemption_(preemption), flavors_(flavors), request_(request) {
+    for (const model::ResourceGroup& group : request.queue->groups)
+      for (const std::string& resource : group.resources) group_of_[resource] = &group;
+  }
+
+  Assignment run() {
+    for (size_t i = 0; i < request_.workload->pod_sets.size(); ++i)
+      if (!assign(i)) break;
+    return std::move(out_);
+  }
+
+ private:
+  // False if no flavor does for some resource: the pod sets after it do not matter.
+  bool assign(size_t index) {
+    const model::PodSet& pods = request_.workload->pod_sets[index];
+    PodSetAssignment& set = out_.pod_sets.emplace_back();
+    set.name = pods.name;
+    set.count = request_.counts.empty() ? pods.count : request_.counts[index];
+    model::ResourceList asked;
+    for (const auto& [resource, amount] : pods.requests) {
+      int64_t total = 0;
+      if (__builtin_mul_overflow(amount, int64_t{set.count}, &total)) total = std::numeric_limits<int64_t>::max();
+      const bool covered = group_of_.contains(resource);
+      if (covered || (total > 0 && resource != "pods")) asked.set(resource, total);
+    }
+    for (const auto& [resource, amount] : asked) {
+      if (set.flavors.contains(resource)) continue;
+      const auto group = group_of_.find(resource);
+      if (group == group_of_.end()) {
+        set.reasons.push_back(fmt::format("resource {} unavailable in ClusterQueue", resource));
+        return give_up(set);
+      }
+      if (!assign_group(index, *group->second, asked, set)) return give_up(set);
+    }
+    for (const auto& [resource, amount] : asked) {
+      set.usage.set(resource, amount);
+      const FlavorResource fr = tree_.find(set.flavors.at(resource).flavor, resource);
+      amount_of(fr) = saturating_add(amount_of(fr), amount);
+    }
+    return true;
+  }
+
+  bool give_up(PodSetAssignment& set) {
+    set.flavors.clear();
+    out_.outcome = Outcome::kNoFit;
+    return false;
+  }
+
+  int64_t& amount_of(FlavorResource fr) {
+    for (auto& [known, amount] : out_.usage)
+      if (known == fr) return amount;
+    return out_.usage.emplace_back(fr, 0).second;
+  }
+
+  bool assign_group(size_t index, const model::ResourceGroup& group, const model::ResourceList& asked,
+                    PodSetAssignment& set) {
+    const size_t reasons_before = set.reasons.size();
+    const GroupSelector selector(group, flavors_, request_.workload->pod_sets[index]);
+    const std::string& key = group.resources.front();
+    size_t at = 0;
+    if (request_.resume != nullptr)
+      if (const auto next = request_.resume->find({index, key}); next != request_.resume->end()) at = next->second;
+    Grade best{FlavorMode::kNoFit, std::numeric_limits<int>::max()};
+    std::map<std::string, FlavorPick> picks, best_picks;
+    for (; at < group.flavors.size(); ++at) {
+      const std::string& flavor = group.flavors[at].flavor;
+      if (!is_for(flavor, selector, request_.workload->pod_sets[index], set)) continue;
+      picks.clear();
+      const Grade grade = grade_of(flavor, group, asked, set, picks);
+      const bool enough = good_enough(grade, request_.queue->fungibility);
+      if (!enough && !preferred(grade, best, request_.queue->fungibility)) continue;
+      best = grade;
+      best_picks = picks;
+      if (enough) break;
+    }
+    if (best.mode == FlavorMode::kNoFit) return false;
+    if (at + 1 < group.flavors.size()) out_.next_flavor[{index, key}] = at + 1;
+    set.flavors.merge(best_picks);
+    if (best.mode == FlavorMode::kFit) set.reasons.resize(reasons_before);
+    else out_.outcome = std::min(out_.outcome, Outcome::kPreempt);
+    out_.borrowing = std::max(out_.borrowing, best.borrowing);
+    return true;
+  }
+
+  bool is_for(const std::string& name, const GroupSelector& selector, const model::PodSet& pods,
+              PodSetAssignment& set) const {
+    const auto found = flavors_.find(name);
+    if (found == flavors_.end()) {
+      set.reasons.push_back(fmt::format("flavor {} not found", name));
+      return false;
+    }
+    const model::ResourceFlavor& flavor = found->second;
+    std::vector<model::Toleration> tolerations = pods.tolerations;
+    tolerations.insert(tolerations.end(), flavor.tolerations.begin(), flavor.tolerations.end());
+    if (const size_t bad = first_untolerated(flavor.node_taints, tolerations); bad < flavor.node_taints.size()) {
+      const model::Taint& taint = flavor.node_taints[bad];
+      set.reasons.push_back(fmt::format("untolerated taint {{{} {} {} <nil>}} in flavor {}", taint.key, taint.value,
+                                        to_string(taint.effect), name));
+      return false;
+    }
+    if (selector.matches(flavor)) return true;
+    set.reasons.push_back(fmt::format("flavor {} doesn't match node affinity", name));
+    return false;
+  }
+
+  Grade grade_of(const std::string& flavor, const model::ResourceGroup& group, const model::ResourceList& asked,
+                 PodSetAssignment& set, std::map<std::string, FlavorPick>& picks) {
+    Grade worst;
+    for (const auto& [resource, amount] : asked) {
+      if (std::ranges::find(group.resources, resource) == group.resources.end()) continue;
+      const Grade grade = grade_resource(flavor, resource, amount, set);
+      if (preferred(worst, grade, request_.queue->fungibility)) worst = grade;
+      if (worst.mode == FlavorMode::kNoFit) return worst;
+      picks[resource] = {flavor, grade.mode};
+    }
+    return worst;
+  }
+
+  Grade grade_resource(const std::string& flavor, const std::string& resource, int64_t asked, PodSetAssignment& set) {
+    const QuotaNode queue = request_.claimant.queue;
+    const FlavorResource fr = tree_.find(flavor, resource);
+    const auto shown = [&](int64_t amount) { return model::format_resource(resource, amount); };
+    const int64_t before = amount_of_or_zero(fr);
+    const int64_t amount = saturating_add(before, asked);
+    if (const int64_t most = tree_.potential(queue, fr); amount > most) {
+      out_.exceeds_quota = true;
+      set.reasons.push_back(
+          fmt::format("insufficient quota for {} in flavor {}, previously considered podsets requests "
+                      "({}) + current podset request ({}) > maximum capacity ({})",
+                      resource, flavor, shown(before), shown(asked), shown(most)));
+      return {FlavorMode::kNoFit, 0};
+    }
+    const QuotaTree::Subtree subtree = tree_.lowest_subtree_that_fits(queue, fr, amount);
+    const int64_t available = tree_.available(queue, fr);
+    if (amount <= available) return {FlavorMode::kFit, subtree.height};
+    out_.waits_for_quota = true;
+    set.reasons.push_back(fmt::format("insufficient unused quota for {} in flavor {}, {} more needed", resource, flavor,
+                                      shown(amount - available)));
+    if (amount > tree_.quota(queue, fr).nominal && !subtree.has_parent && !may_preempt_while_borrowing())
+      return {FlavorMode::kNoFit, subtree.height};
+    return try_preemption(fr, amount);
+  }
+
+  int64_t amount_of_or_zero(FlavorResource fr) const {
+    for (const auto& [known, amount] : out_.usage)
+      if (known == fr) return amount;
+    return 0;
+  }
+
+  bool may_preempt_while_borrowing() const {
+    const model::QueuePreemption& policy = request_.queue->preemption;
+    return policy.borrow_within_cohort ||
+           (preemption_.is_fair() && policy.reclaim_within_cohort != model::PreemptionPolicy::kNever);
+  }
+
+  // Whether room for this one resource could be made, and who would give it.
+  Grade try_preemption(FlavorResource fr, int64_t amount) {
+    const QuotaNode queue = request_.claimant.queue;
+    const std::vector<Victim> victims =
+        preemption_.victims({request_.claimant, request_.queue, {fr}, {{fr, amount}}, request_.spares_winners_of});
+    const bool own = std::ranges::any_of(victims, [&](const Victim& v) { return ledger_.holder(v.id).queue == queue; });
+    for (const Victim& victim : victims) ledger_.take_out(victim.id);
+    const int borrowing = tree_.lowest_subtree_that_fits(queue, fr, amount).height;
+    for (const Victim& victim : victims) ledger_.put_back(victim.id);
+    if (victims.empty()) return {FlavorMode::kNoCandidates, borrowing};
+    return {own ? FlavorMode::kPreempt : FlavorMode::kReclaim, borrowing};
+  }
+
+  Ledger& ledger_;
+  const QuotaTree& tree_;
+  const Preemption& preemption_;
+  const Flavors& flavors_;
+  const FlavorRequest& request_;
+  std::map<std::string, const model::ResourceGroup*, std::less<>> group_of_;
+  Assignment out_;
+};
+
+}  // namespace
+
+std::string Assignment::message() const {
+  std::vector<std::string> sentences;
+  for (const PodSetAssignment& set : pod_sets) {
+    if (set.reasons.empty()) continue;
+    std::vector<std::string> reasons = set.reasons;
+    std::ranges::sort(reasons);
+    sentences.push_back(fmt::format("couldn't assign flavors to pod set {}: {}", set.name, fmt::join(reasons, ", ")));
+  }
+  return fmt::format("{}", fmt::join(sentences, "; "));
+}
+
+std::vector<FlavorResource> Assignment::scarce(const QuotaTree& tree) const {
+  std::set<FlavorResource> found;
+  for (const PodSetAssignment& set : pod_sets)
+    for (const auto& [resource, pick] : set.flavors)
+      if (pick.mode != FlavorMode::kFit) found.insert(tree.find(pick.flavor, resource));
+  return {found.begin(), found.end()};
+}
+
+Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
+                          const FlavorRequest& request) {
+  return Assigner(ledger, preemption, flavors, request).run();
+}
+
+Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets) {
+  std::map<FlavorResource, int64_t> sums;
+  for (const PodSetAssignment& set : pod_sets)
+    for (const auto& [resource, amount] : set.usage) {
+      const FlavorResource fr = tree.find(set.flavors.at(resource).flavor, resource);
+      if (fr.valid()) sums[fr] = saturating_add(sums[fr], amount);
+    }
+  return {sums.begin(), sums.end()};
+}
+
+}  // namespace berth::quota

@@ -1,0 +1,67 @@
+// FlavorAssigner: which flavor each pod set of a workload takes of each resource group, and how well that goes.
+//
+// The rules are Kueue's: flavors in the queue's order, resuming after those tried before; the worst resource decides
+// about a flavor; which of several is preferred, and whether to look further, FlavorFungibility says.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quota/preemption.h"
+
+namespace berth::quota {
+
+using Flavors = std::map<std::string, model::ResourceFlavor, std::less<>>;
+
+// From worst to best. kNoCandidates: room might be made, but nobody may be taken now; kReclaim: only others give.
+enum class FlavorMode : uint8_t { kNoFit, kNoCandidates, kPreempt, kReclaim, kFit };
+
+struct FlavorPick {
+  std::string flavor;
+  FlavorMode mode = FlavorMode::kNoFit;
+};
+
+struct PodSetAssignment {
+  std::string name;
+  int32_t count = 0;
+  std::map<std::string, FlavorPick> flavors;  // by resource; empty though it asks for something: none fits
+  model::ResourceList usage;                  // of all its pods, of covered resources
+  std::vector<std::string> reasons;           // why not better, one for each flavor and resource that fell short
+};
+
+enum class Outcome : uint8_t { kNoFit, kPreempt, kFit };
+
+struct Assignment {
+  std::vector<PodSetAssignment> pod_sets;
+  Amounts usage;
+  int borrowing = 0;  // height of the lowest subtree that holds it; 0: the queue's own quota does
+  Outcome outcome = Outcome::kFit;
+  // By pod set and resource group (its first resource): the flavor to try next; absent: all have been.
+  std::map<std::pair<size_t, std::string>, size_t> next_flavor;
+  bool waits_for_quota = false;  // some flavor would do if less were in use
+  bool exceeds_quota = false;    // some flavor would not do even with nothing in use
+
+  // "couldn't assign flavors to pod set main: …", of the sets that keep it from fitting.
+  std::string message() const;
+  // Of those that it needs and that are not free.
+  std::vector<FlavorResource> scarce(const QuotaTree& tree) const;
+};
+
+struct FlavorRequest {
+  Claimant claimant;
+  const model::Workload* workload = nullptr;
+  const model::ClusterQueue* queue = nullptr;
+  std::vector<int32_t> counts;                                               // of each pod set; empty: all
+  uint64_t spares_winners_of = 0;                                            // see PreemptionRequest
+  const std::map<std::pair<size_t, std::string>, size_t>* resume = nullptr;  // Assignment::next_flavor of the last try
+};
+
+Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
+                          const FlavorRequest& request);
+
+// What an admitted workload holds: its usage with the flavors that it was given.
+Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets);
+
+}  // namespace berth::quota

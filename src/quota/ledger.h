@@ -1,0 +1,61 @@
+// Ledger: the quota tree, and which workloads hold what of it.
+//
+// Who weighs a preemption takes holders out for a while and puts them back: that moves usage in the tree and nothing
+// else. One thread.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "quota/quota_tree.h"
+
+namespace berth::quota {
+
+using WorkloadId = StrongId<struct WorkloadTag>;
+
+// What preemption looks at, of those who hold quota and of those who want some.
+struct Claimant {
+  WorkloadId id;
+  QuotaNode queue;
+  int32_t priority = 0;
+  Time created;
+  std::string uid;
+};
+
+struct Holder : Claimant {
+  Amounts usage;
+  Time reserved;
+  bool evicted = false;  // is on its way out already
+  uint64_t won_in = 0;   // the epoch (Admission) in which others were evicted for it
+};
+
+class Ledger {
+ public:
+  explicit Ledger(QuotaTree tree) : tree_(std::move(tree)), by_queue_(tree_.nodes()) {}
+
+  QuotaTree& tree() { return tree_; }
+  const QuotaTree& tree() const { return tree_; }
+  const Holder* find(WorkloadId id) const;
+  // Of a ClusterQueue, in the order of their reservations.
+  const std::vector<WorkloadId>& holders(QuotaNode queue) const { return by_queue_[queue.value]; }
+  const Holder& holder(WorkloadId id) const { return holders_.at(id.value); }
+
+  void reserve(Holder holder);
+  void release(WorkloadId id);
+  void set_evicted(WorkloadId id) { holders_.at(id.value).evicted = true; }
+  // The holder has given part of it back.
+  void shrink(WorkloadId id, Amounts usage);
+
+  void take_out(WorkloadId id) { tree_.remove_usage(holder(id).queue, holder(id).usage); }
+  void put_back(WorkloadId id) { tree_.add_usage(holder(id).queue, holder(id).usage); }
+
+ private:
+  QuotaTree tree_;
+  std::vector<std::vector<WorkloadId>> by_queue_;  // by QuotaNode
+  absl::flat_hash_map<uint32_t, Holder> holders_;  // by WorkloadId
+};
+
+}  // namespace berth::quota

@@ -1,0 +1,220 @@
+#include "quota/preemption.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace berth::quota {
+namespace {
+
+using model::PreemptionPolicy;
+
+// Why a holder may be taken from, which decides while of what borrowing it may.
+enum class Right : uint8_t { kOwnQueue, kHierarchy, kOnlyWithinNominal, kWhileBorrowing };
+
+struct Candidate {
+  WorkloadId id;
+  Right right = Right::kOwnQueue;
+  QuotaNode common;  // the lowest node above both queues
+};
+
+VictimReason reason_of(Right right) {
+  switch (right) {
+    case Right::kOwnQueue: return VictimReason::kInClusterQueue;
+    case Right::kWhileBorrowing: return VictimReason::kInCohortReclaimWhileBorrowing;
+    case Right::kHierarchy:
+    case Right::kOnlyWithinNominal: break;
+  }
+  return VictimReason::kInCohortReclamation;
+}
+
+// One search by priority and borrowing. Candidates in other queues stand in two lists: below the lowest subtree that
+// has quota for the request, where the preemptor has the better right, and outside of it.
+class ClassicalSearch {
+ public:
+  ClassicalSearch(Ledger& ledger, const PreemptionRequest& request)
+      : ledger_(ledger), tree_(ledger.tree()), request_(request) {
+    collect_own_queue();
+    collect_cohort();
+    const auto before = [this](const Candidate& a, const Candidate& b) {
+      return tried_before(ledger_.holder(a.id), ledger_.holder(b.id), request_.preemptor.queue);
+    };
+    for (auto* list : {&hierarchy_, &others_, &own_}) std::ranges::sort(*list, before);
+  }
+
+  std::vector<Victim> run() {
+    for (const bool borrowing : attempts())
+      if (std::vector<Victim> found = attempt(borrowing); !found.empty()) return found;
+    return {};
+  }
+
+ private:
+  const model::QueuePreemption& policy() const { return request_.queue->preemption; }
+
+  Right right_over(const Holder& holder, bool hierarchy) const {
+    if (hierarchy) return Right::kHierarchy;
+    if (!policy().borrow_within_cohort) return Right::kOnlyWithinNominal;
+    const bool too_important = holder.priority >= request_.preemptor.priority ||
+                               (policy().borrow_threshold && holder.priority > *policy().borrow_threshold);
+    return too_important ? Right::kOnlyWithinNominal : Right::kWhileBorrowing;
+  }
+
+  void collect_own_queue() {
+    for (const WorkloadId id : ledger_.holders(request_.preemptor.queue)) {
+      if (is_candidate(request_, policy().within_queue, ledger_.holder(id)))
+        own_.push_back({id, Right::kOwnQueue, request_.preemptor.queue});
+    }
+  }
+
+  void collect_cohort() {
+    if (policy().reclaim_within_cohort == PreemptionPolicy::kNever) return;
+    Amounts rest = request_.usage;
+    bool hierarchy = fits_in_quota(request_.preemptor.queue, rest);
+    QuotaNode below = request_.preemptor.queue;
+    for (QuotaNode top = tree_.parent(below); top.valid(); top = tree_.parent(top)) {
+      collect_below(top, top, below, hierarchy);
+      hierarchy = fits_in_quota(top, rest) || hierarchy;
+      below = top;
+    }
+  }
+
+  // Whether the node's own quota holds the rest of the request; that which it has not left is the rest of its parent.
+  bool fits_in_quota(QuotaNode node, Amounts& rest) const {
+    bool fits = true;
+    for (auto& [fr, amount] : rest) {
+      if (tree_.borrows_with(node, fr, amount)) fits = false;
+      amount -= std::min(tree_.local_available(node, fr), amount);
+    }
+    return fits;
+  }
+
+  // Those below `node` that borrow, but for what is below `except`.
+  void collect_below(QuotaNode node, QuotaNode common, QuotaNode except, bool hierarchy) {
+    for (const QuotaNode child : tree_.children(node)) {
+      if (child == except || tree_.within_nominal(child, request_.scarce)) continue;
+      if (!tree_.is_queue(child)) {
+        collect_below(child, common, except, hierarchy);
+        continue;
+      }
+      for (const WorkloadId id : ledger_.holders(child)) {
+        const Holder& holder = ledger_.holder(id);
+        if (is_candidate(request_, policy().reclaim_within_cohort, holder))
+          (hierarchy ? hierarchy_ : others_).push_back({id, right_over(holder, hierarchy), common});
+      }
+    }
+  }
+
+  // Whether to try with borrowing, and in what order.
+  std::vector<bool> attempts() const {
+    const bool never_borrows = !policy().borrow_within_cohort;
+    if ((hierarchy_.empty() && others_.empty()) || (never_borrows && !under_nominal())) return {true};
+    if (never_borrows && hierarchy_.empty()) return {false, true};
+    return {true, false};
+  }
+
+  bool under_nominal() const {
+    return std::ranges::all_of(request_.scarce, [&](FlavorResource fr) {
+      return tree_.usage(request_.preemptor.queue, fr) < tree_.quota(request_.preemptor.queue, fr).nominal;
+    });
+  }
+
+  std::vector<Victim> attempt(bool borrowing) {
+    std::vector<Victim> out;
+    for (const bool evicted : {true, false})
+      for (const auto* list : {&hierarchy_, &others_, &own_})
+        for (const Candidate& candidate : *list) {
+          const Holder& holder = ledger_.holder(candidate.id);
+          if (holder.evicted != evicted || !valid(candidate, holder, borrowing)) continue;
+          ledger_.take_out(candidate.id);
+          out.push_back({candidate.id, reason_of(candidate.right)});
+          if (request_fits(tree_, request_, borrowing)) return fewest(ledger_, request_, std::move(out), borrowing);
+        }
+    for (const Victim& victim : out) ledger_.put_back(victim.id);
+    return {};
+  }
+
+  // Another queue gives only while it and all above it, up to the common node, are beyond their own quota.
+  bool valid(const Candidate& candidate, const Holder& holder, bool borrowing) const {
+    if (candidate.right == Right::kOwnQueue) return true;
+    if (borrowing && candidate.right == Right::kOnlyWithinNominal) return false;
+    for (QuotaNode node = holder.queue; node != candidate.common; node = tree_.parent(node))
+      if (tree_.within_nominal(node, request_.scarce)) return false;
+    return true;
+  }
+
+  Ledger& ledger_;
+  const QuotaTree& tree_;
+  const PreemptionRequest& request_;
+  std::vector<Candidate> hierarchy_, others_, own_;
+};
+
+}  // namespace
+
+std::string_view to_string(VictimReason reason) {
+  switch (reason) {
+    case VictimReason::kInClusterQueue: return "InClusterQueue";
+    case VictimReason::kInCohortReclamation: return "InCohortReclamation";
+    case VictimReason::kInCohortFairSharing: return "InCohortFairSharing";
+    case VictimReason::kInCohortReclaimWhileBorrowing: return "InCohortReclaimWhileBorrowing";
+  }
+  return "";
+}
+
+bool permits(PreemptionPolicy policy, const Claimant& preemptor, const Claimant& candidate) {
+  switch (policy) {
+    case PreemptionPolicy::kNever: return false;
+    case PreemptionPolicy::kAny: return true;
+    case PreemptionPolicy::kLowerPriority: return candidate.priority < preemptor.priority;
+    case PreemptionPolicy::kLowerOrNewerEqualPriority:
+      return candidate.priority < preemptor.priority ||
+             (candidate.priority == preemptor.priority && preemptor.created < candidate.created);
+  }
+  return false;
+}
+
+bool tried_before(const Holder& a, const Holder& b, QuotaNode preemptor_queue) {
+  const auto key = [&](const Holder& h) {
+    return std::tuple(!h.evicted, h.queue == preemptor_queue, h.priority, -h.reserved.nanos, std::string_view(h.uid));
+  };
+  return key(a) < key(b);
+}
+
+bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, bool borrowing) {
+  return std::ranges::all_of(request.usage, [&](const auto& asked) {
+    const auto& [fr, amount] = asked;
+    if (!borrowing && tree.borrows_with(request.preemptor.queue, fr, amount)) return false;
+    return amount <= tree.available(request.preemptor.queue, fr);
+  });
+}
+
+bool is_candidate(const PreemptionRequest& request, PreemptionPolicy policy, const Holder& holder) {
+  const bool spared = request.spares_winners_of != 0 && holder.won_in == request.spares_winners_of;
+  return !spared && permits(policy, request.preemptor, holder) &&
+         std::ranges::any_of(holder.usage, [&](const auto& used) {
+           return used.second > 0 && std::ranges::find(request.scarce, used.first) != request.scarce.end();
+         });
+}
+
+std::vector<Victim> fewest(Ledger& ledger, const PreemptionRequest& request, std::vector<Victim> victims,
+                           bool borrowing) {
+  for (size_t i = victims.size() - 1; i-- > 0;) {
+    ledger.put_back(victims[i].id);
+    if (request_fits(ledger.tree(), request, borrowing)) {
+      victims[i] = victims.back();
+      victims.pop_back();
+    } else {
+      ledger.take_out(victims[i].id);
+    }
+  }
+  for (const Victim& victim : victims) ledger.put_back(victim.id);
+  return victims;
+}
+
+std::vector<Victim> classical_victims(Ledger& ledger, const PreemptionRequest& request) {
+  return ClassicalSearch(ledger, request).run();
+}
+
+std::vector<Victim> Preemption::victims(const PreemptionRequest& request) const {
+  return *fair_ ? fair_victims(*ledger_, request, **fair_) : classical_victims(*ledger_, request);
+}
+
+}  // namespace berth::quota

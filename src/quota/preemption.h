@@ -1,0 +1,74 @@
+// Preemption: whose quota a workload may take, and which of them it has to.
+//
+// Two ways, as in Kueue (https://kueue.sigs.k8s.io/docs/concepts/preemption/): by priority and by what queues borrow,
+// or by fair shares. Both look for the fewest at the end of an order of candidates, leave the ledger as it was, and
+// find nobody rather than too few.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "quota/ledger.h"
+
+namespace berth::quota {
+
+enum class VictimReason : uint8_t {
+  kInClusterQueue,
+  kInCohortReclamation,
+  kInCohortFairSharing,
+  kInCohortReclaimWhileBorrowing,
+};
+// The reason of the condition Preempted: "InClusterQueue", …
+std::string_view to_string(VictimReason reason);
+
+struct Victim {
+  WorkloadId id;
+  VictimReason reason = VictimReason::kInClusterQueue;
+};
+
+// When the preemptor may take from another node of the tree: its share with the workload is at most the victim's
+// without it; it is less than the victim's is now.
+enum class FairRule : uint8_t { kLessThanOrEqualToFinalShare, kLessThanInitialShare };
+using FairRules = std::vector<FairRule>;
+
+struct PreemptionRequest {
+  Claimant preemptor;
+  const model::ClusterQueue* queue = nullptr;  // the preemptor's
+  std::vector<FlavorResource> scarce;          // of what it needs more than is free
+  Amounts usage;                               // all that it asks for
+  uint64_t spares_winners_of = 0;              // whoever won in this epoch is not taken from; 0: all may be
+};
+
+class Preemption {
+ public:
+  // `fair`: the rules of fair sharing, in order; none: without it. The ledger must outlive it.
+  Preemption(Ledger& ledger, const std::optional<FairRules>& fair) : ledger_(&ledger), fair_(&fair) {}
+
+  // Those who must go so that the request fits; empty: it would not fit, whoever went that may be taken.
+  std::vector<Victim> victims(const PreemptionRequest& request) const;
+  bool is_fair() const { return fair_->has_value(); }
+
+ private:
+  Ledger* ledger_;
+  const std::optional<FairRules>* fair_;
+};
+
+// Whether `preemptor` may take from `candidate` by the policy.
+bool permits(model::PreemptionPolicy policy, const Claimant& preemptor, const Claimant& candidate);
+// The order in which candidates are tried: those on their way out, other queues, low priority, late reservations.
+bool tried_before(const Holder& a, const Holder& b, QuotaNode preemptor_queue);
+
+// The two ways; used by Preemption.
+std::vector<Victim> classical_victims(Ledger& ledger, const PreemptionRequest& request);
+std::vector<Victim> fair_victims(Ledger& ledger, const PreemptionRequest& request, const FairRules& rules);
+
+// Shared by both. Whether the holder may be taken from by the policy, and has something of what is scarce.
+bool is_candidate(const PreemptionRequest& request, model::PreemptionPolicy policy, const Holder& holder);
+// Whether the request fits now; without `borrowing`, within the queue's nominal quota.
+bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, bool borrowing);
+// Puts back, from the last but one on, whoever need not go after all. All victims are out of the ledger.
+std::vector<Victim> fewest(Ledger& ledger, const PreemptionRequest& request, std::vector<Victim> victims,
+                           bool borrowing);
+
+}  // namespace berth::quota

@@ -1,0 +1,233 @@
+#include "quota/quota_tree.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace berth::quota {
+
+int64_t saturating_add(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
+double FairShare::weighted() const {
+  if (!borrows()) return 0;
+  if (weight == 0) return std::numeric_limits<double>::infinity();
+  return unweighted * static_cast<double>(model::kFairWeightUnit) / static_cast<double>(weight);
+}
+
+bool operator<(const FairShare& a, const FairShare& b) {
+  const bool a_infinite = a.borrows() && a.weight == 0;
+  const bool b_infinite = b.borrows() && b.weight == 0;
+  if (a_infinite && b_infinite) return a.unweighted < b.unweighted;
+  return a.weighted() < b.weighted();
+}
+
+QuotaTree::QuotaTree(const Queues& queues, const Cohorts& cohorts) {
+  for (const auto& [name, cohort] : cohorts) learn(cohort.groups);
+  for (const auto& [name, queue] : queues) learn(queue.groups);
+  for (const auto& [name, queue] : queues) {
+    const QuotaNode node = add_node(name, true, queue.fair_weight);
+    queues_[name] = node;
+    set_quotas(node, queue.groups);
+  }
+  for (const auto& [name, cohort] : cohorts) cohort_node(name, cohorts);
+  for (const auto& [name, queue] : queues)
+    if (!queue.cohort.empty()) nodes_[queues_[name].value].parent = cohort_node(queue.cohort, cohorts);
+  cut_cycles();
+  for (uint32_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].parent.valid()) nodes_[nodes_[i].parent.value].children.push_back(QuotaNode{i});
+  for (Node& node : nodes_)
+    std::ranges::sort(node.children, [this](QuotaNode a, QuotaNode b) {
+      return std::pair(!is_queue(a), name(a)) < std::pair(!is_queue(b), name(b));
+    });
+  for (uint32_t i = 0; i < nodes_.size(); ++i)
+    if (!nodes_[i].parent.valid()) sum_up(QuotaNode{i});
+}
+
+void QuotaTree::learn(const std::vector<model::ResourceGroup>& groups) {
+  for (const model::ResourceGroup& group : groups)
+    for (const model::FlavorQuotas& flavor : group.flavors)
+      for (const auto& [resource, quota] : flavor.resources) {
+        const FlavorResource next{static_cast<uint32_t>(flavor_resources_.size())};
+        if (ids_.try_emplace({flavor.flavor, resource}, next).second)
+          flavor_resources_.emplace_back(flavor.flavor, resource);
+      }
+}
+
+QuotaNode QuotaTree::add_node(const std::string& name, bool is_queue, int64_t weight) {
+  Node& node = nodes_.emplace_back();
+  node.name = name;
+  node.is_queue = is_queue;
+  node.fair_weight = weight;
+  node.quotas.resize(flavor_resources_.size());
+  node.subtree.resize(flavor_resources_.size());
+  node.usage.resize(flavor_resources_.size());
+  return QuotaNode{static_cast<uint32_t>(nodes_.size() - 1)};
+}
+
+// The node of the Cohort, made with those above it where it is new.
+QuotaNode QuotaTree::cohort_node(const std::string& name, const Cohorts& cohorts) {
+  if (const auto known = cohorts_.find(name); known != cohorts_.end()) return known->second;
+  const auto given = cohorts.find(name);
+  const QuotaNode node =
+      add_node(name, false, given == cohorts.end() ? model::kFairWeightUnit : given->second.fair_weight);
+  cohorts_[name] = node;
+  if (given == cohorts.end()) return node;
+  set_quotas(node, given->second.groups);
+  if (!given->second.parent.empty()) {
+    const QuotaNode parent = cohort_node(given->second.parent, cohorts);
+    nodes_[node.value].parent = parent;
+  }
+  return node;
+}
+
+void QuotaTree::set_quotas(QuotaNode node, const std::vector<model::ResourceGroup>& groups) {
+  for (const model::ResourceGroup& group : groups)
+    for (const model::FlavorQuotas& flavor : group.flavors)
+      for (const auto& [resource, quota] : flavor.resources)
+        nodes_[node.value].quotas[find(flavor.flavor, resource).value] = quota;
+}
+
+// Who never comes to a root going up is below a cycle, or in one; each of them stands alone.
+void QuotaTree::cut_cycles() {
+  for (Node& node : nodes_) {
+    QuotaNode up = node.parent;
+    for (size_t steps = 0; up.valid() && steps <= nodes_.size(); ++steps) up = at(up).parent;
+    node.in_cycle = up.valid();
+  }
+  for (Node& node : nodes_)
+    if (node.in_cycle) node.parent = {};
+}
+
+void QuotaTree::sum_up(QuotaNode node) {
+  Node& self = nodes_[node.value];
+  for (size_t i = 0; i < flavor_resources_.size(); ++i) self.subtree[i] = self.quotas[i].nominal;
+  for (const QuotaNode child : self.children) {
+    sum_up(child);
+    self.height = std::max(self.height, at(child).height + 1);
+    for (uint32_t i = 0; i < flavor_resources_.size(); ++i)
+      self.subtree[i] = saturating_add(self.subtree[i], at(child).subtree[i] - local_quota(child, {i}));
+  }
+}
+
+QuotaNode QuotaTree::queue(std::string_view name) const {
+  const auto found = queues_.find(name);
+  return found == queues_.end() ? QuotaNode{} : found->second;
+}
+
+QuotaNode QuotaTree::cohort(std::string_view name) const {
+  const auto found = cohorts_.find(name);
+  return found == cohorts_.end() ? QuotaNode{} : found->second;
+}
+
+FlavorResource QuotaTree::find(std::string_view flavor, std::string_view resource) const {
+  const auto found = ids_.find(std::pair(std::string(flavor), std::string(resource)));
+  return found == ids_.end() ? FlavorResource{} : found->second;
+}
+
+QuotaNode QuotaTree::root(QuotaNode node) const {
+  while (has_parent(node)) node = parent(node);
+  return node;
+}
+
+std::vector<QuotaNode> QuotaTree::queues_below(QuotaNode node) const {
+  if (is_queue(node)) return {node};
+  std::vector<QuotaNode> found;
+  for (const QuotaNode child : children(node)) {
+    const std::vector<QuotaNode> below = queues_below(child);
+    found.insert(found.end(), below.begin(), below.end());
+  }
+  return found;
+}
+
+int64_t QuotaTree::local_quota(QuotaNode node, FlavorResource fr) const {
+  const std::optional<int64_t>& lending = quota(node, fr).lending_limit;
+  return lending ? std::max<int64_t>(0, subtree_quota(node, fr) - *lending) : 0;
+}
+
+int64_t QuotaTree::local_available(QuotaNode node, FlavorResource fr) const {
+  return std::max<int64_t>(0, local_quota(node, fr) - usage(node, fr));
+}
+
+int64_t QuotaTree::available(QuotaNode node, FlavorResource fr) const {
+  if (!has_parent(node)) return subtree_quota(node, fr) - usage(node, fr);
+  int64_t from_parent = available(parent(node), fr);
+  if (const std::optional<int64_t>& limit = quota(node, fr).borrowing_limit) {
+    const int64_t local = local_quota(node, fr);
+    const int64_t stored = subtree_quota(node, fr) - local;
+    const int64_t used = std::max<int64_t>(0, usage(node, fr) - local);
+    from_parent = std::min(from_parent, saturating_add(stored - used, *limit));
+  }
+  return saturating_add(local_available(node, fr), from_parent);
+}
+
+int64_t QuotaTree::potential(QuotaNode node, FlavorResource fr) const {
+  if (!has_parent(node)) return subtree_quota(node, fr);
+  const int64_t all = saturating_add(local_quota(node, fr), potential(parent(node), fr));
+  const std::optional<int64_t>& limit = quota(node, fr).borrowing_limit;
+  return limit ? std::min(all, saturating_add(subtree_quota(node, fr), *limit)) : all;
+}
+
+bool QuotaTree::borrows_with(QuotaNode node, FlavorResource fr, int64_t amount) const {
+  return saturating_add(usage(node, fr), amount) > subtree_quota(node, fr);
+}
+
+bool QuotaTree::within_nominal(QuotaNode node, const std::vector<FlavorResource>& resources) const {
+  return std::ranges::none_of(resources, [&](FlavorResource fr) { return borrows_with(node, fr, 0); });
+}
+
+QuotaTree::Subtree QuotaTree::lowest_subtree_that_fits(QuotaNode queue, FlavorResource fr, int64_t amount) const {
+  if (!borrows_with(queue, fr, amount) || !has_parent(queue)) return {0, has_parent(queue)};
+  int64_t rest = amount - local_available(queue, fr);
+  QuotaNode node = parent(queue);
+  while (borrows_with(node, fr, rest)) {
+    if (!has_parent(node)) return {at(node).height, false};
+    rest -= local_available(node, fr);
+    node = parent(node);
+  }
+  return {at(node).height, has_parent(node)};
+}
+
+void QuotaTree::add(QuotaNode node, FlavorResource fr, int64_t amount) {
+  const int64_t kept = std::min(amount, local_available(node, fr));
+  int64_t& used = nodes_[node.value].usage[fr.value];
+  used = saturating_add(used, amount);
+  if (has_parent(node) && amount > kept) add(parent(node), fr, amount - kept);
+}
+
+void QuotaTree::remove(QuotaNode node, FlavorResource fr, int64_t amount) {
+  const int64_t in_parent = std::max<int64_t>(0, usage(node, fr) - local_quota(node, fr));
+  nodes_[node.value].usage[fr.value] -= amount;
+  if (has_parent(node) && in_parent > 0) remove(parent(node), fr, std::min(amount, in_parent));
+}
+
+void QuotaTree::add_usage(QuotaNode queue, const Amounts& amounts) {
+  for (const auto& [fr, amount] : amounts)
+    if (amount > 0) add(queue, fr, amount);
+}
+
+void QuotaTree::remove_usage(QuotaNode queue, const Amounts& amounts) {
+  for (const auto& [fr, amount] : amounts)
+    if (amount > 0) remove(queue, fr, amount);
+}
+
+FairShare QuotaTree::share(QuotaNode node) const {
+  FairShare share{0, at(node).fair_weight};
+  if (!has_parent(node)) return share;
+  std::map<std::string_view, double> borrowed, lendable;
+  for (uint32_t i = 0; i < flavor_resources_.size(); ++i) {
+    const FlavorResource fr{i};
+    borrowed[resource(fr)] += static_cast<double>(std::max<int64_t>(0, usage(node, fr) - subtree_quota(node, fr)));
+    lendable[resource(fr)] += static_cast<double>(potential(parent(node), fr));
+  }
+  for (const auto& [name, amount] : borrowed)
+    if (const double of = lendable[name]; amount > 0 && of > 0)
+      share.unweighted = std::max(share.unweighted, amount * 1000 / of);
+  return share;
+}
+
+}  // namespace berth::quota
