@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/decoders.h"
 #include "api/names.h"
 #include "model/quantity.h"
@@ -210,6 +212,25 @@ constexpr Field<Workload> kWorkloadSpec[] = {
     {"maximumExecutionTimeSeconds"},
 };
 
+struct ReclaimablePods {
+  std::string name;
+  int32_t count = 0;
+};
+constexpr Field<ReclaimablePods> kReclaimable[] = {
+    {"name", [](const Reader& r, ReclaimablePods& p) { r.read(p.name); }},
+    {"count", [](const Reader& r, ReclaimablePods& p) { r.read(p.count); }},
+};
+
+// After the spec: it belongs to the pod sets there.
+void read_reclaimable(const Reader& reader, Workload& out) {
+  std::vector<ReclaimablePods> reclaimable;
+  read_list(
+      reader, reclaimable, +[](const Reader& r, ReclaimablePods& p) { read_object(r, kReclaimable, p); });
+  for (const ReclaimablePods& pods : reclaimable)
+    for (WorkloadPodSet& set : out.pod_sets)
+      if (set.name == pods.name) set.reclaimable = std::clamp(pods.count, 0, set.count);
+}
+
 // An object whose spec is the plain value `T::*Member`.
 template <typename T, auto Member, const auto& Spec>
 constexpr Field<T> kObject[] = {
@@ -264,6 +285,9 @@ void read_kueue(const Reader& reader, WorkloadPriorityClass& out) {
 }
 void read_kueue(const Reader& reader, Workload& out) {
   read_object(reader, kWorkload, out);
+  with_member(reader, "status", [&](const Reader& status) {
+    with_member(status, "reclaimablePods", [&](const Reader& r) { read_reclaimable(r, out); });
+  });
   check_object_meta(reader, out.metadata);
   if (out.pod_sets.empty()) reader.problem_below({"spec", "podSets"}, required_value("a workload has a pod set"));
 }

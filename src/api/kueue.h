@@ -46,6 +46,7 @@ struct WorkloadPodSet {
   std::string name = "main";
   int32_t count = 1;
   std::optional<int32_t> min_count;
+  int32_t reclaimable = 0;  // status.reclaimablePods
   PodTemplate pod_template;
 };
 

@@ -20,6 +20,7 @@ model::Workload to_model(const api::Workload& workload) {
     pods.name = set.name;
     pods.count = set.count;
     pods.min_count = set.min_count;
+    pods.reclaimable = set.reclaimable;
     for (const auto& [resource, amount] : api::effective_requests(pod))
       if (resource != "pods") pods.requests.set(resource, amount);
     pods.node_selector = pod.spec.node_selector;

@@ -95,6 +95,7 @@ struct PodSet {
   std::string name;
   int32_t count = 1;
   std::optional<int32_t> min_count;  // so few will do
+  int32_t reclaimable = 0;           // so many of them need nothing any more
   ResourceList requests;             // of one pod
   Labels node_selector;
   std::optional<std::vector<NodeSelectorTerm>> required_affinity;

@@ -25,14 +25,28 @@ WorkloadId Admission::upsert(model::Workload workload) {
   const WorkloadId next{static_cast<uint32_t>(records_.size())};
   const auto [at, is_new] = by_uid_.try_emplace(workload.uid, next);
   const WorkloadId id = at->second;
-  if (is_new) {
-    Record& record = records_.emplace_back();
-    record.key = {true, -workload.priority, workload.created, workload.uid, id};
-  }
-  record(id).status.workload = std::move(workload);
+  if (is_new) records_.emplace_back();
+  else leave(id);
+  Record& record = this->record(id);
+  record.key = {!record.sticky, -workload.priority, workload.created, workload.uid, id};
+  record.status.workload = std::move(workload);
+  if (record.place == Place::kAdmitted) update_holder(record);
   touched_.push_back(id);
   ++epoch_;
   return id;
+}
+
+// New facts of who is admitted: his priority, and what he has reclaimed.
+void Admission::update_holder(const Record& record) {
+  const Holder& before = ledger_->holder(record.key.id);
+  Holder holder = before;
+  static_cast<Claimant&>(holder) = claimant(record);
+  holder.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
+  const bool gives_back = holder.usage != before.usage;
+  const QuotaNode queue = before.queue;
+  holder.queue = queue;
+  ledger_->replace(std::move(holder));
+  if (gives_back) wake_tree(queue);
 }
 
 // Gives back what it holds, and wakes those who may get it.
@@ -93,6 +107,7 @@ void Admission::evict(WorkloadId id, std::string reason, std::string message,
 
 void Admission::leave(WorkloadId id) {
   Record& record = this->record(id);
+  if (record.place == Place::kAdmitted) return;
   const auto waiting = waiting_.find(record.status.cluster_queue);
   if (waiting == waiting_.end()) return;
   if (record.place == Place::kPending) waiting->second.pending.erase(record.key);

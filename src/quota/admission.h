@@ -135,6 +135,7 @@ class Admission {
 
   // Configuration: admission_config.cc.
   void reconfigure();
+  void update_holder(const Record& record);
   void rebuild(std::vector<AdmissionDecision>& decisions);
   std::string inactive_reason(const model::ClusterQueue& queue) const;
   const model::LocalQueue* local_queue(const model::Workload& workload) const;

@@ -55,7 +55,7 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
       Holder holder = ledger_->holder(record.key.id);
       holder.queue = next.tree().queue(record.status.cluster_queue);
       if (!holder.queue.valid()) continue;
-      holder.usage = usage_of(next.tree(), record.status.assignment);
+      holder.usage = usage_of(next.tree(), record.status.assignment, record.status.workload);
       next.reserve(std::move(holder));
     }
     ledger_.emplace(std::move(next));

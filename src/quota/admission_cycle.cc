@@ -165,11 +165,15 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   }
   entry.passed_over = true;
   if (std::ranges::any_of(entry.victims, [&](const Victim& v) { return preempted.contains(v.id); })) return;
+  // Who has to make room counts with all that others make in this cycle; who is admitted now, with what is free now.
   std::set<WorkloadId> gone = preempted;
   for (const Victim& victim : entry.victims) gone.insert(victim.id);
-  for (const WorkloadId id : gone) mutable_ledger().take_out(id);
+  const bool waits_for_room = entry.assignment.outcome == Outcome::kPreempt;
+  for (const WorkloadId id : gone)
+    if (waits_for_room) mutable_ledger().take_out(id);
   const bool has_room = fits(entry.queue, entry.assignment.usage);
-  for (const WorkloadId id : gone) mutable_ledger().put_back(id);
+  for (const WorkloadId id : gone)
+    if (waits_for_room) mutable_ledger().put_back(id);
   if (!has_room) return;
   entry.passed_over = false;
   preempted = std::move(gone);

@@ -47,7 +47,7 @@ class RandomFleet {
   void step() {
     switch (rng_.below(10)) {
       case 0: finish_one(); break;
-      case 1: remove_one(); break;
+      case 1: rng_.below(2) == 0 ? remove_one() : update_one(); break;
       case 2: upsert_queue(static_cast<int>(rng_.below(queues_)), cohorts_); break;  // perhaps below what is in use
       default: submit(); break;
     }
@@ -141,6 +141,16 @@ class RandomFleet {
     if (!running.empty()) admission_.finish(running[rng_.below(running.size())]);
   }
 
+  // Another priority, or some pods that are done.
+  void update_one() {
+    if (known_.empty()) return;
+    model::Workload workload = admission_.status(known_[rng_.below(known_.size())]).workload;
+    workload.priority = static_cast<int32_t>(rng_.below(3));
+    model::PodSet& set = workload.pod_sets[rng_.below(workload.pod_sets.size())];
+    set.reclaimable = std::max(set.reclaimable, static_cast<int32_t>(rng_.below(static_cast<uint64_t>(set.count) + 1)));
+    admission_.upsert(std::move(workload));
+  }
+
   void remove_one() {
     if (known_.empty()) return;
     const size_t which = rng_.below(known_.size());
@@ -159,13 +169,13 @@ class RandomFleet {
     ASSERT_EQ(decision.assignment.size(), status.workload.pod_sets.size());
     for (size_t i = 0; i < decision.assignment.size(); ++i) {
       const model::PodSet& asked = status.workload.pod_sets[i];
-      EXPECT_LE(decision.assignment[i].count, asked.count);
-      EXPECT_GE(decision.assignment[i].count, asked.min_count.value_or(asked.count));
+      EXPECT_LE(decision.assignment[i].count, asked.count - asked.reclaimable);
+      EXPECT_GE(decision.assignment[i].count, asked.min_count.value_or(asked.count) - asked.reclaimable);
     }
     // Nobody above the queue is beyond what it has: I2.
     const QuotaTree& tree = admission_.ledger().tree();
     const QuotaNode queue = tree.queue(decision.cluster_queue);
-    for (const auto& [fr, amount] : usage_of(tree, decision.assignment)) {
+    for (const auto& [fr, amount] : usage_of(tree, decision.assignment, status.workload)) {
       if (amount > 0) { EXPECT_GE(tree.available(queue, fr), 0) << tree.name(queue) << " " << tree.flavor(fr); }
     }
   }
@@ -181,7 +191,7 @@ class RandomFleet {
         EXPECT_TRUE(status.phase == WorkloadPhase::kFinished || !status.reason.empty()) << status.workload.name;
         continue;
       }
-      for (const auto& [fr, amount] : usage_of(tree, status.assignment))
+      for (const auto& [fr, amount] : usage_of(tree, status.assignment, status.workload))
         sums[{tree.queue(status.cluster_queue), fr}] += amount;
     }
     for (uint32_t node = 0; node < tree.nodes(); ++node)

@@ -85,7 +85,7 @@ class Assigner {
     const model::PodSet& pods = request_.workload->pod_sets[index];
     PodSetAssignment& set = out_.pod_sets.emplace_back();
     set.name = pods.name;
-    set.count = request_.counts.empty() ? pods.count : request_.counts[index];
+    set.count = std::max(0, (request_.counts.empty() ? pods.count : request_.counts[index]) - pods.reclaimable);
     model::ResourceList asked;
     for (const auto& [resource, amount] : pods.requests) {
       int64_t total = 0;
@@ -271,13 +271,18 @@ Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Fl
   return Assigner(ledger, preemption, flavors, request).run();
 }
 
-Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets) {
+Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets,
+                 const model::Workload& workload) {
   std::map<FlavorResource, int64_t> sums;
-  for (const PodSetAssignment& set : pod_sets)
+  for (size_t i = 0; i < pod_sets.size(); ++i) {
+    const PodSetAssignment& set = pod_sets[i];
+    const model::PodSet& pods = workload.pod_sets[i];
+    const int64_t still_needed = std::min(set.count, std::max(0, pods.count - pods.reclaimable));
     for (const auto& [resource, amount] : set.usage) {
       const FlavorResource fr = tree.find(set.flavors.at(resource).flavor, resource);
-      if (fr.valid()) sums[fr] = saturating_add(sums[fr], amount);
+      if (fr.valid() && set.count > 0) sums[fr] = saturating_add(sums[fr], amount / set.count * still_needed);
     }
+  }
   return {sums.begin(), sums.end()};
 }
 

@@ -61,7 +61,7 @@ struct FlavorRequest {
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
                           const FlavorRequest& request);
 
-// What an admitted workload holds: its usage with the flavors that it was given.
-Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets);
+// What an admitted workload holds: its usage with the flavors that it was given, but for what it has reclaimed since.
+Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets, const model::Workload& workload);
 
 }  // namespace berth::quota

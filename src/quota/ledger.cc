@@ -20,9 +20,10 @@ void Ledger::release(WorkloadId id) {
   holders_.erase(id.value);
 }
 
-void Ledger::shrink(WorkloadId id, Amounts usage) {
-  take_out(id);
-  holders_.at(id.value).usage = std::move(usage);
+void Ledger::replace(Holder holder) {
+  take_out(holder.id);
+  const WorkloadId id = holder.id;
+  holders_.at(id.value) = std::move(holder);
   put_back(id);
 }
 

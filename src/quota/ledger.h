@@ -46,8 +46,8 @@ class Ledger {
   void reserve(Holder holder);
   void release(WorkloadId id);
   void set_evicted(WorkloadId id) { holders_.at(id.value).evicted = true; }
-  // The holder has given part of it back.
-  void shrink(WorkloadId id, Amounts usage);
+  // Other facts of a holder, its usage among them.
+  void replace(Holder holder);
 
   void take_out(WorkloadId id) { tree_.remove_usage(holder(id).queue, holder(id).usage); }
   void put_back(WorkloadId id) { tree_.add_usage(holder(id).queue, holder(id).usage); }

@@ -88,6 +88,27 @@ class CasePlayer {
     return apply(known->second, patch.get("name"));
   }
 
+  // status.reclaimablePods of a workload: a list of {name, count}, or the count by pod set.
+  Status reclaim(const LinedValue& name, const LinedValue& pods) {
+    BERTH_TRY(id, workload(name));
+    LinedValue list{LinedValue::Kind::kList, pods.line, "", {}};
+    if (pods.kind == LinedValue::Kind::kList) list = pods;
+    else
+      for (const LinedMember& one : pods.members)
+        list.members.push_back(
+            {"",
+             {LinedValue::Kind::kMap,
+              pods.line,
+              "",
+              {{"name", {LinedValue::Kind::kString, pods.line, one.name, {}}}, {"count", one.value}}}});
+    LinedValue& manifest = objects_[{"Workload", admission_.status(id).workload.name}];
+    merge_patch(manifest, {LinedValue::Kind::kMap,
+                           pods.line,
+                           "",
+                           {{"status", {LinedValue::Kind::kMap, pods.line, "", {{"reclaimablePods", list}}}}}});
+    return apply(manifest, name.text);
+  }
+
   Status finish(const LinedValue& name) {
     BERTH_TRY(id, workload(name));
     admission_.finish(id);
@@ -249,10 +270,23 @@ Result<quota::AdmissionOptions> read_config(const LinedValue* config, const std:
   return options;
 }
 
+// By name of the workload, or a list of {workload or name, podSets or reclaimablePods}.
+Status play_reclaimable(CasePlayer& player, const LinedMember& one, const std::string& file) {
+  if (!one.name.empty()) return player.reclaim({LinedValue::Kind::kString, one.value.line, one.name, {}}, one.value);
+  const LinedValue* workload = one.value.find("workload");
+  if (workload == nullptr) workload = one.value.find("name");
+  const LinedValue* pods = one.value.find("podSets");
+  if (pods == nullptr) pods = one.value.find("reclaimablePods");
+  if (workload == nullptr || pods == nullptr)
+    return at_line(file, one.value.line,
+                   "reclaimable pods are those of a workload: {workload: NAME, podSets: [{name, count}]}");
+  return player.reclaim(*workload, *pods);
+}
+
 Status play_step(CasePlayer& player, const LinedValue& step, const std::string& file) {
   for (const auto& [key, value] : step.members)
-    if (key != "create" && key != "finish" && key != "delete" && key != "patch")
-      return at_line(file, value.line, fmt::format("'{}' is none of create, finish, delete, patch", key));
+    if (key != "create" && key != "finish" && key != "reclaimable" && key != "delete" && key != "patch")
+      return at_line(file, value.line, fmt::format("'{}' is none of create, finish, reclaimable, delete, patch", key));
   static const LinedValue nothing;
   const auto list = [&](std::string_view key) -> const std::vector<LinedMember>& {
     const LinedValue* value = step.find(key);
@@ -263,6 +297,7 @@ Status play_step(CasePlayer& player, const LinedValue& step, const std::string& 
     player.settle();
   }
   for (const LinedMember& one : list("finish")) BERTH_TRY_VOID(player.finish(one.value));
+  for (const LinedMember& one : list("reclaimable")) BERTH_TRY_VOID(play_reclaimable(player, one, file));
   for (const LinedMember& one : list("delete")) BERTH_TRY_VOID(player.remove(one.value));
   for (const LinedMember& one : list("patch")) BERTH_TRY_VOID(player.patch(one.value));
   player.settle();

@@ -78,6 +78,20 @@ TEST(QueueingCase, WhatWasLentIsTakenBackAndComesAgain) {
   EXPECT_EQ(steps[2]["workloads"]["borrower"]["state"], "Admitted");
 }
 
+TEST(QueueingCase, PodsThatAreDoneGiveTheirQuotaBack) {
+  for (const char* step : {"reclaimable: {borrower: {main: 2}}", "reclaimable: {borrower: [{name: main, count: 2}]}",
+                           "reclaimable: [{workload: borrower, podSets: [{name: main, count: 2}]}]"}) {
+    std::string text = kTwoQueues;
+    text.insert(text.find("- create:\n", text.find("name: borrower")), std::string("- ") + step + "\n");
+    const auto played = play_queueing_case(text, "two.yaml");
+    ASSERT_TRUE(played) << played.error().message;
+    const Json steps = Json::parse(*played)["steps"];
+    EXPECT_EQ(steps[1]["clusterQueues"]["blue"]["reservation"]["h100"]["nvidia.com/gpu"]["total"], "4") << step;
+    EXPECT_EQ(steps[2]["workloads"]["owner"]["state"], "Admitted");
+    EXPECT_EQ(steps[2]["workloads"]["borrower"]["state"], "Admitted") << "its four are its own";
+  }
+}
+
 TEST(QueueingCase, WhatIsNoCaseIsToldWithItsLine) {
   const auto error = [](std::string text, std::string_view from, const std::string& to) {
     text.replace(text.find(from), from.size(), to);
@@ -86,7 +100,7 @@ TEST(QueueingCase, WhatIsNoCaseIsToldWithItsLine) {
   };
   EXPECT_EQ(error(kTwoQueues, "finish: [owner]", "finish: [nobody]"), "bad.yaml:44: there is no workload 'nobody'");
   EXPECT_EQ(error(kTwoQueues, "finish: [owner]", "finnish: [owner]"),
-            "bad.yaml:44: 'finnish' is none of create, finish, delete, patch");
+            "bad.yaml:44: 'finnish' is none of create, finish, reclaimable, delete, patch");
   EXPECT_NE(error(kTwoQueues, "reclaimWithinCohort: Any", "reclaimWithinCohort: Some").find("supported values"),
             std::string::npos);
   EXPECT_NE(error(kTwoQueues, "nominalQuota: 4", "nominalQuota: -4").find("bad.yaml:15: "), std::string::npos);
