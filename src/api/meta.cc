@@ -40,7 +40,7 @@ constexpr Field<ObjectMeta> kObjectMeta[] = {
     {"generation", [](const Reader& r, ObjectMeta& m) { r.read(m.generation); }},
     {"creationTimestamp", [](const Reader& r, ObjectMeta& m) { r.read(m.created); }},
     {"deletionTimestamp", [](const Reader& r, ObjectMeta& m) { r.read(m.deleted); }},
-    {"deletionGracePeriodSeconds"},
+    {"deletionGracePeriodSeconds", [](const Reader& r, ObjectMeta& m) { r.read(m.deletion_grace_s); }},
     {"labels", [](const Reader& r, ObjectMeta& m) { read_label_map(r, m.labels); }},
     {"annotations", [](const Reader& r, ObjectMeta& m) { read_annotations(r, m.annotations); }},
     {"ownerReferences", [](const Reader& r, ObjectMeta& m) { read_list(r, m.owners, &read_owner); }},

@@ -29,7 +29,8 @@ struct ObjectMeta {
   std::string resource_version;
   int64_t generation = 0;
   std::optional<Time> created;
-  std::optional<Time> deleted;  // deletionTimestamp: the object is terminating
+  std::optional<Time> deleted;              // deletionTimestamp: the object is terminating
+  std::optional<int64_t> deletion_grace_s;  // that it was given; set with `deleted`
   model::Labels labels;
   model::Labels annotations;
   std::vector<OwnerReference> owners;

@@ -150,6 +150,7 @@ class Simulation {
   void carry_out(const engine::Decision& decision);
   void evict(size_t pod, const std::string& preemptor_uid);
   void delete_gracefully(size_t pod);
+  void await_end_of_grace(size_t pod);
   void update_budgets();
   Result<size_t> find(const std::string& name) const;
   PodReport report_pod(const SimPod& pod) const;

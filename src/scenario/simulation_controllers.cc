@@ -128,7 +128,9 @@ void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t a
   if (!added.object.spec.node_name.empty()) {
     added.reason = "Bound";
     storage_.make_claims(added.object);
-    return start(added, added.object.spec.node_name);
+    start(added, added.object.spec.node_name);
+    if (added.object.metadata.deleted) await_end_of_grace(slot);
+    return;
   }
   storage_.make_claims(added.object);
   tell_pod(added);
@@ -203,6 +205,7 @@ void Simulation::replace_pod(size_t pod) {
   api::Pod next = old.object;
   next.status = {};
   next.metadata.deleted.reset();
+  next.metadata.deletion_grace_s.reset();
   next.spec.node_name.clear();
   if (old.gpu_device >= 0) next.metadata.annotations.erase(bridge::kGpuDeviceAnnotation);
   std::string& name = next.metadata.name;

@@ -38,10 +38,17 @@ Status Simulation::delete_pod(const std::string& name) {
 void Simulation::delete_gracefully(size_t found) {
   SimPod& pod = pods_[found];
   pod.object.metadata.deleted = now_;
-  const auto grace = pod.object.spec.termination_grace_s;
+  pod.object.metadata.deletion_grace_s = pod.object.spec.termination_grace_s;
+  await_end_of_grace(found);
+  tell_pod(pod);
+}
+
+// What a kubelet does with a placed pod that is being deleted, from now on: it ends the containers when the grace
+// period is over. Finalizers would keep the object, then in a terminal phase; to the scheduler both are the same.
+void Simulation::await_end_of_grace(size_t found) {
+  const auto grace = pods_[found].object.metadata.deletion_grace_s;
   schedule(now_, grace ? Duration::seconds(std::clamp<int64_t>(*grace, 0, 86'400)) : kGraceDefault, DueKind::kPodGone,
            found);
-  tell_pod(pod);
 }
 
 Status Simulation::finish_pod(const std::string& name) {
