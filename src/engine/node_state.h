@@ -75,8 +75,9 @@ class NodeView {
   const ResourceTable& resources() const { return *resources_; }
   const VolumeState& volumes() const { return *volumes_; }
 
- private:
   static int64_t narrow(Int128 sum) { return static_cast<int64_t>(std::min<Int128>(sum, kMaxAmount)); }
+
+ private:
   static int64_t at(const std::vector<int64_t>& amounts, ResourceId id) {
     return id.value < amounts.size() ? amounts[id.value] : 0;
   }

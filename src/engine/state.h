@@ -44,6 +44,8 @@ class State {
   NodeSlot find_node(const std::string& name) const;
   const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
   NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_, volumes_); }
+  // NodeView::used() by ResourceId, without what is kept for nominated pods. O(pods of the node).
+  std::vector<int64_t> used_without_nominees(NodeSlot slot) const;
   size_t node_slots() const { return nodes_.size(); }   // slots ever used; some may be free
   size_t node_count() const { return present_nodes_; }  // nodes that exist
   const absl::btree_map<std::string, NodeSlot>& nodes_by_name() const { return nodes_by_name_; }

@@ -51,6 +51,24 @@ void State::release_share(PodState& pod) {
   if (classes_[pod.cls.value].shares_gpu) count_share(nodes_[pod.node.value], std::exchange(pod.share, {}), -1);
 }
 
+std::vector<int64_t> State::used_without_nominees(NodeSlot slot) const {
+  const NodeState& node = nodes_[slot.value];
+  std::vector<Int128> used = node.used;
+  std::vector<int64_t> shared = node.devices.all();
+  for (const PodSlot on_node : node.pods) {
+    const PodState& pod = pods_[on_node.value];
+    if (pod.phase != PodPhase::kNominated) continue;
+    for (const ResourceAmount& request : classes_[pod.cls.value].requests) used[request.id.value] -= request.amount;
+    if (pod.share == ShareUse{}) continue;
+    Int128& gpus = used[node.share_resource.value];
+    if (pod.share.device < 0) gpus -= pod.share.amount;
+    else if ((shared[static_cast<size_t>(pod.share.device)] -= pod.share.amount) == 0) gpus -= 1;
+  }
+  std::vector<int64_t> out(used.size());
+  std::transform(used.begin(), used.end(), out.begin(), &NodeView::narrow);
+  return out;
+}
+
 // Calls `change`, after which the node's shares are charged anew: those whose devices are known to these, then Berth's
 // own that are on their way, then the others, the largest first, and last of all those that are only promised room.
 void State::with_shares_released(NodeState& node, const std::function<void()>& change) {

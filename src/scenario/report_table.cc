@@ -90,7 +90,8 @@ std::string waiting_text(const Report& report, bool wide) {
     for (size_t i = 0; i < std::min(group->pods.size(), kNamesMax); ++i) names += (i == 0 ? "" : ", ") + group->pods[i];
     if (group->pods.size() > kNamesMax) names += fmt::format(", … and {} more", group->pods.size() - kNamesMax);
     const bool gated = group->sample->reason == "SchedulingGated";  // what it waits for is not room
-    const std::string asks = gated ? "" : " for " + asks_text(*group->sample);
+    std::string asks = gated ? "" : " for " + asks_text(*group->sample);
+    if (group->sample->reason == "Nominated") asks += ", nominated for " + printable(group->sample->nominated_node);
     out += fmt::format("\n{} {}{}\n  {}\n", printable(names), group->pods.size() == 1 ? "waits" : "wait", asks,
                        printable(group->sample->message, 2000));
     if (!wide || group->sample->verdict >= report.verdicts.size()) continue;

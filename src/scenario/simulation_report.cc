@@ -67,7 +67,7 @@ Report Simulation::report() {
     PodReport& row = out.pods.emplace_back(report_pod(pod));
     if (pod.reason == kDeadlineExceeded || pod.reason == kBackoffLimitExceeded) row.waiting = true;
     if (pod.stage != Stage::kWaiting) continue;
-    row.waiting = true;
+    row.waiting = !pod.object.metadata.deleted;
     const engine::PodSlot slot = engine().state().find_pod(pod.object.metadata.uid);
     check(slot.valid(), "the engine knows every waiting pod");
     const engine::PodState& state = engine().state().pod(slot);
@@ -80,18 +80,21 @@ Report Simulation::report() {
     }
     row.verdict = at->second;
     row.reason = out.verdicts[row.verdict].reason;
-    row.message = row.reason == "Unschedulable" && pod.verdict ? *pod.verdict : out.verdicts[row.verdict].message;
+    row.message = out.verdicts[row.verdict].message;
+    if (!row.waiting) row.ended = row.reason;
+    if (state.phase == engine::PodPhase::kNominated) row.nominated_node = engine().state().node(state.node).node.name;
+    if (pod.verdict && (row.reason == "Unschedulable" || row.reason == "Nominated")) row.message = *pod.verdict;
   }
   const engine::State& state = engine().state();
   for (const auto& [name, node] : nodes_) {
-    const engine::NodeView view = state.view(state.find_node(name));
+    std::vector<int64_t> used = state.used_without_nominees(state.find_node(name));
+    used.resize(state.resources().size());
     NodeReport& row = out.nodes.emplace_back(NodeReport{name, node.capacity, node.allocatable, {}});
     if (row.capacity.empty()) row.capacity = row.allocatable;
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const std::string& resource = state.resources().name(engine::ResourceId{id});
-      const int64_t used = view.used(engine::ResourceId{id});
-      if (used > 0 || row.allocatable.contains(resource) || row.capacity.contains(resource))
-        row.use.set(resource, used);
+      if (used[id] > 0 || row.allocatable.contains(resource) || row.capacity.contains(resource))
+        row.use.set(resource, used[id]);
     }
   }
   return out;

@@ -16,7 +16,8 @@ constexpr const char* kNode =
     "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, memory: 8Gi, nvidia.com/gpu: 4, "
     "pods: 10}}}\n---\n";
 
-std::unique_ptr<Simulation> simulate(const std::string& text, uint64_t seed = 0) {
+// With everything submitted, and not run yet.
+std::unique_ptr<Simulation> prepare(const std::string& text, uint64_t seed = 0) {
   PriorityClasses classes;
   api::Problems problems;
   std::vector<std::string> notes;
@@ -25,6 +26,11 @@ std::unique_ptr<Simulation> simulate(const std::string& text, uint64_t seed = 0)
   auto cluster = std::make_unique<Simulation>(SimulationOptions{
       .policies = policy::default_policies(), .shuffle_seed = seed, .record = true, .check_invariants = true});
   EXPECT_TRUE(cluster->submit(std::move(manifests)));
+  return cluster;
+}
+
+std::unique_ptr<Simulation> simulate(const std::string& text, uint64_t seed = 0) {
+  auto cluster = prepare(text, seed);
   cluster->run_to_end();
   EXPECT_THAT(cluster->broken(), IsEmpty());
   return cluster;
@@ -75,6 +81,17 @@ TEST(Simulation, TheEndIsWhenSomethingLastHappened) {
   EXPECT_EQ(cluster->report().end, Time{} + Duration::seconds(10));
 }
 
+TEST(Simulation, APodThatIsDeletedBeforeItHasANodeIsNotWaitedFor) {
+  const Report report =
+      simulate(std::string(kNode) +
+               "{apiVersion: v1, kind: Pod, metadata: {name: p, finalizers: [example.com/x], "
+               "deletionTimestamp: \"2026-01-01T00:00:00Z\"}, spec: {containers: [{name: c, image: i}]}}")
+          ->report();
+  EXPECT_EQ(report.waiting(), 0u);
+  EXPECT_EQ(report.pods.at(0).reason, "Terminating");
+  EXPECT_EQ(report.pods.at(0).ended, "Terminating");
+}
+
 TEST(Simulation, AJobOfNoDurationEnds) { EXPECT_EQ(simulate(kNode + job(1, 500, "0s"))->report().pods.size(), 500u); }
 
 TEST(Simulation, MorePodsThanItHoldsAreRefusedBeforeTheyAreMade) {
@@ -102,6 +119,30 @@ TEST(Simulation, ReplayWithAnotherWeightIsFoundOut) {
       "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n");
   EXPECT_THAT(replay(cluster->log(), *policy::make_policy_set({{"gpu-node-aversion", 0}}), {}), Not(IsEmpty()));
 }
+
+// A pod that takes the place of another: while it is nominated it has its verdict, and nothing of the node yet.
+void expect_nominee(const std::string& annotations, const std::string& limits) {
+  const auto pod = [](const std::string& name, const std::string& notes, const std::string& asks, const char* spec) {
+    return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", annotations: {" + notes + "}}, spec: {" +
+           spec + "containers: [{name: c, image: i, resources: {limits: {" + asks + "}}}]}}\n";
+  };
+  const auto cluster = prepare(kNode + pod("low", "", "cpu: 3, nvidia.com/gpu: 4", "nodeName: n1, ") +
+                               pod("high", annotations, limits, "priorityClassName: system-node-critical, "));
+  cluster->settle();
+  const Report report = cluster->report();
+  const PodReport& high = report.pods.at(1);
+  EXPECT_EQ(high.reason, "Nominated");
+  EXPECT_EQ(high.nominated_node, "n1");
+  EXPECT_THAT(high.message, testing::StartsWith("0/1 nodes are available: 1 ")) << "what the daemon tells the pod";
+  EXPECT_THAT(render(report, ReportFormat::kTable), HasSubstr(", nominated for n1\n  " + high.message));
+  const model::ResourceList& use = report.nodes.at(0).use;
+  EXPECT_EQ(use.get("pods"), 1);
+  EXPECT_EQ(use.get("cpu"), 3000);
+  EXPECT_EQ(use.get("nvidia.com/gpu"), 4);
+}
+
+TEST(Report, ANomineeUsesNothingOfItsNodeAndKeepsItsVerdict) { expect_nominee("", "cpu: 3, nvidia.com/gpu: 2"); }
+TEST(Report, NorDoesANomineeThatAsksForAShare) { expect_nominee("berth.dev/gpu-fraction: \"0.5\"", "cpu: 1"); }
 
 TEST(Report, EveryFormEndsInANewlineAndShowsThePod) {
   const Report report = simulate(kNode + job(1, 1, "1h"))->report();
