@@ -65,7 +65,9 @@ def waiting_table(rounds, nodes, pods, limit_s):
     berth = [runs["berth"] for runs in rounds]
     lines.append(f"\nBerth dropped {max(run['dropped_events'] for run in berth):.0f} events and used "
                  f"{told([run['cpu_s'] for run in berth], 2)} s of CPU; its owner thread was busy for "
-                 f"{told([run['owner_busy_s'] for run in berth], 3)} s.")
+                 f"{told([run['owner_busy_s'] for run in berth], 3)} s; its longest turn was "
+                 f"{told([1e3 * run['longest_turn_s'] for run in berth], 0)} ms (stated maximum "
+                 f"{1e3 * berth[0]['turn_max_s']:.0f} ms, {sum(run['turns_over_max'] for run in berth):.0f} turns above it).")
     if "kube-scheduler" in rounds[0]:
         lines[-1] += f" Berth ÷ kube-scheduler: {against('berth', 'kube-scheduler', bind_rate)}."
     return "\n".join(lines) + "\n"

@@ -111,14 +111,24 @@ def act_loop(cluster, _watcher):
     return {"answered": tool(cluster, "bind-and-note", 1_000_000, 32)}
 
 
+def metric(text, series):
+    """The value of a series, as it is written in the text; without it, the bench and this build do not belong together."""
+    found = re.search(rf"^{re.escape(series)} (\S+)$", text, re.MULTILINE)
+    if not found:
+        raise SystemExit(f"bench: Berth's metrics have no {series}; build it anew, with './dev build'")
+    return float(found.group(1))
+
+
 def act_berth(cluster, watcher):
     with berth_running(cluster) as (process, port):
         watcher.wait(timeout=900)
         metrics = http_get(port, "/metrics") or ""
-        dropped = re.search(r'berth_events_total\{result="dropped"\} (\S+)', metrics)
-        busy = re.search(r"berth_cycle_duration_seconds_sum (\S+)", metrics)
-        return {"dropped_events": float(dropped.group(1)) if dropped else None, "cpu_s": cpu_seconds(process.pid),
-                "owner_busy_s": float(busy.group(1)) if busy else None}
+        return {"dropped_events": metric(metrics, 'berth_events_total{result="dropped"}'), "cpu_s": cpu_seconds(process.pid),
+                "owner_busy_s": metric(metrics, "berth_cycle_duration_seconds_sum"),
+                "longest_turn_s": metric(metrics, "berth_owner_turn_longest_seconds"),
+                "turn_max_s": metric(metrics, "berth_owner_turn_max_seconds"),
+                "turns_over_max": sum(metric(metrics, f'berth_owner_turns_over_max_total{{list="{lists}"}}')
+                                      for lists in ("no", "yes"))}
 
 
 def act_kube_scheduler(cluster, watcher):

@@ -66,6 +66,9 @@ struct Metrics::Families {
       histogram(registry, "berth_owner_turn_updates", "Updates applied at a stretch, lists aside.").Add({}, kUpdates);
   Gauge& turn_max =
       gauge(registry, "berth_owner_turn_max_seconds", "What such a stretch is meant to stay below: turnMax.").Add({});
+  Gauge& turn_longest = gauge(registry, "berth_owner_turn_longest_seconds",
+                              "The longest such stretch since the process started, lists included.")
+                            .Add({});
   Family<Counter>& turns_over =
       counter(registry, "berth_owner_turns_over_max_total",
               "Stretches longer than turnMax, by whether a list was applied, which cannot be divided.");
@@ -143,6 +146,7 @@ void Metrics::cycle(Duration took, int64_t work_units) {
 void Metrics::owner_turn(Duration took, Duration longest, size_t updates, bool lists) {
   families_->turn_seconds.Observe(took.as_seconds());
   families_->turn_max.Set(longest.as_seconds());
+  families_->turn_longest.Set(std::max(families_->turn_longest.Value(), took.as_seconds()));
   if (!lists) families_->turn_updates.Observe(static_cast<double>(updates));
   if (took > longest) families_->turns_over.Add({{"list", lists ? "yes" : "no"}}).Increment();
 }

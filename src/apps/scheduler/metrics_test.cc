@@ -53,14 +53,16 @@ TEST(Metrics, TurnsBeyondTheirMaximumAreCountedThoseWithAListApart) {
   metrics.owner_turn(Duration::millis(100), longest, 2000, false);
   metrics.owner_turn(Duration::millis(101), longest, 10, false);
   metrics.owner_turn(Duration::millis(900), longest, 1, true);
+  metrics.owner_turn(Duration::millis(20), longest, 1, false);
   metrics.owner_backlog(3);
   const std::string text = metrics.text();
   for (const char* line : {
-           "berth_owner_turn_duration_seconds_count 3",
-           "berth_owner_turn_duration_seconds_bucket{le=\"0.1\"} 1",
-           "berth_owner_turn_updates_count 2",
-           "berth_owner_turn_updates_bucket{le=\"2000\"} 2",
+           "berth_owner_turn_duration_seconds_count 4",
+           "berth_owner_turn_duration_seconds_bucket{le=\"0.1\"} 2",
+           "berth_owner_turn_updates_count 3",
+           "berth_owner_turn_updates_bucket{le=\"2000\"} 3",
            "berth_owner_turn_max_seconds 0.1",
+           "berth_owner_turn_longest_seconds 0.9",
            "berth_owner_turns_over_max_total{list=\"no\"} 1",
            "berth_owner_turns_over_max_total{list=\"yes\"} 1",
            "berth_owner_backlog 3",
