@@ -10,8 +10,8 @@ const Holder* Ledger::find(WorkloadId id) const {
 void Ledger::reserve(Holder holder) {
   tree_.add_usage(holder.queue, holder.usage);
   by_queue_[holder.queue.value].push_back(holder.id);
-  const uint32_t id = holder.id.value;
-  holders_.emplace(id, std::move(holder));
+  Holder& kept = holders_[holder.id.value];
+  kept = std::move(holder);
 }
 
 void Ledger::release(WorkloadId id) {
