@@ -6,6 +6,7 @@
 
 #include "api/requests.h"
 #include "base/printable.h"
+#include "bridge/mig.h"
 #include "bridge/peers.h"
 #include "bridge/volumes.h"
 
@@ -115,6 +116,7 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   out.capacity = node.capacity;
   out.allocatable = node.allocatable;
   out.gpus = gpus_of(node, knowledge);
+  out.mig = mig_of(node).value_or(model::DynamicMig{});
   for (const api::ContainerImage& image : node.images)
     for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);
   std::sort(out.images.begin(), out.images.end());

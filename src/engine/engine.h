@@ -67,6 +67,9 @@ class Engine {
   Explanation explain(const std::string& uid);
 
   const State& state() const { return state_; }
+  const PolicySet& policies() const { return policies_; }
+  // The waiting pods by class; after a cycle that has finished, all of them are of blocked classes.
+  const PendingQueue& queue() const { return queue_; }
   size_t pending_pods() const { return queue_.size() + nominees_.size(); }
   size_t nominated_pods() const { return nominees_.size(); }
   size_t backoff_pods() const { return backoff_.size(); }
@@ -80,6 +83,7 @@ class Engine {
   void on(NodeUpserted&& event);
   void on(const NodeDeleted& event);
   void on(NodesReplaced&& event);
+  void on(const NodeRepartitioning& event) { state_.set_repartitioning(event.name, event.under_way); }
   void on(PodUpserted&& event);
   void on(const PodDeleted& event);
   void on(PodsReplaced&& event);

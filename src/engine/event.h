@@ -25,6 +25,13 @@ struct NodesReplaced {
   std::vector<model::Node> nodes;
 };
 
+// The node's GPUs are about to be cut anew, or no longer so. Meanwhile no pod that asks for a GPU is given a place
+// there. Of a node that is not there it means nothing, and a node that goes takes it along.
+struct NodeRepartitioning {
+  std::string name;
+  bool under_way = false;
+};
+
 struct PodUpserted {
   model::Pod pod;
 };
@@ -91,8 +98,8 @@ struct ClockAdvanced {
   Time now;
 };
 
-using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, PodUpserted, PodDeleted, PodsReplaced,
-                           NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced, BudgetUpserted,
-                           BudgetDeleted, BudgetsReplaced, BindProgress, EvictionFailed, ClockAdvanced>;
+using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, PodUpserted, PodDeleted,
+                           PodsReplaced, NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced,
+                           BudgetUpserted, BudgetDeleted, BudgetsReplaced, BindProgress, EvictionFailed, ClockAdvanced>;
 
 }  // namespace berth::engine

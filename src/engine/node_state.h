@@ -30,6 +30,7 @@ struct NodeState {
   bool present = false;
   bool in_use = false;               // the slot is taken
   bool has_gpus = false;             // some GPU resource, be it one that is not allocatable now
+  bool repartitioning = false;       // its GPUs are being cut anew
   uint32_t generation = 0;           // never goes back, not even when the slot is reused
   uint64_t order = 0;                // sorts like the name among all nodes
   std::vector<int64_t> allocatable;  // by ResourceId; shorter than the table when the node lacks the later ones
@@ -61,6 +62,7 @@ class NodeView {
 
   const model::Node& node() const { return state_->node; }
   bool has_gpus() const { return state_->has_gpus; }
+  bool repartitioning() const { return state_->repartitioning; }
   int64_t allocatable(ResourceId id) const { return at(state_->allocatable, id); }
   // What its pods ask for, at most kMaxAmount, which is above any allocatable.
   int64_t used(ResourceId id) const { return id.value < state_->used.size() ? narrow(state_->used[id.value]) : 0; }

@@ -113,6 +113,8 @@ NodeSlot State::upsert_node(model::Node object) {
   for (uint32_t id = 0; id < node.allocatable.size(); ++id)
     node.has_gpus |= node.allocatable[id] > 0 && resources_.is_gpu(ResourceId{id});
   for (const auto& [name, amount] : object.capacity) node.has_gpus |= amount > 0 && model::is_gpu_resource(name);
+  if (object.mig) mig_nodes_.insert(object.name);
+  else mig_nodes_.erase(object.name);
   if (topology_.has_keys()) set_domains(slot, topology_.domains_for(object.labels));
   const auto replace = [&] {
     if (!object.gpus.resource.empty()) node.share_resource = resources_.intern(object.gpus.resource);
@@ -130,8 +132,10 @@ void State::remove_node(const std::string& name) {
   if (!slot.valid()) return;
   NodeState& node = nodes_[slot.value];
   set_domains(slot, {});
+  mig_nodes_.erase(name);
   node.present = false;
   node.has_gpus = false;
+  node.repartitioning = false;
   node.allocatable.clear();
   with_shares_released(node, [&] {
     node.node = model::Node{};
@@ -358,7 +362,7 @@ uint64_t State::hash() const {
   for (const auto& [name, slot] : nodes_by_name_) {
     const NodeState& node = nodes_[slot.value];
     hash.text(name);
-    hash.number(node.present);
+    hash.number(node.present + 2 * node.repartitioning);
     std::map<std::string, std::pair<int64_t, int64_t>> amounts;  // by name: ids depend on history
     for (uint32_t id = 0; id < resources_.size(); ++id) {
       const NodeView seen = view(slot);

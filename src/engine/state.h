@@ -41,6 +41,8 @@ class State {
   // Nodes.
   NodeSlot upsert_node(model::Node node);
   void remove_node(const std::string& name);
+  // Of a node that exists; see NodeRepartitioning.
+  void set_repartitioning(const std::string& name, bool under_way);
   NodeSlot find_node(const std::string& name) const;
   const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
   NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_, volumes_); }
@@ -49,6 +51,8 @@ class State {
   size_t node_slots() const { return nodes_.size(); }   // slots ever used; some may be free
   size_t node_count() const { return present_nodes_; }  // nodes that exist
   const absl::btree_map<std::string, NodeSlot>& nodes_by_name() const { return nodes_by_name_; }
+  // Nodes whose MIG geometry Berth may choose (model::DynamicMig), by name.
+  const absl::btree_set<std::string>& mig_nodes() const { return mig_nodes_; }
 
   // Pods. add_pod() creates the record in phase kNotQueued.
   // So many pods are about to be known in all.
@@ -177,6 +181,7 @@ class State {
   SharedDevices devices_before_trial_;               // of the Trial's node
   std::vector<model::HostPort> ports_before_trial_;  // where the Trial's class asks for some
   absl::btree_map<std::string, NodeSlot> nodes_by_name_;
+  absl::btree_set<std::string> mig_nodes_;
   std::vector<PodState> pods_;
   std::vector<PodSlot> free_pods_;
   PodIndex pod_index_{0, PodIndex::hasher{&pods_}, PodIndex::key_equal{&pods_}};

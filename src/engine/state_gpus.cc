@@ -1,5 +1,5 @@
-// State's accounts of shared GPUs. A device that is shared counts as one in the node's use of the resource, whatever
-// part of it is taken, so that whole devices and shares never meet.
+// State's accounts of shared GPUs, and of nodes whose GPUs are cut anew. A device that is shared counts as one in the
+// node's use of the resource, whatever part of it is taken, so that whole devices and shares never meet.
 #include <algorithm>
 #include <tuple>
 
@@ -105,6 +105,13 @@ void State::settle_guesses(NodeState& node) {
     return pods_[pod.value].share.guessed;
   });
   if (any) with_shares_released(node, [] {});
+}
+
+void State::set_repartitioning(const std::string& name, bool under_way) {
+  const NodeSlot slot = find_node(name);
+  if (!slot.valid() || nodes_[slot.value].repartitioning == under_way) return;
+  nodes_[slot.value].repartitioning = under_way;
+  touch(slot);
 }
 
 }  // namespace berth::engine

@@ -14,6 +14,16 @@
 
 namespace berth::model {
 
+struct MigModel;  // model/mig.h
+
+// The GPUs of a node whose MIG geometry Berth may choose.
+struct DynamicMig {
+  const MigModel* model = nullptr;  // of all of them, with the strategy `mixed`; none: the geometry is somebody else's
+  int64_t devices = 0;              // GPUs, cut or whole
+  explicit operator bool() const { return model != nullptr; }
+  friend bool operator==(const DynamicMig&, const DynamicMig&) = default;
+};
+
 struct Node {
   std::string name;  // unique; the engine's key
   std::string uid;
@@ -23,6 +33,7 @@ struct Node {
   ResourceList capacity;
   ResourceList allocatable;
   NodeGpus gpus;
+  DynamicMig mig;
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
   // How many devices shares are a part of: those that are not healthy now are numbered, too.
   int64_t gpu_devices() const { return std::max(capacity.get(gpus.resource), allocatable.get(gpus.resource)); }

@@ -54,6 +54,8 @@ class MigDemand {
  public:
   // `count` slices of the profile, by NVIDIA's name for it, were asked for; at least 0.
   void observe(std::string_view profile, int64_t count = 1);
+  // By name, how often.
+  const std::map<std::string, int64_t, std::less<>>& asked() const { return asked_; }
   // Computed anew (microseconds) once the observations have grown by an eighth since; before the first all profiles
   // count alike. Valid until the next call for the same model.
   const MigRoom& room(const model::MigModel& model);

@@ -11,6 +11,7 @@
 #include "api/names.h"
 #include "api/reader.h"
 #include "base/printable.h"
+#include "bridge/mig.h"
 #include "bridge/to_model.h"
 #include "scenario/made_pods.h"
 #include "scenario/pod_names.h"
@@ -100,7 +101,9 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
   if (key == bridge::kPlacementAnnotation)
     return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
   if (std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
-  if (key != kSimulatedArrival && key != kSimulatedRuntime) return "";
+  if (key == bridge::kMigPolicy)
+    return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
+  if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedRepartition) return "";
   const auto duration = parse_duration(value);
   if (!duration) return duration.error().message;
   if (*duration > kSimulatedDurationMax) return fmt::format("'{}' is more than ten years", value);
@@ -111,6 +114,8 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
                        std::vector<std::string>& notes) {
   static const std::vector<std::string_view> known = {kSimulatedArrival,
                                                       kSimulatedRuntime,
+                                                      kSimulatedRepartition,
+                                                      bridge::kMigPolicy,
                                                       bridge::kPlacementAnnotation,
                                                       bridge::kPreemptibleAnnotation,
                                                       bridge::kAllowProtectedAnnotation,

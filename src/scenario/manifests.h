@@ -22,6 +22,9 @@ inline constexpr std::string_view kSimulatedArrival =
     "berth.dev/simulated-arrival";  // when it is submitted, from t = 0
 inline constexpr std::string_view kSimulatedRuntime = "berth.dev/simulated-runtime";  // what it really takes
 
+// On nodes: how long it takes to cut their GPUs anew.
+inline constexpr std::string_view kSimulatedRepartition = "berth.dev/simulated-repartition";
+
 // Longest arrival or runtime; longer activeDeadlineSeconds count as none.
 inline constexpr Duration kSimulatedDurationMax = Duration::seconds(10 * 365 * 86'400);
 // Most pods that one run makes from workloads.

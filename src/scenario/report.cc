@@ -27,7 +27,8 @@ Json to_json(const Report& report) {
   Json out = {{"apiVersion", "berth.dev/v1alpha1"},
               {"kind", "SimulationReport"},
               {"pods", Json::array()},
-              {"nodes", Json::array()}};
+              {"nodes", Json::array()},
+              {"repartitions", Json::array()}};
   for (const PodReport& pod : report.pods) {
     Json evicted = Json::array();
     for (const std::string& victim : pod.evicted) {
@@ -56,6 +57,12 @@ Json to_json(const Report& report) {
                             {"capacity", amounts(node.capacity)},
                             {"allocatable", amounts(node.allocatable)},
                             {"use", amounts(node.use)}});
+  for (const RepartitionReport& cut : report.repartitions)
+    out["repartitions"].push_back({{"node", cut.node},
+                                   {"begun_s", seconds(cut.begun)},
+                                   {"ended_s", seconds(cut.ended)},
+                                   {"given_up", cut.given_up},
+                                   {"resources", amounts(cut.resources)}});
   return out;
 }
 

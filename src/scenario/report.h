@@ -40,11 +40,21 @@ struct NodeReport {
   model::ResourceList use;  // of everything that `allocatable` names
 };
 
+// A node whose GPUs were cut anew (docs/mig.md).
+struct RepartitionReport {
+  std::string node;
+  Time begun;
+  std::optional<Time> ended;      // none: not yet
+  model::ResourceList resources;  // nvidia.com/gpu and nvidia.com/mig-*, as wanted
+  bool given_up = false;          // it took too long
+};
+
 struct Report {
-  std::vector<PodReport> pods;                // in the order of submission
-  std::vector<NodeReport> nodes;              // by name
-  std::vector<engine::Explanation> verdicts;  // node by node; one for all pods that ask for the same
-  Time end;                                   // when the last thing happened
+  std::vector<PodReport> pods;                       // in the order of submission
+  std::vector<NodeReport> nodes;                     // by name
+  std::vector<engine::Explanation> verdicts;         // node by node; one for all pods that ask for the same
+  std::vector<RepartitionReport> repartitions = {};  // in the order in which they began
+  Time end;                                          // when the last thing happened
   int64_t gpus_peak = 0;
 
   size_t waiting() const;

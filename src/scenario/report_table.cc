@@ -111,6 +111,15 @@ std::string nodes_table(const Report& report) {
   return table.text();
 }
 
+std::string repartitions_table(const Report& report) {
+  if (report.repartitions.empty()) return "";
+  TextTable table({"REPARTITIONED", ">FROM", ">TO", "INTO"});
+  for (const RepartitionReport& cut : report.repartitions)
+    table.add(
+        {cut.node, at_time(cut.begun), cut.given_up ? "given up" : at_time(cut.ended), requests_text(cut.resources)});
+  return "\n" + table.text();
+}
+
 std::string summary(const Report& report) {
   int64_t used = 0, whole = 0;
   for (const NodeReport& node : report.nodes) used += gpus(node.use), whole += gpus(node.allocatable);
@@ -162,7 +171,7 @@ std::string table_text(const Report& report, bool wide) {
   if (!report.pods.empty()) out += pods_table(report, wide);
   out += waiting_text(report, wide);
   if (!out.empty()) out += "\n";
-  return out + nodes_table(report) + "\n" + summary(report);
+  return out + nodes_table(report) + repartitions_table(report) + "\n" + summary(report);
 }
 
 }  // namespace berth::scenario

@@ -43,10 +43,12 @@ void ScenarioPlayer::expect(const LinedValue& what) {
     else if (key == "bound") expect_decided(value, key, engine::DecisionKind::kBind);
     else if (key == "evicted") expect_decided(value, key, engine::DecisionKind::kEvict);
     else if (key == "nominated") expect_nominated(value);
+    else if (key == "repartitioned") expect_repartitioned(value);
     else if (key == "problems") expect_problems(value);
     else mismatch(value, fmt::format("no expectation is called '{}'", key));
   }
   heard_ = cluster_.log().size();
+  cuts_heard_ = cluster_.repartitions().size();
 }
 
 const PodReport* ScenarioPlayer::find(const Report& report, const std::string& name) const {
@@ -154,6 +156,18 @@ void ScenarioPlayer::expect_decided(const LinedValue& value, std::string_view wh
                                                               : decision.namespace_name + "/" + decision.pod_name);
   }
   expect_count(value, actual, what);
+}
+
+// "node: resources" of the nodes that began to be cut anew since the last expectation, or how many did.
+void ScenarioPlayer::expect_repartitioned(const LinedValue& value) {
+  std::vector<std::string> actual;
+  for (size_t i = cuts_heard_; i < cluster_.repartitions().size(); ++i) {
+    const RepartitionReport& cut = cluster_.repartitions()[i];
+    std::vector<std::string> parts;
+    for (const auto& [resource, amount] : cut.resources) parts.push_back(fmt::format("{} {}", amount, resource));
+    actual.push_back(fmt::format("{}: {}", cut.node, fmt::join(parts, ", ")));
+  }
+  expect_count(value, actual, "repartitioned");
 }
 
 // Texts, each within the problem of the same position that the last manifests had.

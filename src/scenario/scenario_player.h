@@ -43,6 +43,7 @@ class ScenarioPlayer {
   void expect_ended(const LinedValue& value, const Report& report);
   void expect_decided(const LinedValue& value, std::string_view what, engine::DecisionKind kind);
   void expect_nominated(const LinedValue& value);
+  void expect_repartitioned(const LinedValue& value);
   void expect_problems(const LinedValue& value);
 
   std::vector<Manifest> read(const LinedValue& what);
@@ -59,6 +60,7 @@ class ScenarioPlayer {
   api::Problems problems_;  // of the last submission
   int problems_line_ = 0;   // of the step that brought them; 0: none, or expected
   size_t heard_ = 0;        // entries of the log that earlier expectations have seen
+  size_t cuts_heard_ = 0;   // and so many repartitions
   size_t broken_seen_ = 0;
   std::vector<std::pair<std::string, int>> node_numbers_;  // next number of each shape
   std::vector<Mismatch> mismatches_;

@@ -32,7 +32,8 @@ int64_t pods_in_all(const api::Object& object, size_t nodes) {
 Simulation::Simulation(SimulationOptions options)
     : options_(std::move(options)),
       engine_(options_.policies, options_.engine, options_.record),
-      rng_(options_.shuffle_seed) {}
+      rng_(options_.shuffle_seed),
+      repartitioner_(options_.repartition) {}
 
 Status Simulation::submit(std::vector<Manifest> manifests) {
   int64_t wanted = made_pods_;
@@ -72,6 +73,7 @@ void Simulation::process_due() {
     switch (std::get<DueKind>(due)) {
       case DueKind::kArrival: arrivals.push_back(due); break;
       case DueKind::kJobDeadline: stop_job(which, kDeadlineExceeded); break;
+      case DueKind::kNodeCut: cut_node(which); break;
       case DueKind::kPodGone: {
         const bool again = pods_[which].preempted && keeps_name(pods_[which]) && pods_[which].stage == Stage::kRunning;
         remove(which);
@@ -109,7 +111,9 @@ void Simulation::settle() {
     deliver();
     const engine::CycleResult result = engine_.run_cycle(now_);
     for (const engine::Decision& decision : result.decisions) carry_out(decision);
-    wakeup_ = result.has_wakeup ? std::optional(result.wakeup) : std::nullopt;
+    if (outbox_.empty() && !result.unfinished) repartition();
+    wakeup_ = repartitioner_.wakeup();
+    if (result.has_wakeup) wakeup_ = std::min(wakeup_.value_or(result.wakeup), result.wakeup);
     if (options_.check_invariants)
       for (const std::string& sentence : engine::broken_invariants(engine_.engine()))
         broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "mig/repartitioner.h"
 #include "scenario/disruption_controller.h"
 #include "scenario/event_log.h"
 #include "scenario/manifests.h"
@@ -42,6 +43,7 @@ namespace berth::scenario {
 struct SimulationOptions {
   engine::PolicySet policies;
   engine::EngineOptions engine = {};
+  mig::RepartitionOptions repartition = {};
   uint64_t shuffle_seed = 0;      // other than 0: each batch of events is delivered in an order drawn from it
   bool record = false;            // keep an EventLog
   bool check_invariants = false;  // after every cycle; what is broken is in broken()
@@ -83,6 +85,8 @@ class Simulation {
   int64_t pods_expected() const { return std::max(made_pods_, expected_pods_); }  // in all, as far as is known
   const engine::Engine& engine() const { return engine_.engine(); }
   const EventLog& log() const { return engine_.log(); }
+  // Nodes that were cut anew, in the order in which that began.
+  const std::vector<RepartitionReport>& repartitions() const { return repartitions_; }
   // Invariants found broken, with the time; empty when all held.
   const std::vector<std::string>& broken() const { return broken_; }
   // The engine's view of a pod, which tries out whom it could preempt (Engine::explain()); nothing when there is no
@@ -92,7 +96,13 @@ class Simulation {
 
  private:
   enum class Stage : uint8_t { kWaiting, kRunning, kEnded };
-  enum class DueKind : uint8_t { kPodEnds, kPodGone, kJobDeadline, kArrival };  // in this order at the same time
+  enum class DueKind : uint8_t {
+    kPodEnds,
+    kPodGone,
+    kJobDeadline,
+    kNodeCut,
+    kArrival
+  };  // in this order at the same time
 
   struct SimPod {
     api::Pod object;
@@ -146,6 +156,11 @@ class Simulation {
   void account(SimPod& pod, bool running);
   void note_gpus_in_use();
 
+  // Nodes with dynamic MIG: simulation_mig.cc.
+  void repartition();
+  void cut_node(size_t repartition);
+  void expect_idle(const std::string& node);
+
   void deliver();
   void carry_out(const engine::Decision& decision);
   void evict(size_t pod, const std::string& preemptor_uid);
@@ -173,6 +188,8 @@ class Simulation {
   StorageController storage_{outbox_};
   DisruptionController budgets_{outbox_};
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
+  mig::Repartitioner repartitioner_;
+  std::vector<RepartitionReport> repartitions_;  // in the order in which they began
   std::optional<Time> wakeup_;
   int64_t gpus_running_ = 0, gpus_peak_ = 0;
   bool shares_gpus_ = false;  // some pod asks for a share, so that only the engine knows how many are in use

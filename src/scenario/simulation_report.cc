@@ -62,6 +62,7 @@ Report Simulation::report() {
   Report out;
   out.end = happened_;
   out.gpus_peak = gpus_peak_;
+  out.repartitions = repartitions_;
   absl::flat_hash_map<const model::SchedulingSpec*, size_t> verdicts;
   for (const SimPod& pod : pods_) {
     PodReport& row = out.pods.emplace_back(report_pod(pod));

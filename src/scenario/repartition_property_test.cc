@@ -1,0 +1,126 @@
+// Properties of dynamic MIG over random streams of pods that ask for slices and whole GPUs: a node whose GPUs are in
+// use is never cut, nothing is sold that is not there, whoever fits on an idle node runs in the end, and a node is not
+// cut again unless something has happened since. BERTH_LONG=1 runs twenty times as many.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "base/rng.h"
+#include "policy/registry.h"
+#include "scenario/simulation.h"
+
+namespace berth::scenario {
+namespace {
+
+using ::testing::IsEmpty;
+
+struct Gpu {
+  const char* product;
+  std::vector<const char*> profiles;
+};
+
+const std::vector<Gpu>& gpus() {
+  static const std::vector<Gpu> all = {
+      {"NVIDIA-A100-SXM4-40GB", {"1g.5gb", "1g.5gb.me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"}},
+      {"NVIDIA-A100-SXM4-80GB", {"1g.10gb", "1g.10gb.me", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"}},
+      {"NVIDIA-H100-80GB-HBM3", {"1g.10gb", "1g.10gb.me", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"}},
+      {"NVIDIA-H200", {"1g.18gb", "1g.18gb.me", "1g.35gb", "2g.35gb", "3g.71gb", "4g.71gb", "7g.141gb"}},
+      {"NVIDIA-B200", {"1g.23gb", "1g.23gb.me", "1g.45gb", "2g.45gb", "3g.90gb", "4g.90gb", "7g.180gb"}}};
+  return all;
+}
+
+constexpr int kGpusPerNode = 2;
+
+std::string node_text(const std::string& name, const Gpu& gpu, const std::string& takes) {
+  return fmt::format(
+      "---\n{{apiVersion: v1, kind: Node, metadata: {{name: {}, labels: {{berth.dev/mig-policy: dynamic, "
+      "nvidia.com/gpu.product: {}, nvidia.com/gpu.count: \"{}\"}}, annotations: {{berth.dev/simulated-repartition: "
+      "{}}}}}, status: {{capacity: {{cpu: 16, memory: 64Gi, pods: 20, nvidia.com/gpu: {}}}}}}}\n",
+      name, gpu.product, kGpusPerNode, takes, kGpusPerNode);
+}
+
+std::string pod_text(int number, const std::string& limits, Rng& rng) {
+  return fmt::format(
+      "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p{}, annotations: {{berth.dev/simulated-arrival: {}m, "
+      "berth.dev/simulated-runtime: {}m}}}}, spec: {{priority: {}, containers: [{{name: c, image: i, resources: "
+      "{{requests: {{cpu: {}}}, limits: {{{}}}}}}}]}}}}\n",
+      number, rng.below(60), 1 + rng.below(30), rng.below(3), 1 + rng.below(6), limits);
+}
+
+// Whatever is asked for fits on an idle node of the GPU, alone.
+std::string limits_of(const Gpu& gpu, Rng& rng) {
+  if (rng.chance(20)) return fmt::format("nvidia.com/gpu: {}", 1 + rng.below(kGpusPerNode));
+  const std::string first = gpu.profiles[rng.below(7)], second = gpu.profiles[rng.below(7)];
+  std::string out = fmt::format("nvidia.com/mig-{}: {}", first, 1 + rng.below(2));
+  if (first != second && !first.starts_with("7g") && !first.starts_with("4g") && rng.chance(20))
+    out = fmt::format("nvidia.com/mig-{}: 1, nvidia.com/mig-{}: 1", first, second);
+  return out;
+}
+
+std::unique_ptr<Simulation> run(const std::string& text) {
+  PriorityClasses classes;
+  api::Problems problems;
+  std::vector<std::string> notes;
+  auto manifests = read_manifests({{"a.yaml", text}}, classes, problems, notes);
+  EXPECT_THAT(problems, IsEmpty());
+  auto cluster =
+      std::make_unique<Simulation>(SimulationOptions{.policies = policy::default_policies(), .check_invariants = true});
+  EXPECT_TRUE(cluster->submit(std::move(manifests)));
+  cluster->run_to_end();
+  return cluster;
+}
+
+// Whether the world has changed in between: a pod came, started or ended.
+bool something_happened(const Report& report, Time from, Time to) {
+  const auto within = [&](const std::optional<Time>& time) { return time && *time >= from && *time <= to; };
+  return std::any_of(report.pods.begin(), report.pods.end(), [&](const PodReport& pod) {
+    return within(pod.submitted) || within(pod.started) || within(pod.finished);
+  });
+}
+
+void expect_sound(const Simulation& cluster, const Report& report, bool all_run) {
+  EXPECT_THAT(cluster.broken(), IsEmpty());
+  std::map<std::string, const RepartitionReport*> last;
+  for (const RepartitionReport& cut : report.repartitions) {
+    ASSERT_TRUE(cut.ended.has_value());
+    model::Node node = cluster.engine().state().node(cluster.engine().state().find_node(cut.node)).node;
+    node.capacity = node.allocatable = cut.resources;
+    EXPECT_TRUE(mig::devices_of(node).has_value()) << "no GPUs can be cut so";
+    const RepartitionReport*& before = last[cut.node];
+    if (before != nullptr && !before->given_up) {
+      EXPECT_TRUE(something_happened(report, *before->ended, cut.begun)) << cut.node << " is cut twice";
+    }
+    before = &cut;
+  }
+  if (!all_run) return;
+  for (const PodReport& pod : report.pods) EXPECT_EQ(pod.ended, "Succeeded") << pod.name << ": " << pod.message;
+}
+
+TEST(RepartitionProperty, HoldsOverRandomStreams) {
+  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  int64_t cuts = 0, slow_cuts = 0;
+  for (uint64_t seed = 1; seed <= streams; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Gpu& gpu = gpus()[rng.below(gpus().size())];
+    const bool slow = rng.chance(20);  // one of the nodes is never done in time
+    std::string text = node_text("a", gpu, "30s");
+    if (rng.chance(60)) text += node_text("b", gpu, slow ? "15m" : "2m");
+    const auto pods = static_cast<int>(1 + rng.below(25));
+    for (int i = 0; i < pods; ++i) text += pod_text(i, limits_of(gpu, rng), rng);
+    const auto cluster = run(text);
+    const Report report = cluster->report();
+    expect_sound(*cluster, report, true);
+    cuts += static_cast<int64_t>(report.repartitions.size());
+    for (const RepartitionReport& cut : report.repartitions) slow_cuts += cut.given_up;
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(cuts, static_cast<int64_t>(streams));
+  EXPECT_GT(slow_cuts, 0);
+}
+
+}  // namespace
+}  // namespace berth::scenario

@@ -1,0 +1,66 @@
+// The part of Simulation that stands where NVIDIA's MIG manager would: it cuts a node's GPUs as it is told, in its
+// time.
+#include <fmt/format.h>
+
+#include "bridge/to_model.h"
+#include "scenario/simulation.h"
+
+namespace berth::scenario {
+namespace {
+
+constexpr Duration kRepartitionDefault = Duration::seconds(30);
+
+// The list with what the node's GPUs are advertised as replaced.
+model::ResourceList with_gpus(const model::ResourceList& before, const model::ResourceList& gpus) {
+  model::ResourceList out;
+  for (const auto& [name, amount] : before)
+    if (!mig::is_cut_resource(name)) out.set(name, amount);
+  out.add(gpus);
+  return out;
+}
+
+}  // namespace
+
+void Simulation::repartition() {
+  using Kind = mig::RepartitionStep::Kind;
+  for (mig::RepartitionStep& step : repartitioner_.step(engine(), now_)) {
+    outbox_.emplace_back(engine::NodeRepartitioning{step.node, step.kind == Kind::kBegin});
+    if (step.kind == Kind::kBegin) {
+      expect_idle(step.node);
+      const auto takes = simulated(nodes_.at(step.node), kSimulatedRepartition).value_or(kRepartitionDefault);
+      schedule(now_, takes, DueKind::kNodeCut, repartitions_.size());
+      repartitions_.push_back({step.node, now_, std::nullopt, std::move(step.resources), false});
+      continue;
+    }
+    for (RepartitionReport& report : repartitions_) {
+      if (report.node != step.node || report.ended) continue;
+      report.ended = happened_ = now_;
+      report.given_up = step.kind == Kind::kTimedOut;
+    }
+  }
+}
+
+// The node has been cut; unless nobody waits for that any more.
+void Simulation::cut_node(size_t repartition) {
+  const RepartitionReport& report = repartitions_[repartition];
+  const auto at = nodes_.find(report.node);
+  if (report.ended || at == nodes_.end()) return;
+  expect_idle(report.node);
+  api::Node& node = at->second;
+  node.allocatable = with_gpus(node.allocatable, report.resources);
+  if (!node.capacity.empty()) node.capacity = with_gpus(node.capacity, report.resources);
+  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
+}
+
+// A node whose GPUs somebody uses is never cut.
+void Simulation::expect_idle(const std::string& node) {
+  const engine::State& state = engine().state();
+  const engine::NodeView view = state.view(state.find_node(node));
+  for (uint32_t id = 0; id < state.resources().size(); ++id)
+    if (state.resources().is_gpu(engine::ResourceId{id}) && view.used(engine::ResourceId{id}) > 0)
+      broken_.push_back(fmt::format("at {}: node {} is cut anew, and {} {} are in use", format_duration(now_ - Time{}),
+                                    node, view.used(engine::ResourceId{id}),
+                                    state.resources().name(engine::ResourceId{id})));
+}
+
+}  // namespace berth::scenario
