@@ -45,7 +45,8 @@ std::string node_text(const std::string& name, const Gpu& gpu, const std::string
 std::string pod_text(int number, const std::string& limits, Rng& rng) {
   return fmt::format(
       "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p{}, annotations: {{berth.dev/simulated-arrival: {}m, "
-      "berth.dev/simulated-runtime: {}m}}}}, spec: {{priority: {}, containers: [{{name: c, image: i, resources: "
+      "berth.dev/simulated-runtime: {}m}}}}, spec: {{priorityClassName: p{}, containers: [{{name: c, image: i, "
+      "resources: "
       "{{requests: {{cpu: {}}}, limits: {{{}}}}}}}]}}}}\n",
       number, rng.below(60), 1 + rng.below(30), rng.below(3), 1 + rng.below(6), limits);
 }
@@ -60,7 +61,10 @@ std::string limits_of(const Gpu& gpu, Rng& rng) {
   return out;
 }
 
-std::unique_ptr<Simulation> run(const std::string& text) {
+std::unique_ptr<Simulation> run(std::string text) {
+  for (int p = 0; p < 3; ++p)
+    text += fmt::format(
+        "---\n{{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {{name: p{}}}, value: {}}}\n", p, p);
   PriorityClasses classes;
   api::Problems problems;
   std::vector<std::string> notes;
