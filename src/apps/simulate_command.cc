@@ -47,6 +47,7 @@ constexpr const char* kFooter = R"(Examples:
 Annotations for simulation only, on pods and on what makes pods:
   berth.dev/simulated-arrival: 10m    submitted so long after the start
   berth.dev/simulated-runtime: 90m    what it really takes
+  berth.dev/simulated-repartition: 1m on nodes with dynamic MIG: how long cutting their GPUs anew takes
 
 Exit codes: 0 all was placed, 3 something does not fit, 2 bad input, 1 anything else.)";
 

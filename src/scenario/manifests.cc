@@ -223,6 +223,8 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     note("a CronJob starts no job here; submit its job to see it placed");
   if (const auto* job = std::get_if<api::Job>(&object); job != nullptr && job->has_backoff_limit_per_index)
     note("backoffLimitPerIndex is not taken into account yet");
+  if (const auto* node = std::get_if<api::Node>(&object))
+    if (const auto mig = bridge::mig_of(*node); !mig) note(mig.error().message);
 }
 
 std::string full_name(const api::ObjectMeta& metadata) {

@@ -1,6 +1,6 @@
 // Properties of dynamic MIG over random streams of pods that ask for slices and whole GPUs: a node whose GPUs are in
 // use is never cut, nothing is sold that is not there, whoever fits on an idle node runs in the end, and a node is not
-// cut again unless something has happened since. BERTH_LONG=1 runs twenty times as many.
+// cut again unless something has happened since that was decided. BERTH_LONG=1 runs twenty times as many.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 namespace berth::scenario {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::IsEmpty;
 
 struct Gpu {
@@ -85,7 +86,7 @@ bool something_happened(const Report& report, Time from, Time to) {
   });
 }
 
-void expect_sound(const Simulation& cluster, const Report& report, bool all_run) {
+void expect_sound(const Simulation& cluster, const Report& report) {
   EXPECT_THAT(cluster.broken(), IsEmpty());
   std::map<std::string, const RepartitionReport*> last;
   for (const RepartitionReport& cut : report.repartitions) {
@@ -95,12 +96,12 @@ void expect_sound(const Simulation& cluster, const Report& report, bool all_run)
     EXPECT_TRUE(mig::devices_of(node).has_value()) << "no GPUs can be cut so";
     const RepartitionReport*& before = last[cut.node];
     if (before != nullptr && !before->given_up) {
-      EXPECT_TRUE(something_happened(report, *before->ended, cut.begun)) << cut.node << " is cut twice";
+      EXPECT_TRUE(something_happened(report, before->begun + Duration{1}, cut.begun)) << cut.node << " is cut twice";
     }
     before = &cut;
   }
-  if (!all_run) return;
-  for (const PodReport& pod : report.pods) EXPECT_EQ(pod.ended, "Succeeded") << pod.name << ": " << pod.message;
+  for (const PodReport& pod : report.pods)
+    EXPECT_THAT(pod.ended, AnyOf("Succeeded", "Preempted")) << pod.name << ": " << pod.message;
 }
 
 TEST(RepartitionProperty, HoldsOverRandomStreams) {
@@ -117,7 +118,7 @@ TEST(RepartitionProperty, HoldsOverRandomStreams) {
     for (int i = 0; i < pods; ++i) text += pod_text(i, limits_of(gpu, rng), rng);
     const auto cluster = run(text);
     const Report report = cluster->report();
-    expect_sound(*cluster, report, true);
+    expect_sound(*cluster, report);
     cuts += static_cast<int64_t>(report.repartitions.size());
     for (const RepartitionReport& cut : report.repartitions) slow_cuts += cut.given_up;
     if (HasFailure()) break;

@@ -220,6 +220,15 @@ def case_json_shape() -> None:
     [node] = report["nodes"]
     assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
     assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"}, node
+    assert report["repartitions"] == [], report
+    mig = NODE.replace("name: n1", 'name: n1, labels: {berth.dev/mig-policy: dynamic, nvidia.com/gpu.count: "1", '
+                                   "nvidia.com/gpu.product: NVIDIA-H200}").replace("pods: ", "nvidia.com/gpu: 1, pods: ")
+    slice_pod = POD % ("a", "limits: {nvidia.com/mig-3g.71gb: 1}")
+    run = berth("simulate", "-f", "-", "-o", "json", stdin=f"{mig}\n---\n{slice_pod}\n")
+    assert json.loads(run.stdout)["repartitions"] == [
+        {"node": "n1", "begun_s": 0, "ended_s": 30, "given_up": False, "resources": {"nvidia.com/mig-3g.71gb": "2"}}], run
+    expect(berth("simulate", "-f", "-", stdin=mig.replace("NVIDIA-H200", "Tesla-T4")), 0,
+           err="note: stdin:1: Node n1: berth.dev/mig-policy: dynamic has no effect: the label nvidia.com/gpu.product names")
 
 
 def case_frag() -> None:
