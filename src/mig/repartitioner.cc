@@ -1,7 +1,8 @@
 #include "mig/repartitioner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,7 @@ using engine::ResourceId;
 using engine::State;
 
 constexpr int kRetryDoublingsMax = 6;
+constexpr size_t kRememberedMax = 10'000;  // shapes, and refusals
 
 model::ResourceList cut_requests(const State& state, const engine::PodClass& cls) {
   model::ResourceList out;
@@ -38,19 +40,51 @@ bool uses_gpus(const State& state, const NodeState& node) {
   return false;
 }
 
+// What devices_of() goes by, and with it whether something can be cut of them.
+std::string shape_of(const model::Node& node) {
+  std::string out = fmt::format("{} {}", node.mig.model->name, node.mig.devices);
+  for (const model::ResourceList* list : {&node.allocatable, &node.capacity}) {
+    out += '|';
+    for (const auto& [name, amount] : *list)
+      if (is_cut_resource(name)) out += fmt::format("{} {},", amount, name);
+  }
+  return out;
+}
+
+std::string text_of(const model::ResourceList& amounts) {
+  std::string out;
+  for (const auto& [name, amount] : amounts) out += fmt::format("{} {},", amount, name);
+  return out;
+}
+
+// The node as it would be once it is cut. `wanted`: into what; null: open, since cut_for() says what it could have.
+NodeState imagined(const State& state, engine::NodeSlot slot, const model::ResourceList* wanted) {
+  NodeState out = state.node(slot);
+  out.repartitioning = false;
+  out.allocatable.resize(state.resources().size(), 0);
+  for (uint32_t id = 0; id < state.resources().size(); ++id) {
+    const std::string& resource = state.resources().name(ResourceId{id});
+    if (is_cut_resource(resource))
+      out.allocatable[id] = wanted != nullptr ? wanted->get(resource) : engine::kMaxAmount - 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 // A node that is being cut, or could be, with the pods that it has been promised to.
 struct Repartitioner::Offer {
   std::string name;
-  NodeState node;  // as it would be
+  engine::NodeSlot slot;
+  std::string shape;              // the same for nodes whose GPUs are alike, and cut alike
+  std::optional<NodeState> node;  // as it would be; made when it is first needed
   bool under_way = false;
   std::vector<GpuDevice> before, devices;
   model::ResourceList needs;  // of those pods
 };
 
 // The nodes that pods may be promised to: those under way, then those that would be cut, the smallest first.
-std::vector<Repartitioner::Offer> Repartitioner::offers(const State& state, Time now) const {
+std::vector<Repartitioner::Offer> Repartitioner::offers(const State& state, Time now) {
   std::vector<Offer> out;
   for (const std::string& name : state.mig_nodes()) {
     const NodeState& node = state.node(state.find_node(name));
@@ -61,19 +95,16 @@ std::vector<Repartitioner::Offer> Repartitioner::offers(const State& state, Time
     if (!offer.under_way) {
       if (record != nodes_.end() && record->second.until > now) continue;
       if (node.repartitioning || uses_gpus(state, node)) continue;
-      auto devices = devices_of(node.node);
-      if (!devices) continue;
-      offer.before = offer.devices = std::move(*devices);
+      offer.shape = shape_of(node.node);
+      if (known_.size() > kRememberedMax) known_.clear();
+      const auto [known, fresh] = known_.try_emplace(offer.shape);
+      if (fresh) {
+        if (auto devices = devices_of(node.node)) known->second = std::move(*devices);
+      }
+      if (known->second.empty()) continue;
+      offer.before = offer.devices = known->second;
     }
-    offer.node = node;
-    offer.node.repartitioning = false;
-    offer.node.allocatable.resize(state.resources().size(), 0);
-    for (uint32_t id = 0; id < state.resources().size(); ++id) {
-      const std::string& resource = state.resources().name(ResourceId{id});
-      // Of a node that may be cut, cut_for() says what it could have.
-      if (is_cut_resource(resource))
-        offer.node.allocatable[id] = offer.under_way ? record->second.wanted.get(resource) : engine::kMaxAmount - 1;
-    }
+    offer.slot = state.find_node(name);
     out.push_back(std::move(offer));
   }
   std::stable_sort(out.begin(), out.end(), [](const Offer& a, const Offer& b) {
@@ -86,26 +117,36 @@ std::vector<Repartitioner::Offer> Repartitioner::offers(const State& state, Time
 // it is: something else keeps the pod from it, which may not do so elsewhere.
 bool Repartitioner::serve(const engine::Engine& engine, const engine::PodClass& cls, Offer& offer, int& cuts_left) {
   const State& state = engine.state();
-  engine::Reasons reasons;
-  const engine::NodeView view(offer.node, state.resources(), state.volumes());
-  if (!engine::run_filters(engine.policies(), cls, view, reasons)) return false;
-  bool gains = offer.under_way;
+  model::ResourceList needs = offer.needs;
+  std::string refusal;
   if (!offer.under_way) {
-    model::ResourceList needs = offer.needs;
     needs.add(cut_requests(state, cls));
+    refusal = offer.shape + "|" + text_of(needs);
+    if (refused_.contains(refusal)) return false;
+  }
+  if (!offer.node) offer.node = imagined(state, offer.slot, offer.under_way ? &nodes_.at(offer.name).wanted : nullptr);
+  engine::Reasons reasons;
+  if (!engine::run_filters(engine.policies(), cls, {*offer.node, state.resources(), state.volumes()}, reasons))
+    return false;
+  if (!offer.under_way) {
     if (--cuts_left < 0) return false;
     auto devices = cut_for(offer.before, needs, demand_);
-    if (!devices) return false;
+    if (!devices) {
+      if (refused_.size() > kRememberedMax) refused_.clear();
+      refused_.insert(std::move(refusal));
+      return false;
+    }
     offer.devices = std::move(*devices);
     offer.needs = std::move(needs);
-    gains = advertised(offer.devices) != advertised(offer.before);
   }
+  std::vector<Int128>& used = offer.node->used;
   for (const engine::ResourceAmount& request : cls.requests) {
-    if (offer.node.used.size() <= request.id.value) offer.node.used.resize(request.id.value + 1, 0);
-    offer.node.used[request.id.value] += request.amount;
+    if (used.size() <= request.id.value) used.resize(request.id.value + 1, 0);
+    used[request.id.value] += request.amount;
   }
-  offer.node.host_ports.insert(offer.node.host_ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
-  return gains;
+  std::vector<model::HostPort>& ports = offer.node->host_ports;
+  ports.insert(ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
+  return offer.under_way || advertised(offer.devices) != advertised(offer.before);
 }
 
 // Gives each waiting pod its turn, in the queue's order. When one of a class finds nothing, none of the class will.

@@ -18,6 +18,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,14 +69,16 @@ class Repartitioner {
   struct Offer;
 
   void end_changes(const engine::State& state, Time now, std::vector<RepartitionStep>& steps);
-  std::vector<Offer> offers(const engine::State& state, Time now) const;
+  std::vector<Offer> offers(const engine::State& state, Time now);
   bool serve(const engine::Engine& engine, const engine::PodClass& cls, Offer& offer, int& cuts_left);
   void plan(const engine::Engine& engine, std::vector<Offer>& offers);
   void find_wakeup(Time now);
 
   RepartitionOptions options_;
   packing::MigDemand demand_;
-  std::map<std::string, NodeRecord> nodes_;  // that have been cut
+  std::map<std::string, NodeRecord> nodes_;              // that have been cut
+  std::map<std::string, std::vector<GpuDevice>> known_;  // devices_of() by shape of the node; empty: refused
+  std::set<std::string> refused_;                        // shapes, and what cannot be cut of them
   std::optional<Time> wakeup_;
 };
 
