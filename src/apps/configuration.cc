@@ -33,12 +33,15 @@ void read_bounded(const Reader& reader, int32_t& out, int32_t low, int32_t high)
   out = value;
 }
 
-void read_name(const Reader& reader, std::string& out) {
-  std::string name;
-  if (!reader.read(name)) return;
-  if (const std::string wrong = api::check_dns1123_subdomain(name); !wrong.empty()) return reader.problem(wrong);
-  out = name;
+// A text that `check` finds nothing wrong with.
+void read_word(const Reader& reader, std::string& out, std::string (*check)(std::string_view)) {
+  std::string word;
+  if (!reader.read(word)) return;
+  if (const std::string wrong = check(word); !wrong.empty()) return reader.problem(wrong);
+  out = word;
 }
+
+void read_name(const Reader& reader, std::string& out) { read_word(reader, out, &api::check_dns1123_subdomain); }
 
 void read_choice(const Reader& reader, std::string& out, std::initializer_list<std::string_view> choices) {
   std::string value;
@@ -116,10 +119,35 @@ void read_scheduler_names(const Reader& reader, Configuration& out) {
   out.scheduler_names = std::move(names);
 }
 
+constexpr Field<bridge::TopologyLevel> kTopologyLevel[] = {
+    {"name",
+     [](const Reader& r, bridge::TopologyLevel& level) { read_word(r, level.name, &api::check_dns1123_label); }},
+    {"key", [](const Reader& r, bridge::TopologyLevel& level) { read_word(r, level.key, &api::check_qualified_name); }},
+};
+
+void read_topology_levels(const Reader& reader, Configuration& out) {
+  if (!reader.expect(api::JsonType::kArray)) return;
+  bridge::TopologyLevels levels;
+  for (api::Items items(reader); items.next();) {
+    const Reader& item = items.value();
+    bridge::TopologyLevel level;
+    api::read_object(item, kTopologyLevel, level);
+    if ((level.name.empty() && item.sound("name")) || (level.key.empty() && item.sound("key")))
+      item.problem("a level needs a name and the key of a node label");
+    for (const bridge::TopologyLevel& other : levels)
+      if ((!level.name.empty() && other.name == level.name) || (!level.key.empty() && other.key == level.key))
+        item.problem("another level has the same name or key; remove one");
+    levels.push_back(std::move(level));
+  }
+  if (levels.empty()) reader.problem("must have at least one level; without the field there are four");
+  out.topology_levels = std::move(levels);
+}
+
 constexpr Field<Configuration> kConfiguration[] = {
     {"apiVersion"},
     {"kind"},
     {"schedulerNames", &read_scheduler_names},
+    {"topologyLevels", &read_topology_levels},
     {"scores", &read_scores},
     {"cycleMaxWork",
      [](const Reader& r, Configuration& c) {
@@ -221,6 +249,13 @@ std::string scores_yaml(const Configuration& configuration) {
   return out;
 }
 
+std::string levels_yaml(const Configuration& configuration) {
+  std::string out;
+  for (const bridge::TopologyLevel& level : configuration.topology_levels)
+    out += fmt::format("  - {{name: {}, key: {}}}\n", quoted(level.name), quoted(level.key));
+  return out;
+}
+
 }  // namespace
 
 std::string to_yaml(const Configuration& c) {
@@ -229,7 +264,8 @@ std::string to_yaml(const Configuration& c) {
   std::string out = fmt::format(R"(apiVersion: berth.dev/v1alpha1
 kind: BerthConfiguration
 schedulerNames: [{}]  # pods with one of these in spec.schedulerName are Berth's to schedule
-scores:  # weights, 0 to 10000; 0 turns a rule off
+topologyLevels:  # of berth.dev/topology, the widest first: a name and the node label whose values are its domains
+{}scores:  # weights, 0 to 10000; 0 turns a rule off
 {}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
 turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
@@ -239,7 +275,7 @@ backoff:
   max: {}
   rejectedMax: {}  # after the kubelet refused pods of the same owner
 )",
-                                names, scores_yaml(c), c.cycle_max_work, format_duration(c.turn_max),
+                                names, levels_yaml(c), scores_yaml(c), c.cycle_max_work, format_duration(c.turn_max),
                                 format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout),
                                 format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
                                 format_duration(c.engine.rejection_backoff_max));

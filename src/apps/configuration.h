@@ -10,6 +10,7 @@
 
 #include "api/document.h"
 #include "base/time.h"
+#include "bridge/topology.h"
 #include "engine/engine.h"
 
 namespace berth::apps {
@@ -46,6 +47,7 @@ struct LoggingConfiguration {
 
 struct Configuration {
   std::vector<std::string> scheduler_names{"berth"};
+  bridge::TopologyLevels topology_levels = bridge::default_topology_levels();
   std::map<std::string, int64_t> score_weights;  // by policy name; policies not named keep their default
   int64_t cycle_max_work = 200'000;              // candidates examined before the engine looks at new events
   Duration turn_max = Duration::millis(250);     // the owner thread's longest stretch; see scheduler/turn_plan.h

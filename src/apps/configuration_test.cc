@@ -25,6 +25,7 @@ TEST(Configuration, PrintsItselfAndReadsItBack) {
   configuration.client.bind_timeout = Duration::millis(2500);
   configuration.volume_bind_timeout = Duration::seconds(30);
   configuration.turn_max = Duration::millis(40);
+  configuration.topology_levels = {{"leaf", "example.com/leaf"}, {"host", "kubernetes.io/hostname"}};
   const std::string text = to_yaml(configuration);
   api::Problems problems;
   EXPECT_EQ(to_yaml(read_configuration(text, "f", problems)), text);
@@ -64,6 +65,10 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
       {"http: {bindAddress: 0.0.0.0}", "is not a loopback address"},
       {"http: {port: 70000}", "outside 0 to 65535"},
       {"logging: {level: loud}", "'loud' is none of"},
+      {"topologyLevels: []", "topologyLevels: must have at least one level"},
+      {"topologyLevels: [{name: rack}]", "topologyLevels[0]: a level needs a name and the key of a node label"},
+      {"topologyLevels: [{name: A B, key: k}]", "topologyLevels[0].name"},
+      {"topologyLevels: [{name: a, key: k}, {name: b, key: k}]", "topologyLevels[1]: another level has the same name"},
   };
   for (const Case& each : cases) {
     const api::Problems problems = problems_of(each.body);

@@ -60,8 +60,9 @@ CLI::Option* add_files_option(CLI::App& command, OfflineInput& input) {
 
 CLI::Option* add_config_option(CLI::App& command, OfflineInput& input) {
   return command
-      .add_option("--config", input.config_file,
-                  "BerthConfiguration file, as for the daemon: its scores, verdictInterval and backoff count")
+      .add_option(
+          "--config", input.config_file,
+          "BerthConfiguration file, as for the daemon: its topologyLevels, scores, verdictInterval and backoff count")
       ->type_name("FILE");
 }
 
@@ -71,7 +72,8 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
   std::vector<std::string> notes;
   const auto files = read_manifest_files(input.files, problems);
   scenario::PriorityClasses classes;
-  auto manifests = scenario::read_manifests(files, classes, problems, notes);
+  const auto& levels = configuration ? configuration->topology_levels : bridge::default_topology_levels();
+  auto manifests = scenario::read_manifests(files, classes, problems, notes, levels);
   std::vector<std::string> wrong_flags = input.wrong_flags;
   const auto by_name = configuration ? configuration->score_weights : std::map<std::string, int64_t>{};
   engine::PolicySet policies = policies_from(by_name, input.weights, wrong_flags);
@@ -87,7 +89,7 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
   engine::EngineOptions options = configuration->engine;
   options.list_feasible = input.list_feasible;
   auto cluster = std::make_unique<scenario::Simulation>(
-      scenario::SimulationOptions{.policies = std::move(policies), .engine = options});
+      scenario::SimulationOptions{.policies = std::move(policies), .engine = options, .topology_levels = levels});
   if (const Status submitted = cluster->submit(std::move(manifests)); !submitted) {
     std::cerr << "error: " << submitted.error().message << "\n";
     return nullptr;

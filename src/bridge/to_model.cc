@@ -43,7 +43,7 @@ std::vector<std::string> images_of(const api::PodSpec& spec) {
   return out;
 }
 
-std::shared_ptr<const model::SchedulingSpec> scheduling_spec(const api::Pod& pod) {
+std::shared_ptr<model::SchedulingSpec> scheduling_spec(const api::Pod& pod) {
   auto spec = std::make_shared<model::SchedulingSpec>();
   spec->requests = api::effective_requests(pod);
   spec->gpu_share = gpu_share_of(pod.metadata, spec->requests);
@@ -80,19 +80,22 @@ bool rejected_by_kubelet(const api::Pod& pod) {
          reason == "TopologyAffinityError";
 }
 
-model::Pod to_model(const api::Pod& pod, const SchedulerNames& served) {
+model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const TopologyLevels& levels) {
   model::Pod out;
   out.uid = pod.metadata.uid;
   out.namespace_name = pod.metadata.namespace_name;
   out.name = pod.metadata.name;
-  if (!pod.metadata.labels.empty()) out.labels = std::make_shared<const model::Labels>(pod.metadata.labels);
   out.generation = pod.metadata.generation;
   out.priority = pod.spec.priority.value_or(0);
   out.preempts = pod.spec.preemption_policy != "Never";
   out.preemptible = flag_of(pod.metadata, kPreemptibleAnnotation).value_or(true);
   out.created = pod.metadata.created.value_or(Time{});
   out.started = pod.status.start_time.value_or(Time{});
-  out.spec = scheduling_spec(pod);
+  const auto spec = scheduling_spec(pod);
+  model::Labels labels = pod.metadata.labels;
+  add_topology(pod.metadata, levels, labels, spec->peers);
+  if (!labels.empty()) out.labels = std::make_shared<const model::Labels>(std::move(labels));
+  out.spec = spec;
   out.placement = placement_of(pod.metadata);
   out.node_name = pod.spec.node_name;
   if (!out.node_name.empty()) out.gpu_device = gpu_device_of(pod.metadata);

@@ -11,6 +11,7 @@
 #include "api/disruption_budget.h"
 #include "api/pod.h"
 #include "bridge/gpus.h"
+#include "bridge/topology.h"
 #include "engine/event.h"
 #include "model/node.h"
 #include "model/pod.h"
@@ -27,7 +28,8 @@ inline constexpr std::string_view kAllowProtectedAnnotation = "berth.dev/allow-p
 // Which pods are Berth's to schedule: by spec.schedulerName; empty: all.
 using SchedulerNames = std::set<std::string, std::less<>>;
 
-model::Pod to_model(const api::Pod& pod, const SchedulerNames& served);
+model::Pod to_model(const api::Pod& pod, const SchedulerNames& served,
+                    const TopologyLevels& levels = default_topology_levels());
 model::Node to_model(const api::Node& node, DeviceKnowledge knowledge);
 model::DisruptionBudget to_model(const api::PodDisruptionBudget& budget);
 engine::NamespaceUpserted to_event(const api::Namespace& object);

@@ -92,12 +92,14 @@ struct Peers {
   std::vector<PodAffinityTerm> anti_affinity;  // required, ANDed
   std::vector<WeightedPodAffinityTerm> preferred;
   std::vector<TopologySpreadConstraint> spread;
+  std::string problem;  // why no node can serve what else is asked, as a sentence with the way out; empty: none
 
+  // Whether no other pod is looked at.
   bool empty() const { return affinity.empty() && anti_affinity.empty() && preferred.empty() && spread.empty(); }
   friend bool operator==(const Peers&, const Peers&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const Peers& p) {
-    return H::combine(std::move(state), p.affinity, p.anti_affinity, p.preferred, p.spread);
+    return H::combine(std::move(state), p.affinity, p.anti_affinity, p.preferred, p.spread, p.problem);
   }
 };
 

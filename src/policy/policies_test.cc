@@ -347,5 +347,17 @@ TEST(Registry, RefusesWeightsThatMakeNoSense) {
   }
 }
 
+TEST(Topology, AWishThatMakesNoSenseIsToldBeforeAnyNodeIsLookedAt) {
+  Scene scene(make_node("n"));
+  model::Pod bad = make_pod("bad");
+  const model::Pod good = make_pod("good");
+  auto spec = std::make_shared<model::SchedulingSpec>(*bad.spec);
+  spec->peers.problem = "annotation berth.dev/topology: why.";
+  bad.spec = spec;
+  const PolicyInfo& topology = policy_named("topology");
+  EXPECT_EQ(topology.pre_filter(scene.class_of(bad), scene.state), "annotation berth.dev/topology: why.");
+  EXPECT_EQ(topology.pre_filter(scene.class_of(good), scene.state), "");
+}
+
 }  // namespace
 }  // namespace berth::policy

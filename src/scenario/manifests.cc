@@ -95,11 +95,12 @@ Path spec_path(const api::Object& object, std::string_view field) {
   return {"spec", "template", "spec", field};
 }
 
-std::string wrong_annotation(std::string_view key, const std::string& value) {
+std::string wrong_annotation(std::string_view key, const std::string& value, const bridge::TopologyLevels& levels) {
   if (key == bridge::kPreemptibleAnnotation || key == bridge::kAllowProtectedAnnotation)
     return value == "true" || value == "false" ? "" : "'" + value + "' is neither true nor false";
   if (key == bridge::kPlacementAnnotation)
     return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
+  if (key == bridge::kTopologyAnnotation) return bridge::topology_annotation_problem(value, levels);
   if (std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
   if (key == bridge::kMigPolicy)
     return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
@@ -111,12 +112,13 @@ std::string wrong_annotation(std::string_view key, const std::string& value) {
 }
 
 void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at,
-                       std::vector<std::string>& notes) {
+                       const bridge::TopologyLevels& levels, std::vector<std::string>& notes) {
   static const std::vector<std::string_view> known = {kSimulatedArrival,
                                                       kSimulatedRuntime,
                                                       kSimulatedRepartition,
                                                       bridge::kMigPolicy,
                                                       bridge::kPlacementAnnotation,
+                                                      bridge::kTopologyAnnotation,
                                                       bridge::kPreemptibleAnnotation,
                                                       bridge::kAllowProtectedAnnotation,
                                                       bridge::kGpuFractionAnnotation,
@@ -132,7 +134,8 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     Path path = at;
     path.push_back(key);
     if (std::find(known.begin(), known.end(), key) != known.end()) {
-      if (const std::string wrong = wrong_annotation(key, value); !wrong.empty()) found.emplace_back(path, wrong);
+      if (const std::string wrong = wrong_annotation(key, value, levels); !wrong.empty())
+        found.emplace_back(path, wrong);
       else if (of_owner && !key.starts_with(kSimulatedPrefix))
         notes.push_back(printable(
             fmt::format("{}:{}: annotation {} has no effect on {}, whose pods do not get it; write it "
@@ -312,7 +315,8 @@ std::optional<Duration> simulated(const api::Object& object, std::string_view an
 namespace {
 
 std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bool all_texts_read,
-                                 PriorityClasses& classes, api::Problems& problems, std::vector<std::string>& notes) {
+                                 PriorityClasses& classes, api::Problems& problems, std::vector<std::string>& notes,
+                                 const bridge::TopologyLevels& levels) {
   std::vector<api::ProblemSink> sinks(documents.size());
   std::vector<Decoded> all;
   ClassesRead classes_read(classes, all_texts_read);
@@ -339,9 +343,9 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
   std::set<std::string> missing_runtimes;
   for (Decoded& decoded : all) {
     const api::Object& object = decoded.manifest.object;
-    check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, notes);
+    check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, levels, notes);
     if (const api::ObjectMeta* metadata = template_metadata(object))
-      check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, notes);
+      check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, levels, notes);
     const bool makes_nothing = made_its_pods(decoded, made, notes);
     if (!makes_nothing) classes_read.check(decoded);
     if (!makes_nothing) follow_runtime_class(decoded, runtime_classes, missing_runtimes);
@@ -362,12 +366,14 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
 }  // namespace
 
 std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documents, PriorityClasses& classes,
-                                       api::Problems& problems, std::vector<std::string>& notes) {
-  return decode_all(documents, true, classes, problems, notes);
+                                       api::Problems& problems, std::vector<std::string>& notes,
+                                       const bridge::TopologyLevels& levels) {
+  return decode_all(documents, true, classes, problems, notes, levels);
 }
 
 std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, PriorityClasses& classes,
-                                     api::Problems& problems, std::vector<std::string>& notes) {
+                                     api::Problems& problems, std::vector<std::string>& notes,
+                                     const bridge::TopologyLevels& levels) {
   std::vector<api::Document> documents;
   for (const ManifestFile& file : files) {
     auto more = api::read_documents(file.text, file.name, problems);
@@ -375,7 +381,7 @@ std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, Pri
   }
   const bool all_read =
       std::all_of(problems.begin(), problems.end(), [](const api::Problem& problem) { return problem.read_on; });
-  return decode_all(documents, all_read, classes, problems, notes);
+  return decode_all(documents, all_read, classes, problems, notes, levels);
 }
 
 }  // namespace berth::scenario

@@ -13,6 +13,7 @@
 #include "api/decode.h"
 #include "api/document.h"
 #include "base/time.h"
+#include "bridge/topology.h"
 #include "scenario/priority_classes.h"
 
 namespace berth::scenario {
@@ -44,10 +45,12 @@ struct ManifestFile {
 // The objects of `files`, in order. `classes` gains their PriorityClasses. Whatever has problems, which are appended,
 // is left out. `notes` are sentences about what is understood but has no effect here.
 std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, PriorityClasses& classes,
-                                     api::Problems& problems, std::vector<std::string>& notes);
+                                     api::Problems& problems, std::vector<std::string>& notes,
+                                     const bridge::TopologyLevels& levels = bridge::default_topology_levels());
 // The same from documents that were already taken apart.
 std::vector<Manifest> decode_manifests(const std::vector<api::Document>& documents, PriorityClasses& classes,
-                                       api::Problems& problems, std::vector<std::string>& notes);
+                                       api::Problems& problems, std::vector<std::string>& notes,
+                                       const bridge::TopologyLevels& levels = bridge::default_topology_levels());
 
 // "namespace/name".
 inline std::string pod_name(const api::Pod& pod) { return pod.metadata.namespace_name + "/" + pod.metadata.name; }

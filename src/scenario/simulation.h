@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "bridge/topology.h"
 #include "mig/repartitioner.h"
 #include "scenario/disruption_controller.h"
 #include "scenario/event_log.h"
@@ -44,6 +45,7 @@ struct SimulationOptions {
   engine::PolicySet policies;
   engine::EngineOptions engine = {};
   mig::RepartitionOptions repartition = {};
+  bridge::TopologyLevels topology_levels = bridge::default_topology_levels();
   uint64_t shuffle_seed = 0;      // other than 0: each batch of events is delivered in an order drawn from it
   bool record = false;            // keep an EventLog
   bool check_invariants = false;  // after every cycle; what is broken is in broken()

@@ -215,7 +215,7 @@ void Simulation::replace_pod(size_t pod) {
 }
 
 void Simulation::tell_pod(const SimPod& pod) {
-  outbox_.emplace_back(engine::PodUpserted{bridge::to_model(pod.object, {})});
+  outbox_.emplace_back(engine::PodUpserted{bridge::to_model(pod.object, {}, options_.topology_levels)});
 }
 
 void Simulation::start(SimPod& pod, const std::string& node) {

@@ -135,7 +135,7 @@ void Simulation::relist() {
     nodes.nodes.push_back(bridge::to_model(node, bridge::DeviceKnowledge::kExact));
   engine::PodsReplaced pods;
   for (const SimPod& pod : pods_)
-    if (pod.stage != Stage::kEnded) pods.pods.push_back(bridge::to_model(pod.object, {}));
+    if (pod.stage != Stage::kEnded) pods.pods.push_back(bridge::to_model(pod.object, {}, options_.topology_levels));
   deliver();
   storage_.relist();
   outbox_.emplace_back(std::move(nodes));

@@ -16,10 +16,11 @@ namespace {
 
 constexpr int kEvictConnections = 8;
 
-Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNames& served) {
+Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNames& served,
+                                const bridge::TopologyLevels& levels) {
   BERTH_TRY(pod, api::decode_pod(json));
   SeenPod out;
-  out.pod = bridge::to_model(pod, served);
+  out.pod = bridge::to_model(pod, served, levels);
   if (out.pod.ours && out.pod.node_name.empty()) out.problem = bridge::annotation_problem(pod.metadata);
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
   if (scheduled != nullptr && scheduled->status == "False" &&
@@ -104,7 +105,9 @@ Status Session::open() {
       *watch_client_,
       kube::ReflectorOptions{
           .resource = kube::kPods, .field_selector = "status.phase!=Succeeded", .protobuf = &api::kPodProtobuf},
-      [served = served_](std::string_view json) { return decode_seen_pod(json, served); },
+      [served = served_, levels = config_.topology_levels](std::string_view json) {
+        return decode_seen_pod(json, served, levels);
+      },
       [this](PodUpdates updates) { inbox_.push(std::move(updates)); });
   nodes_ = std::make_unique<kube::Reflector<model::Node>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kNodes, .protobuf = &api::kNodeProtobuf},
@@ -190,7 +193,7 @@ void Session::handle(BindReport& report) {
   }
   if (report.end == BindEnd::kGone) return forget_pod(report.uid);
   if (report.end == BindEnd::kElsewhere)
-    return engine_.apply(engine::PodUpserted{bridge::to_model(*report.seen, served_)});
+    return engine_.apply(engine::PodUpserted{bridge::to_model(*report.seen, served_, config_.topology_levels)});
   if (report.end == BindEnd::kFailed) {
     options_.metrics->outcome("error");
     log_warn("a bind failed; the pod backs off",

@@ -1,0 +1,119 @@
+#include "bridge/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/printable.h"
+#include "base/result.h"
+
+namespace berth::bridge {
+namespace {
+
+constexpr int32_t kWeight = 100;  // of a preference; the most that the API knows
+
+struct Wish {
+  bool apart = false, required = false;
+  size_t level = 0;
+  std::string_view text;
+};
+
+struct Word {
+  std::string_view text;
+  bool apart, required;
+};
+constexpr std::array<Word, 4> kWords{{{"required", false, true},
+                                      {"preferred", false, false},
+                                      {"apart-required", true, true},
+                                      {"apart-preferred", true, false}}};
+
+std::string names_of(const TopologyLevels& levels) {
+  std::string out;
+  for (const TopologyLevel& level : levels) out += (out.empty() ? "" : ", ") + level.name;
+  return out;
+}
+
+Result<Wish> read_wish(std::string_view text, const TopologyLevels& levels) {
+  const size_t equals = text.find('=');
+  const auto word =
+      std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) { return w.text == text.substr(0, equals); });
+  if (equals == std::string_view::npos || word == kWords.end())
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("'{}' is no wish; write required=, preferred=, apart-required= or apart-preferred= and a "
+                            "level, for example required=rack",
+                            printable(text, 80)));
+  const auto level = std::find_if(levels.begin(), levels.end(),
+                                  [&](const TopologyLevel& l) { return l.name == text.substr(equals + 1); });
+  if (level == levels.end())
+    return fail(ErrorCode::kInvalidInput, fmt::format("'{}' is no level of the topology; these are: {}",
+                                                      printable(text.substr(equals + 1), 80), names_of(levels)));
+  return Wish{word->apart, word->required, static_cast<size_t>(level - levels.begin()), text};
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(' ');
+  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+Result<std::vector<Wish>> read_wishes(std::string_view value, const TopologyLevels& levels) {
+  std::vector<Wish> out;
+  for (size_t begin = 0; begin <= value.size();) {
+    const size_t comma = std::min(value.find(',', begin), value.size());
+    BERTH_TRY(wish, read_wish(trimmed(value.substr(begin, comma - begin)), levels));
+    for (const Wish& other : out) {
+      if (wish.text == other.text)
+        return fail(ErrorCode::kInvalidInput, fmt::format("'{}' stands there twice", wish.text));
+      const Wish &apart = wish.apart ? wish : other, &together = wish.apart ? other : wish;
+      if (wish.apart != other.apart && apart.level <= together.level)
+        return fail(ErrorCode::kInvalidInput,
+                    fmt::format("'{}' and '{}' exclude each other; pods can be apart only at a narrower level than "
+                                "that at which they are together",
+                                together.text, apart.text));
+    }
+    out.push_back(wish);
+    begin = comma + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+const TopologyLevels& default_topology_levels() {
+  static const TopologyLevels levels = {{"zone", "topology.kubernetes.io/zone"},
+                                        {"block", "cloud.provider.com/topology-block"},
+                                        {"rack", "cloud.provider.com/topology-rack"},
+                                        {"host", "kubernetes.io/hostname"}};
+  return levels;
+}
+
+std::string topology_annotation_problem(const std::string& value, const TopologyLevels& levels) {
+  const auto wishes = read_wishes(value, levels);
+  return wishes ? "" : wishes.error().message;
+}
+
+void add_topology(const api::ObjectMeta& pod, const TopologyLevels& levels, model::Labels& labels,
+                  model::Peers& peers) {
+  const std::string* value = pod.annotation(kTopologyAnnotation);
+  if (value == nullptr) return;
+  const auto wishes = read_wishes(*value, levels);
+  if (!wishes) {
+    peers.problem = fmt::format("annotation {}: {}.", kTopologyAnnotation, wishes.error().message);
+    return;
+  }
+  const api::OwnerReference* owner = pod.controller();
+  if (owner == nullptr || owner->uid.empty()) return;
+  labels.set(std::string(kOwnerLabel), owner->uid);
+  model::PeerSelector of_owner;
+  of_owner.namespaces = {pod.namespace_name};
+  of_owner.pods.requirements = {{std::string(kOwnerLabel), model::NodeSelectorOperator::kIn, {owner->uid}}};
+  for (const Wish& wish : *wishes) {
+    const model::PodAffinityTerm term{of_owner, levels[wish.level].key};
+    if (!wish.required) peers.preferred.push_back({wish.apart ? -kWeight : kWeight, term});
+    else if (wish.apart) peers.anti_affinity.push_back(term);
+    else peers.affinity.push_back(term);
+  }
+}
+
+}  // namespace berth::bridge
