@@ -7,9 +7,12 @@
 //   build/release/bin/engine_bench [nodes] [pods]
 //   build/release/bin/engine_bench cold-start   that alone, several times over
 //   build/release/bin/engine_bench preemption   that alone
+//   build/release/bin/engine_bench devices   what choosing devices one by one would add to a placement
 //   build/release/bin/engine_bench curve     cost of a decision at 100 to 40,000 nodes, each several times
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -20,6 +23,7 @@
 #include "base/rng.h"
 #include "bench/calibration.h"
 #include "engine/engine.h"
+#include "model/device_topology.h"
 #include "policy/registry.h"
 
 namespace berth {
@@ -255,6 +259,60 @@ int cold_start() {
   return 0;
 }
 
+// Eight devices, all joined through NVSwitches or none, behind two CPUs with two PCIe switches each.
+model::NodeDevices make_devices(int count, bool nvlinks) {
+  model::NodeDevices node;
+  for (int i = 0; i < count; ++i) {
+    model::GpuDevice& device = node.devices.emplace_back();
+    device.uuid = "GPU-" + std::to_string(i);
+    device.numa_node = i * 2 / count;
+    device.pcie_root = "root-" + std::to_string(i * 2 / count);
+    device.pcie_switch = "switch-" + std::to_string(i * 4 / count);
+    for (int peer = 0; nvlinks && peer < count; ++peer)
+      if (peer != i) device.nvlinks.emplace_back(static_cast<uint32_t>(peer), model::kNvlinksMax);
+  }
+  return node;
+}
+
+// Nodes of these devices are filled with pods of one to four GPUs, in turn; each takes the devices that go best
+// together. Nanoseconds for each choice.
+double choice_ns(int nodes, int devices, bool nvlinks) {
+  const model::DeviceTopology topology(make_devices(devices, nvlinks));
+  std::vector<model::DeviceSet> free(static_cast<size_t>(nodes), (model::DeviceSet{1} << devices) - 1);
+  Rng rng(1);
+  int64_t choices = 0;
+  const double start = seconds();
+  for (size_t full = 0; full < free.size(); full += free[full] == 0 ? 1 : 0) {
+    model::DeviceSet& here = free[full + rng.below(free.size() - full)];
+    model::DeviceSet& left = here == 0 ? free[full] : here;
+    if (left == 0) continue;
+    const int wanted = std::min<int>(1 + static_cast<int>(rng.below(4)), std::popcount(left));
+    left &= ~topology.choose(left, wanted);
+    ++choices;
+  }
+  return 1e9 * (seconds() - start) / static_cast<double>(choices);
+}
+
+int devices() {
+  constexpr int kNodes = 10'000, kPods = 80'000, kTopologies = 100;
+  const Run placements = run(kNodes, kPods, 1);
+  const double placement_ns = 1e9 * placements.cycle_s / static_cast<double>(placements.placed);
+  const model::NodeDevices eight = make_devices(8, false);
+  const double start = seconds();
+  int64_t sum = 0;
+  for (int i = 0; i < kTopologies; ++i) sum += model::DeviceTopology(eight).score(0xFF);
+  const double topology_us = 1e6 * (seconds() - start) / kTopologies;
+  nlohmann::json out = {{"nodes", kNodes}, {"placement_ns", placement_ns}, {"topology_us", topology_us}, {"sum", sum}};
+  for (const bool nvlinks : {false, true})
+    for (const int count : {8, 16}) {
+      const double ns = choice_ns(kNodes, count, nvlinks);
+      out["choices"].push_back(
+          {{"devices", count}, {"nvlinks", nvlinks}, {"ns", ns}, {"of_a_placement", ns / placement_ns}});
+    }
+  std::printf("%s\n", out.dump(2).c_str());
+  return 0;
+}
+
 }  // namespace
 }  // namespace berth
 
@@ -262,6 +320,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "curve") return berth::curve();
   if (argc > 1 && std::string(argv[1]) == "preemption")
     return berth::preemption(argc > 2 ? std::atoi(argv[2]) : 5000, argc > 3 ? std::atoi(argv[3]) : 300);
+  if (argc > 1 && std::string(argv[1]) == "devices") return berth::devices();
   if (argc > 1 && std::string(argv[1]) == "cold-start") return berth::cold_start();
   return berth::main_with(argc > 1 ? std::atoi(argv[1]) : 10'000, argc > 2 ? std::atoi(argv[2]) : 80'000);
 }

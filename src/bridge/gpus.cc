@@ -13,7 +13,7 @@
 namespace berth::bridge {
 namespace {
 
-constexpr std::string_view kGpu = "nvidia.com/gpu", kSharedGpu = "nvidia.com/gpu.shared";
+constexpr std::string_view kSharedGpu = "nvidia.com/gpu.shared";
 constexpr std::string_view kKaiFraction = "gpu-fraction", kKaiMemory = "gpu-memory";
 constexpr std::string_view kKaiDevices = "gpu-fraction-num-devices";
 constexpr int64_t kMiB = 1024 * 1024;
@@ -113,8 +113,8 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge) {
     out.replicas = replicas > 1  ? replicas
                    : devices > 0 ? std::clamp<int64_t>(node.capacity.get(kSharedGpu) / devices, 1, kReplicasMax)
                                  : 0;
-  } else if (has(kGpu)) {
-    out.resource = kGpu;
+  } else if (has(kGpuResource)) {
+    out.resource = kGpuResource;
     out.replicas = replicas;
     out.sharing = replicas > 1                           ? model::GpuSharing::kReplicas
                   : knowledge == DeviceKnowledge::kExact ? model::GpuSharing::kDevices

@@ -17,6 +17,8 @@ namespace berth::bridge {
 // A part of one GPU, as a decimal number above 0 and at most 1; or so much of its memory, as a quantity of bytes.
 inline constexpr std::string_view kGpuFractionAnnotation = "berth.dev/gpu-fraction";
 inline constexpr std::string_view kGpuMemoryAnnotation = "berth.dev/gpu-memory";
+// The resource of which one is a whole GPU, where the node does not advertise each several times.
+inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
 // Which device of its node a pod shares: 0, 1, …; written with the bind where devices are known.
 inline constexpr std::string_view kGpuDeviceAnnotation = "berth.dev/gpu-device";
 

@@ -30,6 +30,8 @@ using SchedulerNames = std::set<std::string, std::less<>>;
 
 model::Pod to_model(const api::Pod& pod, const SchedulerNames& served,
                     const TopologyLevels& levels = default_topology_levels());
+// Of GPUs no more are allocatable than an agent on the node calls healthy. A node whose devices_of() is an Error counts
+// as if it had no agent; whoever can refuses such a node before.
 model::Node to_model(const api::Node& node, DeviceKnowledge knowledge);
 model::DisruptionBudget to_model(const api::PodDisruptionBudget& budget);
 engine::NamespaceUpserted to_event(const api::Namespace& object);

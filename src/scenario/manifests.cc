@@ -11,6 +11,7 @@
 #include "api/names.h"
 #include "api/reader.h"
 #include "base/printable.h"
+#include "bridge/devices.h"
 #include "bridge/mig.h"
 #include "bridge/to_model.h"
 #include "scenario/made_pods.h"
@@ -119,6 +120,7 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
                                                       bridge::kMigPolicy,
                                                       bridge::kPlacementAnnotation,
                                                       bridge::kTopologyAnnotation,
+                                                      bridge::kDevicesAnnotation,
                                                       bridge::kPreemptibleAnnotation,
                                                       bridge::kAllowProtectedAnnotation,
                                                       bridge::kGpuFractionAnnotation,
@@ -150,6 +152,10 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     }
   }
   report(decoded, found);
+  const auto* node = std::get_if<api::Node>(&decoded.manifest.object);
+  if (node == nullptr || !sound(decoded, {{"metadata", "annotations"}, {"status"}})) return;
+  if (const auto devices = bridge::devices_of(*node); !devices)
+    report(decoded, {"metadata", "annotations", bridge::kDevicesAnnotation}, devices.error().message);
 }
 
 // The PriorityClasses of the input, and those whose value could not be read: no pod is judged by these.

@@ -7,6 +7,7 @@
 #include "api/decode.h"
 #include "api/protobuf_tables.h"
 #include "apps/scheduler/log.h"
+#include "bridge/devices.h"
 #include "engine/invariants.h"
 #include "io/system_clock.h"
 #include "policy/registry.h"
@@ -32,6 +33,9 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
 
 Result<model::Node> decode_model_node(std::string_view json) {
   BERTH_TRY(node, api::decode_node(json));
+  if (const auto devices = bridge::devices_of(node); !devices)
+    return fail(devices.error().code,
+                fmt::format("annotation {}: {}", bridge::kDevicesAnnotation, devices.error().message));
   return bridge::to_model(node, bridge::DeviceKnowledge::kCounts);
 }
 

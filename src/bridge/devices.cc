@@ -1,0 +1,200 @@
+#include "bridge/devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "api/reader.h"
+#include "bridge/gpus.h"
+
+namespace berth::bridge {
+namespace {
+
+using api::Field;
+using api::Reader;
+
+constexpr std::string_view kVersion = "v1";
+constexpr int64_t kMiB = 1024 * 1024;
+constexpr int64_t kMemoryMaxMib = int64_t{8} << 20;
+constexpr int32_t kNumaNodeMax = 1023, kMemorySliceMax = 7;
+
+template <typename Number>
+void read_number(const Reader& reader, Number& out, int64_t low, int64_t high) {
+  int64_t value = 0;
+  if (!reader.read(value)) return;
+  if (value < low || value > high) return reader.problem(fmt::format("{} is outside {} to {}", value, low, high));
+  out = static_cast<Number>(value);
+}
+
+struct Pcie {
+  std::string root, switch_id;
+};
+constexpr Field<Pcie> kPcie[] = {
+    {"root", [](const Reader& r, Pcie& p) { r.read(p.root); }},
+    {"switch", [](const Reader& r, Pcie& p) { r.read(p.switch_id); }},
+};
+
+struct Health {
+  bool healthy = true;
+  std::string reason;
+};
+constexpr Field<Health> kHealth[] = {
+    {"healthy", [](const Reader& r, Health& h) { r.read(h.healthy); }},
+    {"reason", [](const Reader& r, Health& h) { r.read(h.reason); }},
+};
+
+constexpr Field<model::MigDeviceInstance> kInstance[] = {
+    {"uuid", [](const Reader& r, model::MigDeviceInstance& i) { r.read(i.uuid); }},
+    {"profile", [](const Reader& r, model::MigDeviceInstance& i) { r.read(i.profile); }},
+    {"start", [](const Reader& r, model::MigDeviceInstance& i) { read_number(r, i.start, 0, kMemorySliceMax); }},
+};
+constexpr Field<model::GpuDevice> kMig[] = {
+    {"enabled", [](const Reader& r, model::GpuDevice& d) { r.read(d.mig_enabled); }},
+    {"instances",
+     [](const Reader& r, model::GpuDevice& d) {
+       api::read_list<model::MigDeviceInstance>(
+           r, d.mig_instances, [](const Reader& item, auto& instance) { api::read_object(item, kInstance, instance); });
+     }},
+};
+
+// A device as it is written: its peers by UUID, which may come later in the list.
+struct ReadDevice {
+  model::GpuDevice device;
+  std::map<std::string, int32_t> nvlinks;
+};
+
+void read_nvlinks(const Reader& reader, ReadDevice& out) {
+  if (!reader.expect(api::JsonType::kObject)) return;
+  for (api::Members members(reader); members.next();)
+    read_number(members.value(), out.nvlinks[std::string(members.key())], 1, model::kNvlinksMax);
+}
+
+constexpr Field<ReadDevice> kDevice[] = {
+    {"uuid", [](const Reader& r, ReadDevice& d) { r.read(d.device.uuid); }},
+    {"model", [](const Reader& r, ReadDevice& d) { r.read(d.device.model); }},
+    {"memoryMiB",
+     [](const Reader& r, ReadDevice& d) {
+       read_number(r, d.device.memory_bytes, 0, kMemoryMaxMib);
+       d.device.memory_bytes *= kMiB;
+     }},
+    {"numaNode", [](const Reader& r, ReadDevice& d) { read_number(r, d.device.numa_node, -1, kNumaNodeMax); }},
+    {"pcie",
+     [](const Reader& r, ReadDevice& d) {
+       Pcie pcie;
+       api::read_object(r, kPcie, pcie);
+       d.device.pcie_root = std::move(pcie.root);
+       d.device.pcie_switch = std::move(pcie.switch_id);
+     }},
+    {"nvlinks", &read_nvlinks},
+    {"mig", [](const Reader& r, ReadDevice& d) { api::read_object(r, kMig, d.device); }},
+    {"health",
+     [](const Reader& r, ReadDevice& d) {
+       Health health;
+       api::read_object(r, kHealth, health);
+       if (!health.healthy) d.device.unhealthy = health.reason.empty() ? "no reason given" : std::move(health.reason);
+     }},
+    {"pods", [](const Reader& r, ReadDevice& d) { r.read(d.device.pods); }},
+};
+
+struct Root {
+  std::string version;
+  std::vector<ReadDevice> devices;
+};
+constexpr Field<Root> kRoot[] = {
+    {"version", [](const Reader& r, Root& root) { r.read(root.version); }},
+    {"devices",
+     [](const Reader& r, Root& root) {
+       api::read_list<ReadDevice>(r, root.devices,
+                                  [](const Reader& item, ReadDevice& d) { api::read_object(item, kDevice, d); });
+     }},
+};
+
+// What no field can tell by itself, as the first thing that is wrong.
+void check_together(const Reader& reader, const Root& root) {
+  if (root.version != kVersion)
+    return reader.problem_at("version", fmt::format("'{}' is not {}, which is all that this scheduler reads; run "
+                                                    "an agent of its version",
+                                                    root.version, kVersion));
+  if (root.devices.size() > model::kNodeDevicesMax)
+    return reader.problem_at("devices", fmt::format("{} devices are more than the {} that are known one by one",
+                                                    root.devices.size(), model::kNodeDevicesMax));
+  std::map<std::string, const ReadDevice*> by_uuid;
+  for (const ReadDevice& read : root.devices) {
+    if (read.device.uuid.empty()) return reader.problem_at("devices", "a device has no uuid");
+    if (!by_uuid.emplace(read.device.uuid, &read).second)
+      return reader.problem_at("devices", fmt::format("{} stands there twice", read.device.uuid));
+    if (!read.device.mig_enabled && !read.device.mig_instances.empty())
+      return reader.problem_at("devices",
+                               fmt::format("{} has MIG instances while MIG is not enabled", read.device.uuid));
+  }
+  for (const ReadDevice& read : root.devices) {
+    for (const auto& [peer, links] : read.nvlinks) {
+      const auto other = by_uuid.find(peer);
+      if (other == by_uuid.end() || peer == read.device.uuid)
+        return reader.problem_at("devices", fmt::format("{} has NVLinks to {}, which is no other device of the node; "
+                                                        "links to switches count to each device behind them",
+                                                        read.device.uuid, peer));
+      const auto back = other->second->nvlinks.find(read.device.uuid);
+      if (back == other->second->nvlinks.end() || back->second != links)
+        return reader.problem_at(
+            "devices", fmt::format("{} has {} NVLinks to {}, which tells it otherwise", read.device.uuid, links, peer));
+    }
+  }
+}
+
+model::NodeDevices finish(Root& root) {
+  std::map<std::string, uint32_t> places;
+  for (uint32_t i = 0; i < root.devices.size(); ++i) places[root.devices[i].device.uuid] = i;
+  model::NodeDevices out;
+  for (ReadDevice& read : root.devices) {
+    for (const auto& [peer, links] : read.nvlinks) read.device.nvlinks.emplace_back(places.at(peer), links);
+    std::sort(read.device.nvlinks.begin(), read.device.nvlinks.end());
+    out.devices.push_back(std::move(read.device));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<model::NodeDevices> read_devices(std::string_view json) {
+  Root root;
+  api::ProblemSink sink;
+  const Status read = api::read_json(json, sink, [&](const Reader& reader) {
+    api::read_object(reader, kRoot, root);
+    if (sink.problems.empty()) check_together(reader, root);
+  });
+  if (!read) return fail(ErrorCode::kInvalidInput, read.error().message);
+  if (!sink.problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(sink.problems.front()));
+  return finish(root);
+}
+
+Result<int64_t> whole_device_count(const model::NodeDevices& devices, int64_t allocatable) {
+  int64_t whole = 0, healthy = 0;
+  for (const model::GpuDevice& device : devices.devices) {
+    if (device.mig_enabled) continue;
+    ++whole;
+    healthy += device.unhealthy.empty() ? 1 : 0;
+  }
+  if (allocatable > whole)
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("lists {} devices that can be given whole, while kubelet has {} {} allocatable; restart "
+                            "whichever of the agent and the device plugin is out of date",
+                            whole, allocatable, kGpuResource));
+  return std::clamp<int64_t>(allocatable, 0, healthy);
+}
+
+Result<std::optional<ToldDevices>> devices_of(const api::Node& node) {
+  const std::string* text = node.metadata.annotation(kDevicesAnnotation);
+  if (text == nullptr) return std::nullopt;
+  BERTH_TRY(devices, read_devices(*text));
+  int64_t allocatable = node.allocatable.get(kGpuResource);
+  if (gpus_of(node, DeviceKnowledge::kCounts).sharing != model::GpuSharing::kReplicas) {
+    BERTH_TRY(whole, whole_device_count(devices, allocatable));
+    allocatable = whole;
+  }
+  return ToldDevices{std::move(devices), allocatable};
+}
+
+}  // namespace berth::bridge

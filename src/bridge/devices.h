@@ -1,0 +1,37 @@
+// What an agent on a node says of its devices: the annotation berth.dev/devices of the node, JSON by a versioned schema
+// (docs/devices.md). Pure functions; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/cluster.h"
+#include "base/result.h"
+#include "model/devices.h"
+
+namespace berth::bridge {
+
+inline constexpr std::string_view kDevicesAnnotation = "berth.dev/devices";
+
+// Reads the annotation's value. An Error that names the field and the way out where it is no JSON, of another version,
+// or breaks what model::NodeDevices promises. Fields that this version does not know pass, so that an agent may be
+// newer than the scheduler.
+Result<model::NodeDevices> read_devices(std::string_view json);
+
+// How many devices may be given whole where kubelet counts `allocatable` of them: never more than it counts, nor more
+// than are healthy and not cut into instances. An Error where both cannot be true: kubelet counts more than the node
+// has that are not cut, healthy or not.
+Result<int64_t> whole_device_count(const model::NodeDevices& devices, int64_t allocatable);
+
+// What the annotation and the node's allocatable say together: nothing without the annotation; else its devices, and
+// how many of them whole_device_count() gives. Where each GPU is advertised several times, only the annotation itself
+// is judged, since kubelet then counts something else, and what it counts stands.
+struct ToldDevices {
+  model::NodeDevices devices;
+  int64_t allocatable = 0;  // of nvidia.com/gpu
+};
+Result<std::optional<ToldDevices>> devices_of(const api::Node& node);
+
+}  // namespace berth::bridge

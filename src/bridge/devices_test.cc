@@ -1,0 +1,131 @@
+#include "bridge/devices.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bridge/to_model.h"
+
+namespace berth::bridge {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+std::string with(const std::string& devices) { return fmt::format(R"({{"version":"v1","devices":[{}]}})", devices); }
+std::string problem_of(const std::string& json) {
+  const auto devices = read_devices(json);
+  return devices ? "" : devices.error().message;
+}
+int64_t whole(const std::string& devices, int64_t allocatable) {
+  return whole_device_count(read_devices(with(devices)).value(), allocatable).value_or(-1);
+}
+
+TEST(Devices, ReadsWhatTheAgentSays) {
+  const auto read = read_devices(with(
+      R"({"uuid":"GPU-a","model":"NVIDIA-H100-80GB-HBM3","memoryMiB":81559,"numaNode":1,
+          "pcie":{"root":"0000:15","switch":"0000:16:00.0"},"nvlinks":{"GPU-b":18},"pods":["default/train-0"]},
+         {"uuid":"GPU-b","nvlinks":{"GPU-a":18},"health":{"healthy":false,"reason":"XID 79"},
+          "mig":{"enabled":true,"instances":[{"uuid":"MIG-x","profile":"3g.40gb","start":4}]}})"));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_THAT(read->devices, SizeIs(2));
+  const model::GpuDevice &a = read->devices[0], &b = read->devices[1];
+  EXPECT_EQ(a.uuid, "GPU-a");
+  EXPECT_EQ(a.model, "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(a.memory_bytes, int64_t{81559} << 20);
+  EXPECT_EQ(a.numa_node, 1);
+  EXPECT_EQ(a.pcie_root, "0000:15");
+  EXPECT_EQ(a.pcie_switch, "0000:16:00.0");
+  EXPECT_THAT(a.nvlinks, ElementsAre(Pair(1U, 18)));
+  EXPECT_THAT(a.pods, ElementsAre("default/train-0"));
+  EXPECT_EQ(a.unhealthy, "");
+  EXPECT_EQ(b.unhealthy, "XID 79");
+  EXPECT_TRUE(b.mig_enabled);
+  EXPECT_THAT(b.mig_instances, ElementsAre(model::MigDeviceInstance{"MIG-x", "3g.40gb", 4}));
+}
+
+TEST(Devices, WhatIsNotToldIsNotKnown) {
+  const auto read = read_devices(with(R"({"uuid":"GPU-a"})"));
+  ASSERT_TRUE(read) << read.error().message;
+  model::GpuDevice bare;
+  bare.uuid = "GPU-a";
+  EXPECT_THAT(read->devices, ElementsAre(bare));
+  EXPECT_THAT(read_devices(with("")).value().devices, IsEmpty());
+}
+
+TEST(Devices, FieldsOfANewerAgentPass) {
+  EXPECT_EQ(problem_of(R"({"version":"v1","madeBy":"agent","devices":[{"uuid":"GPU-a","colour":"green"}]})"), "");
+}
+
+TEST(Devices, AnUnhealthyDeviceHasAReasonEvenIfNoneWasGiven) {
+  EXPECT_EQ(read_devices(with(R"({"uuid":"GPU-a","health":{"healthy":false}})")).value().devices[0].unhealthy,
+            "no reason given");
+}
+
+TEST(Devices, WhatContradictsItselfIsRefused) {
+  EXPECT_NE(problem_of("{"), "");
+  EXPECT_NE(problem_of("[]"), "");
+  EXPECT_THAT(problem_of("{}"), HasSubstr("version: '' is not v1"));
+  EXPECT_THAT(problem_of(R"({"version":"v2","devices":[]})"), HasSubstr("version: 'v2' is not v1"));
+  EXPECT_THAT(problem_of(with(R"({"model":"x"})")), HasSubstr("a device has no uuid"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a"},{"uuid":"a"})")), HasSubstr("a stands there twice"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":7})")), HasSubstr("devices[0].uuid"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","memoryMiB":-1})")), HasSubstr("devices[0].memoryMiB: -1 is outside"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"b":19}},{"uuid":"b"})")), HasSubstr("19 is outside 1 to 18"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"b":1}})")), HasSubstr("b, which is no other device"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"a":1}})")), HasSubstr("a, which is no other device"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"b":2}},{"uuid":"b","nvlinks":{"a":1}})")),
+              HasSubstr("a has 2 NVLinks to b, which tells it otherwise"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","mig":{"instances":[{"profile":"1g.10gb"}]}})")),
+              HasSubstr("a has MIG instances while MIG is not enabled"));
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += fmt::format(R"({}{{"uuid":"GPU-{}"}})", i == 0 ? "" : ",", i);
+  EXPECT_THAT(problem_of(with(many)), HasSubstr("17 devices are more than the 16"));
+}
+
+TEST(Devices, NeitherKubeletNorTheAgentIsOversold) {
+  const std::string good = R"({"uuid":"a"})", sick = R"({"uuid":"b","health":{"healthy":false}})",
+                    cut = R"({"uuid":"c","mig":{"enabled":true}})";
+  EXPECT_EQ(whole(good + "," + sick + "," + cut, 2), 1);
+  EXPECT_EQ(whole(good + "," + sick, 0), 0);
+  EXPECT_EQ(whole(good, 1), 1);
+  const auto contradiction = whole_device_count(read_devices(with(good + "," + cut)).value(), 2);
+  ASSERT_FALSE(contradiction);
+  EXPECT_THAT(contradiction.error().message,
+              HasSubstr("lists 1 devices that can be given whole, while kubelet has 2 nvidia.com/gpu"));
+}
+
+api::Node node_with(const std::string& devices, int64_t allocatable) {
+  api::Node node;
+  node.metadata.annotations.set(std::string(kDevicesAnnotation), devices);
+  node.capacity.set(kGpuResource, 2);
+  node.allocatable.set(kGpuResource, allocatable);
+  return node;
+}
+
+TEST(Devices, ASickDeviceIsNotAllocatableWhateverKubeletSays) {
+  const std::string devices = with(R"({"uuid":"a"},{"uuid":"b","health":{"healthy":false}})");
+  for (const DeviceKnowledge knowledge : {DeviceKnowledge::kCounts, DeviceKnowledge::kExact}) {
+    EXPECT_EQ(to_model(node_with(devices, 2), knowledge).allocatable.get(kGpuResource), 1);
+    EXPECT_EQ(to_model(node_with(devices, 0), knowledge).allocatable.get(kGpuResource), 0);
+  }
+}
+
+TEST(Devices, ReplicasAreNotCountedAsDevices) {
+  api::Node node = node_with(with(R"({"uuid":"a"},{"uuid":"b","health":{"healthy":false}})"), 8);
+  node.metadata.labels.set("nvidia.com/gpu.replicas", "4");
+  EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get(kGpuResource), 8);
+  EXPECT_TRUE(devices_of(node));
+}
+
+TEST(Devices, ANodeThatContradictsItselfIsSaidToDoSo) {
+  EXPECT_FALSE(devices_of(node_with(with(R"({"uuid":"a"})"), 2)));
+  EXPECT_FALSE(devices_of(node_with("no JSON", 2)));
+  EXPECT_FALSE(devices_of(api::Node{}).value().has_value()) << "no agent";
+}
+
+}  // namespace
+}  // namespace berth::bridge

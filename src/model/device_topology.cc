@@ -1,0 +1,126 @@
+#include "model/device_topology.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace berth::model {
+namespace {
+
+constexpr int kAnswersKnownMax = 8;  // devices
+constexpr int32_t kPerNvlink = 100, kSameSwitch = 50, kSameRoot = 30, kSameNuma = 20, kOther = 10;
+constexpr int32_t kBestPair = kNvlinksMax * kPerNvlink + kSameSwitch;
+
+// True if both are told and the same.
+bool same(const std::string& a, const std::string& b) { return !a.empty() && a == b; }
+
+DeviceLink way_by_pcie(const GpuDevice& a, const GpuDevice& b) {
+  const bool root = same(a.pcie_root, b.pcie_root);
+  if (root && same(a.pcie_switch, b.pcie_switch)) return DeviceLink::kPcieSwitch;
+  if (root) return DeviceLink::kPcieRoot;
+  return a.numa_node >= 0 && a.numa_node == b.numa_node ? DeviceLink::kNuma : DeviceLink::kSystem;
+}
+
+int32_t points(DeviceLink way) {
+  switch (way) {
+    case DeviceLink::kPcieSwitch: return kSameSwitch;
+    case DeviceLink::kPcieRoot: return kSameRoot;
+    case DeviceLink::kNuma: return kSameNuma;
+    default: return kOther;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(DeviceLink link) {
+  switch (link) {
+    case DeviceLink::kNvlink: return "NVLink";
+    case DeviceLink::kPcieSwitch: return "PCIe switch";
+    case DeviceLink::kPcieRoot: return "PCIe root port";
+    case DeviceLink::kNuma: return "CPU";
+    case DeviceLink::kSystem: return "between CPUs";
+  }
+  return "";
+}
+
+DeviceTopology::DeviceTopology(const NodeDevices& devices) {
+  const size_t count = devices.devices.size();
+  check(count <= kNodeDevicesMax, "a node whose devices are known has few enough of them");
+  pairs_.assign(count, std::vector<Pair>(count));
+  for (size_t i = 0; i < count; ++i) {
+    const GpuDevice& device = devices.devices[i];
+    for (size_t j = 0; j < count; ++j) {
+      const DeviceLink way = way_by_pcie(device, devices.devices[j]);
+      pairs_[i][j] = {way, points(way)};
+    }
+    for (const auto& [peer, links] : device.nvlinks)
+      pairs_[i][peer] = {DeviceLink::kNvlink, pairs_[i][peer].score + kPerNvlink * links};
+  }
+  scores_.resize(size_t{1} << count);
+  for (DeviceSet set = 1; set < scores_.size(); ++set) {
+    const int first = std::countr_zero(set);
+    const DeviceSet rest = set & (set - 1);
+    scores_[set] = scores_[rest];
+    for (DeviceSet left = rest; left != 0; left &= left - 1)
+      scores_[set] += pairs_[static_cast<size_t>(first)][static_cast<size_t>(std::countr_zero(left))].score;
+  }
+  if (size() > kAnswersKnownMax) return;
+  answers_.resize(count + 1, std::vector<uint8_t>(scores_.size()));
+  for (int wanted = 1; wanted <= size(); ++wanted)
+    for (DeviceSet free = 0; free < scores_.size(); ++free)
+      answers_[static_cast<size_t>(wanted)][free] = static_cast<uint8_t>(search(free, wanted));
+}
+
+DeviceSet DeviceTopology::choose(DeviceSet free, int count) const {
+  check(free < scores_.size(), "only devices of the node are free");
+  if (count <= 0 || count > std::popcount(free)) return 0;
+  return answers_.empty() ? search(free, count) : answers_[static_cast<size_t>(count)][free];
+}
+
+// Looks at every subset of `free` of that size.
+DeviceSet DeviceTopology::search(DeviceSet free, int count) const {
+  if (count > std::popcount(free)) return 0;
+  std::vector<DeviceSet> bits;  // of the free devices
+  for (DeviceSet left = free; left != 0; left &= left - 1) bits.push_back(left & -left);
+  std::vector<size_t> picked(static_cast<size_t>(count));
+  for (size_t i = 0; i < picked.size(); ++i) picked[i] = i;
+  DeviceSet best = 0;
+  while (true) {
+    DeviceSet set = 0;
+    for (const size_t i : picked) set |= bits[i];
+    // The first of equals is the lowest: sets come in the order of their lists.
+    if (best == 0 || score(set) > score(best) ||
+        (score(set) == score(best) && score(free & ~set) > score(free & ~best)))
+      best = set;
+    size_t last = picked.size();
+    while (last > 0 && picked[last - 1] == bits.size() - picked.size() + last - 1) --last;
+    if (last == 0) return best;
+    ++picked[last - 1];
+    for (size_t i = last; i < picked.size(); ++i) picked[i] = picked[i - 1] + 1;
+  }
+}
+
+int32_t DeviceTopology::permille(DeviceSet set) const {
+  const int count = std::popcount(set);
+  if (count < 2) return 1000;
+  const int64_t pairs = int64_t{count} * (count - 1) / 2;
+  return static_cast<int32_t>(std::min<int64_t>(1000, int64_t{score(set)} * 1000 / (pairs * kBestPair)));
+}
+
+DeviceLink DeviceTopology::weakest(DeviceSet set) const {
+  DeviceLink out = DeviceLink::kNvlink;
+  for (DeviceSet a = set; a != 0; a &= a - 1)
+    for (DeviceSet b = a & (a - 1); b != 0; b &= b - 1)
+      out = std::max(out, link(std::countr_zero(a), std::countr_zero(b)));
+  return out;
+}
+
+DeviceSet whole_devices(const NodeDevices& devices) {
+  DeviceSet out = 0;
+  for (size_t i = 0; i < devices.devices.size(); ++i)
+    if (devices.devices[i].unhealthy.empty() && !devices.devices[i].mig_enabled) out |= DeviceSet{1} << i;
+  return out;
+}
+
+}  // namespace berth::model

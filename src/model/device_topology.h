@@ -1,0 +1,67 @@
+// DeviceTopology: how the devices of a node are connected, and which of those that are free go best together.
+//
+// A set of devices is as good as the sum over its pairs of how well the two are connected. A pair counts 100 for each
+// NVLink, and by the way from one to the other that is left without: 50 under one PCIe switch, 30 under one root port,
+// 20 under one CPU (NUMA node), else 10; so NVLinks outweigh PCIe, and PCIe decides where there are none. The numbers
+// are those of the NVIDIA device plugin's preferred allocation (go-gpuallocator, best-effort policy), so that what is
+// chosen here is what kubelet would be advised to give.
+//
+// Nodes of the same make have equal topologies; make one object for all of them. Making one takes 2^devices steps, and
+// up to eight devices every answer is known from then on; with more, choose() looks at each set of the size, 12,870 at
+// most. Immutable; any thread.
+//
+//   const DeviceTopology dgx(devices);
+//   dgx.choose(0b1111'0011, 4)   // of devices 0, 1, 4 … 7 the four that go best together
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "model/devices.h"
+
+namespace berth::model {
+
+// Bit i: device i.
+using DeviceSet = uint32_t;
+
+// The way between two devices, the best first.
+enum class DeviceLink : uint8_t { kNvlink, kPcieSwitch, kPcieRoot, kNuma, kSystem };
+// "NVLink", "PCIe switch", "PCIe root port", "CPU", "between CPUs".
+std::string_view to_string(DeviceLink link);
+
+class DeviceTopology {
+ public:
+  // Of at most kNodeDevicesMax devices.
+  explicit DeviceTopology(const NodeDevices& devices);
+
+  int size() const { return static_cast<int>(pairs_.size()); }
+  // `count` devices of `free` with the highest score. Of equals those that leave the rest of `free` with the highest
+  // score, then those with the lowest places, compared from the first on. Empty if `free` has not so many, or for 0.
+  DeviceSet choose(DeviceSet free, int count) const;
+
+  // The sum over the pairs of the set.
+  int32_t score(DeviceSet set) const { return scores_[set]; }
+  // How good the set is for one of its size, from 0 to 1000: 1000 is 18 NVLinks under one switch between each two.
+  // A set of one is 1000.
+  int32_t permille(DeviceSet set) const;
+  // The worst way between any two of the set; kNvlink for a set of one.
+  DeviceLink weakest(DeviceSet set) const;
+  DeviceLink link(int a, int b) const { return pairs_[static_cast<size_t>(a)][static_cast<size_t>(b)].link; }
+
+ private:
+  struct Pair {
+    DeviceLink link = DeviceLink::kSystem;
+    int32_t score = 0;
+  };
+  DeviceSet search(DeviceSet free, int count) const;
+
+  std::vector<std::vector<Pair>> pairs_;
+  std::vector<int32_t> scores_;                // by DeviceSet
+  std::vector<std::vector<uint8_t>> answers_;  // by count and free set, where the devices are few
+};
+
+// Those that may be given whole to new work: healthy, and not cut into MIG instances.
+DeviceSet whole_devices(const NodeDevices& devices);
+
+}  // namespace berth::model
