@@ -109,7 +109,7 @@ void add_topology(const api::ObjectMeta& pod, const TopologyLevels& levels, mode
   of_owner.namespaces = {pod.namespace_name};
   of_owner.pods.requirements = {{std::string(kOwnerLabel), model::NodeSelectorOperator::kIn, {owner->uid}}};
   for (const Wish& wish : *wishes) {
-    const model::PodAffinityTerm term{of_owner, levels[wish.level].key};
+    const model::PodAffinityTerm term{of_owner, levels[wish.level].key, !wish.apart};
     if (!wish.required) peers.preferred.push_back({wish.apart ? -kWeight : kWeight, term});
     else if (wish.apart) peers.anti_affinity.push_back(term);
     else peers.affinity.push_back(term);

@@ -18,6 +18,18 @@ struct BruteForceFit {
       return taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated(spec, taint);
     });
   }
+  // How many such pods would fit by their requests, if one does.
+  static int64_t room(const model::Pod& pod, const Place& place) {
+    if (!why_not_alone(pod, place).empty()) return 0;
+    int64_t out = INT32_MAX;
+    for (const auto& [name, amount] : pod.spec->requests) {
+      if (amount <= 0) continue;
+      int64_t free = place.node.allocatable.get(name);
+      for (const model::Pod& other : place.pods) free -= std::max<int64_t>(other.spec->requests.get(name), 0);
+      out = std::min(out, free / amount);
+    }
+    return out;
+  }
   static std::vector<std::string> why_not_alone(const model::Pod& pod, const Place& place) {
     const model::SchedulingSpec& spec = *pod.spec;
     const model::Node& node = place.node;

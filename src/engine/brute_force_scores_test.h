@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
+#include "engine/brute_force_fit_test.h"
 #include "engine/brute_force_peers_test.h"
 #include "engine/policy.h"
 #include "engine/state.h"
@@ -25,10 +27,12 @@ inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::P
   return total;
 }
 
-// Of nodes that fit, in their order: what each is worth by itself and, normalised, among them.
+// Of nodes that fit, in their order: what each is worth by itself and, normalised, among them. `alike`: how many pods
+// are of the pod's class.
 inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
                                                const std::vector<BruteForcePeers::Place*>& fitting,
-                                               const PolicySet& policies, const BruteForcePeers& peers) {
+                                               const PolicySet& policies, const BruteForcePeers& peers, int64_t alike) {
+  const auto room = [&](const BruteForcePeers::Place& place) { return BruteForceFit::room(pod, place); };
   std::vector<int64_t> out;
   out.reserve(fitting.size());
   for (const auto* place : fitting) out.push_back(brute_force_score(pod, *place, policies));
@@ -36,8 +40,10 @@ inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
     std::vector<std::optional<int64_t>> raw;
     std::optional<int64_t> least, most;
     for (const auto* place : fitting) {
-      raw.push_back(score.policy->name == "pod-topology-spread" ? peers.spread_score(pod, place->node)
-                                                                : peers.affinity_score(pod, place->node));
+      const std::string_view name = score.policy->name;
+      raw.push_back(name == "topology"              ? peers.gathering_score(pod, place->node, alike, room)
+                    : name == "pod-topology-spread" ? peers.spread_score(pod, place->node)
+                                                    : peers.affinity_score(pod, place->node));
       if (!raw.back()) continue;
       least = std::min(least.value_or(*raw.back()), *raw.back());
       most = std::max(most.value_or(*raw.back()), *raw.back());

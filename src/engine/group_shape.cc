@@ -6,7 +6,7 @@ namespace {
 GroupShape::Key& key_in(GroupShape& shape, TopologyKeyId key) {
   for (GroupShape::Key& entry : shape.keys)
     if (entry.key == key) return entry;
-  shape.keys.push_back({key, {}, {}, {}, {}, {}});
+  shape.keys.push_back({key, {}, {}, {}, {}, {}, false});
   return shape.keys.back();
 }
 
@@ -35,6 +35,8 @@ GroupShape shape_of(const State& state, const PodClass& cls) {
     if (GroupShape::Key* key = key_of(term)) key->anti_affinity.push_back(term);
   for (const auto& [term, weight] : peers.preferred)
     if (GroupShape::Key* key = key_of(term)) key->preferred.emplace_back(term, weight);
+  for (const TermId term : peers.gathering)
+    if (GroupShape::Key* key = key_of(term)) key->gathers = true;
   for (const SelectorId selector : cls.seen_by)
     for (const TermId term : state.peers().selector(selector).terms)
       if (GroupShape::Key* key = key_of(term)) key->existing.push_back(term);

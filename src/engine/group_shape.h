@@ -17,6 +17,7 @@ struct GroupShape {
     std::vector<std::pair<TermId, int32_t>> preferred;  //
     std::vector<TermId> existing;                       // of others, that see the class's pods
     std::vector<uint32_t> spread;                       // indexes into ClassPeers::spread
+    bool gathers = false;                               // some of ClassPeers::gathering
     friend bool operator==(const Key&, const Key&) = default;
   };
   std::vector<Key> keys;

@@ -13,6 +13,7 @@ Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
   for (const GroupShape::Key& key : shape_.keys) {
     first_spread_.push_back(constraints);
     constraints += key.spread.size();
+    gathers_ |= key.gathers;
   }
   list_judges(state, cls);
   if (shape_.keys.size() < 2) return;
@@ -36,6 +37,7 @@ void Groups::update(NodeSlot slot, const State& state, const PodClass& cls, bool
   const GroupId group = places_[slot.value].group;
   if (!group.valid()) return;
   rank(slot, fits, {score, state.node(slot).order, slot});
+  update_room(slot, state, cls);
   for (const DomainId domain : groups_[group.value].domains) mark(domain);
 }
 
@@ -73,6 +75,7 @@ GroupId Groups::group_of(const std::vector<DomainId>& domains) {
       domain.key = key;
       domain.facts = Facts{};
       domain.spread.assign(shape_.keys[key].spread.size(), {});
+      domain.room = domain.places = 0;
       if (key == gate_) {
         if (domain.bucket == 0) {
           domain.bucket = static_cast<uint32_t>(buckets_.size());
@@ -93,6 +96,7 @@ void Groups::leave_group(NodeSlot slot) {
   if (places_[slot.value].fits) ++version_;  // its new group may have another verdict
   rank(slot, false, {});
   withdraw_spread(slot);
+  if (gathers_) add_room(slot, -room_[slot.value]);
   const GroupId id = std::exchange(places_[slot.value].group, GroupId{});
   Group& group = groups_[id.value];
   for (const DomainId domain : group.domains) mark(domain);
@@ -167,6 +171,7 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
     }
   }
   update_fewest(cls);
+  settle_room(changed, state, cls);
   const bool anywhere = affinity_anywhere(state, cls);
   if (std::exchange(affinity_anywhere_, anywhere) != anywhere)
     for (uint32_t i = 0; i < groups_.size(); ++i)

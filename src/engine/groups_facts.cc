@@ -75,7 +75,7 @@ void Groups::begin(GroupFacts& out, const Group& group, const PodClass& cls) con
   out.lacks_affinity_key = shape_.lacks_affinity_key;
   out.affinity = true;
   out.anti_affinity = out.existing = TermId{};
-  out.weight = 0;
+  out.weight = out.room = 0;
   out.spread.resize(cls.peers.spread.size());
 }
 
@@ -99,6 +99,7 @@ void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out
     }
     if (id.valid()) add_facts(domains_[id.value].facts, out);
     else out.lacks_affinity_key |= !asked.affinity.empty();
+    if (id.valid()) out.room += domains_[id.value].places;
   }
 }
 

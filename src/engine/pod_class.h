@@ -29,6 +29,7 @@ struct ClassPeers {
   bool matches_own_affinity = false;
   std::vector<TermId> anti_affinity;  // required
   std::vector<std::pair<TermId, int32_t>> preferred;
+  std::vector<TermId> gathering;  // required or preferred: where none of its pods is, its pods need room
   std::vector<Spread> spread;
   std::vector<SelectorId> hopes;  // of required affinity and spread: more pods that they see may help; sorted
   std::vector<OwnedTerm> owned;   // what others see of its pods

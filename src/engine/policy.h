@@ -37,7 +37,10 @@ struct GroupFacts {
   TermId anti_affinity;             // of the class, that forbids the group; invalid: none
   TermId existing;                  // of a placed pod, that forbids the group; invalid: none
   int64_t weight = 0;               // sum of preferences
-  std::vector<Spread> spread;       // as ClassPeers::spread
+  // While no pod has a place that the class's pods want to gather with: for how many of these there is room in the
+  // domains where they would, each counted up to the number of pods of the class; else 0.
+  int64_t room = 0;
+  std::vector<Spread> spread;  // as ClassPeers::spread
 };
 
 // One way in which a node can turn a pod away; a static object beside the filter that gives it. Identity is the text.

@@ -86,8 +86,10 @@ void State::hold_peers(PodClass& cls) {
     out.affinity.push_back(hold_term(cls, selector, term.topology_key));
   }
   if (!out.affinity.empty()) out.matches_own_affinity = sees_self(peers_.term(out.affinity.front()).selector);
-  for (const model::PodAffinityTerm& term : asked.affinity)  // to others, each is a preference of weight 1
+  for (const model::PodAffinityTerm& term : asked.affinity) {  // to others, each is a preference of weight 1
     out.owned.push_back({hold_term(cls, {term.peers}, term.topology_key), 0, 1});
+    if (term.gathers) out.gathering.push_back(out.owned.back().term);
+  }
   for (const model::PodAffinityTerm& term : asked.anti_affinity) {
     out.anti_affinity.push_back(hold_term(cls, {term.peers}, term.topology_key));
     out.owned.push_back({out.anti_affinity.back(), 1, 0});
@@ -95,6 +97,7 @@ void State::hold_peers(PodClass& cls) {
   for (const model::WeightedPodAffinityTerm& wish : asked.preferred) {
     out.preferred.emplace_back(hold_term(cls, {wish.term.peers}, wish.term.topology_key), wish.weight);
     out.owned.push_back({out.preferred.back().first, 0, wish.weight});
+    if (wish.term.gathers) out.gathering.push_back(out.owned.back().term);
   }
   for (const model::TopologySpreadConstraint& rule : asked.spread) {
     if (rule.by_default && cls.packs) continue;

@@ -30,7 +30,7 @@ inline model::TopologySpreadConstraint spread_over(std::string key, model::PeerS
   return out;
 }
 
-// Varieties of terms over labels "zone" and the hostname, namespaces "ns0" to "ns2" and apps "web" and "db"; 0 to 14.
+// Varieties of terms over labels "zone" and the hostname, namespaces "ns0" to "ns2" and apps "web" and "db"; 0 to 16.
 inline model::Peers peers_of(int which) {
   using Op = model::NodeSelectorOperator;
   const std::vector<std::string> all = {"ns0", "ns1", "ns2"};
@@ -69,6 +69,8 @@ inline model::Peers peers_of(int which) {
       out.spread = {spread_over("zone", web, 5, false)};
       out.spread[0].by_default = true;
       break;
+    case 14: out.affinity = {{web, "zone", true}}; break;
+    case 15: out.preferred = {{100, {db, "zone", true}}, {100, {db, kHostname, true}}}; break;
     default:
       out.spread = {spread_over("zone", web, 1), spread_over("level", web, 2, false)};
       out.anti_affinity = {{any, kHostname}};

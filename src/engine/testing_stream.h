@@ -33,7 +33,7 @@ class Stream {
  public:
   static constexpr int kNodes = 6;
   static constexpr int kPods = 14;
-  static constexpr int kSpecs = 29;
+  static constexpr int kSpecs = 31;
 
   explicit Stream(PolicySet policies,
                   EngineOptions options = {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX})

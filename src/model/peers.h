@@ -49,10 +49,12 @@ struct PeerSelector {
 struct PodAffinityTerm {
   PeerSelector peers;
   std::string topology_key;
+  // The pods that have the term are to gather: while none has a place, domains with room for more of them are better.
+  bool gathers = false;
   friend bool operator==(const PodAffinityTerm&, const PodAffinityTerm&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const PodAffinityTerm& t) {
-    return H::combine(std::move(state), t.peers, t.topology_key);
+    return H::combine(std::move(state), t.peers, t.topology_key, t.gathers);
   }
 };
 
