@@ -43,7 +43,8 @@ def policies_page() -> str | None:
         return None
     found = json.loads(text)
     policies = found["items"] if isinstance(found, dict) else found
-    lines = [f"{GENERATED}# Policies", "", "Each is one file under `src/policy/`; `berth policies` lists them.", ""]
+    lines = [f"{GENERATED}# Policies", "", "Each is one file under `src/policy/`; `berth policies` lists them, and [scores.md](scores.md) says how "
+             "their weights work.", ""]
     columns = list(dict.fromkeys(key for policy in policies for key in policy))
     lines += ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     for policy in policies:

@@ -7,7 +7,7 @@
 #include "api/names.h"
 #include "api/reader.h"
 #include "base/printable.h"
-#include "policy/registry.h"
+#include "scenario/policy_options.h"
 
 namespace berth::apps {
 namespace {
@@ -94,17 +94,6 @@ constexpr Field<engine::EngineOptions> kBackoff[] = {
     {"rejectedMax", [](const Reader& r, engine::EngineOptions& o) { read_duration(r, o.rejection_backoff_max); }},
 };
 
-void read_scores(const Reader& reader, Configuration& out) {
-  if (!reader.expect(api::JsonType::kObject)) return;
-  for (api::Members members(reader); members.next();) {
-    int64_t weight = 0;
-    if (!members.value().read(weight)) continue;
-    const std::string name(members.key());
-    if (const auto set = policy::make_policy_set({{name, weight}}); !set) members.value().problem(set.error().message);
-    else out.score_weights[name] = weight;
-  }
-}
-
 void read_scheduler_names(const Reader& reader, Configuration& out) {
   std::vector<std::string> names;
   if (!reader.read(names)) return;
@@ -148,7 +137,9 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"kind"},
     {"schedulerNames", &read_scheduler_names},
     {"topologyLevels", &read_topology_levels},
-    {"scores", &read_scores},
+    {"scores", [](const Reader& r, Configuration& c) { scenario::read_weights(r, c.policies.weights); }},
+    {"prices", [](const Reader& r, Configuration& c) { scenario::read_prices(r, c.policies); }},
+    {"pools", [](const Reader& r, Configuration& c) { scenario::read_pools(r, c.policies); }},
     {"cycleMaxWork",
      [](const Reader& r, Configuration& c) {
        int32_t work = 0;
@@ -167,6 +158,7 @@ constexpr Field<Configuration> kConfiguration[] = {
 
 // What no single field can tell; each where the fields that it looks at could be read.
 void check_together(const Reader& root, const Configuration& c) {
+  scenario::check_policies(root, c.policies);
   const LeaderElectionConfiguration& le = c.leader_election;
   const bool lease = root.sound({"leaderElection", "leaseDuration"});
   const bool deadline = root.sound({"leaderElection", "renewDeadline"});
@@ -242,8 +234,8 @@ std::string scores_yaml(const Configuration& configuration) {
   std::string out;
   for (const engine::PolicyInfo* policy : policy::all_policies()) {
     if (!policy->scores()) continue;
-    const auto at = configuration.score_weights.find(std::string(policy->name));
-    const int64_t weight = at == configuration.score_weights.end() ? policy->default_weight : at->second;
+    const auto at = configuration.policies.weights.find(std::string(policy->name));
+    const int64_t weight = at == configuration.policies.weights.end() ? policy->default_weight : at->second;
     out += fmt::format("  {}: {}  # {}\n", policy->name, weight, policy->summary);
   }
   return out;
@@ -253,6 +245,34 @@ std::string levels_yaml(const Configuration& configuration) {
   std::string out;
   for (const bridge::TopologyLevel& level : configuration.topology_levels)
     out += fmt::format("  - {{name: {}, key: {}}}\n", quoted(level.name), quoted(level.key));
+  return out;
+}
+
+std::string prices_yaml(const Configuration& configuration) {
+  const auto& prices = configuration.policies.gpu_prices;
+  std::string out = fmt::format(
+      "{}  # dollars for a GPU-hour, by nvidia.com/gpu.product: {{NVIDIA-L4: 0.80}}; other "
+      "models count as the dearest\n",
+      prices.empty() ? " {}" : "");
+  for (const auto& [model, micros] : prices)
+    out += fmt::format("  {}: {}\n", quoted(model), scenario::format_price(micros));
+  return out;
+}
+
+std::string pools_yaml(const Configuration& configuration) {
+  const auto& pools = configuration.policies.pools;
+  std::string out = fmt::format(
+      "{}  # weights of their own for nodes: {{name: batch, nodeSelector: {{pool: batch}}, "
+      "scores: {{power: 5}}}}; the first that selects a node counts\n",
+      pools.empty() ? " []" : "");
+  for (const policy::PoolOptions& pool : pools) {
+    std::string labels, scores;
+    for (const auto& [key, value] : pool.node_selector)
+      labels += fmt::format("{}{}: {}", labels.empty() ? "" : ", ", quoted(key), quoted(value));
+    for (const auto& [name, weight] : pool.weights)
+      scores += fmt::format("{}{}: {}", scores.empty() ? "" : ", ", name, weight);
+    out += fmt::format("  - {{name: {}, nodeSelector: {{{}}}, scores: {{{}}}}}\n", quoted(pool.name), labels, scores);
+  }
   return out;
 }
 
@@ -266,7 +286,7 @@ kind: BerthConfiguration
 schedulerNames: [{}]  # pods with one of these in spec.schedulerName are Berth's to schedule
 topologyLevels:  # of berth.dev/topology, the widest first: a name and the node label whose values are its domains
 {}scores:  # weights, 0 to 10000; 0 turns a rule off
-{}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
+{}prices:{}pools:{}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
 turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
 volumeBindTimeout: {}  # for the claims of a pod that has a place; then it gives the place back and tries again
@@ -275,10 +295,10 @@ backoff:
   max: {}
   rejectedMax: {}  # after the kubelet refused pods of the same owner
 )",
-                                names, levels_yaml(c), scores_yaml(c), c.cycle_max_work, format_duration(c.turn_max),
-                                format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout),
-                                format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
-                                format_duration(c.engine.rejection_backoff_max));
+                                names, levels_yaml(c), scores_yaml(c), prices_yaml(c), pools_yaml(c), c.cycle_max_work,
+                                format_duration(c.turn_max), format_duration(c.engine.report_interval),
+                                format_duration(c.volume_bind_timeout), format_duration(c.engine.backoff_initial),
+                                format_duration(c.engine.backoff_max), format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:
   kubeconfig: {}  # empty: KUBECONFIG, ~/.kube/config, else the pod's service account
   context: {}  # empty: the current context

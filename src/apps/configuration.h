@@ -4,7 +4,6 @@
 // values out of range are errors with file, line and the way out, all of them in one run.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "base/time.h"
 #include "bridge/topology.h"
 #include "engine/engine.h"
+#include "policy/registry.h"
 
 namespace berth::apps {
 
@@ -48,9 +48,9 @@ struct LoggingConfiguration {
 struct Configuration {
   std::vector<std::string> scheduler_names{"berth"};
   bridge::TopologyLevels topology_levels = bridge::default_topology_levels();
-  std::map<std::string, int64_t> score_weights;  // by policy name; policies not named keep their default
-  int64_t cycle_max_work = 200'000;              // candidates examined before the engine looks at new events
-  Duration turn_max = Duration::millis(250);     // the owner thread's longest stretch; see scheduler/turn_plan.h
+  policy::PolicyOptions policies;
+  int64_t cycle_max_work = 200'000;           // candidates examined before the engine looks at new events
+  Duration turn_max = Duration::millis(250);  // the owner thread's longest stretch; see scheduler/turn_plan.h
   engine::EngineOptions engine;
   Duration volume_bind_timeout = Duration::seconds(600);  // for all claims of a pod that has a place
   ClientConfiguration client;

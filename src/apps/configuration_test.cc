@@ -21,7 +21,10 @@ api::Problems problems_of(const std::string& body) {
 TEST(Configuration, PrintsItselfAndReadsItBack) {
   Configuration configuration;
   configuration.scheduler_names = {"berth", "gpu"};
-  configuration.score_weights = {{"pack", 7}};
+  configuration.policies = {
+      {{"pack", 7}, {"cost", 2}},
+      {{"NVIDIA-L4", 800'000}, {"Tesla-T4", 350'001}},
+      {{"a", {{"pool", "a"}, {"x/y", ""}}, {{"power", 5}, {"pack", 0}}}, {"b", {{"pool", "b"}}, {}}}};
   configuration.client.bind_timeout = Duration::millis(2500);
   configuration.volume_bind_timeout = Duration::seconds(30);
   configuration.turn_max = Duration::millis(40);
@@ -54,6 +57,28 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
       {"schedulerNames: [a, a]", "'a' is named twice"},
       {"scores: {pakc: 1}", "no policy is called 'pakc'"},
       {"scores: {pack: -1}", "outside 0 to 10000"},
+      {"scores: {cost: 1}", "berth.yaml:3: scores: 'cost' has a weight and no prices to go by"},
+      {"pools: {name: a}", "expected a list"},
+      {"pools: [{nodeSelector: {a: b}}]", "berth.yaml:3: pools[0]: a pool needs a name"},
+      {"pools: [{name: A B, nodeSelector: {a: b}}]", "pools[0].name: 'A B' cannot name a pool"},
+      {"pools: [{name: a}]", "pools[0]: a pool needs a nodeSelector"},
+      {"pools: [{name: a, nodeSelector: {}}]", "pools[0].nodeSelector: must name at least one label"},
+      {"pools: [{name: a, nodeSelector: {-: b}}]", "'-: b' is no label"},
+      {"pools: [{name: a, nodeSelector: {b: c d}}]", "'b: c d' is no label"},
+      {"pools: [{name: a, nodeSelector: {b: c}}, {name: a, nodeSelector: {b: d}}]", "'a' is the name of another pool"},
+      {"pools: [{name: a, nodeSelector: {b: c}}, {name: d, nodeSelector: {b: c, e: f}}]",
+       "no node is left for this pool"},
+      {"pools: [{name: a, nodeSelector: {b: c}, scores: {pakc: 1}}]", "pools[0].scores.pakc: no policy is called"},
+      {"pools: [{name: a, nodeSelector: {b: c}, scores: {pack: 10001}}]", "outside 0 to 10000"},
+      {"pools: [{name: a, nodeSelector: {b: c}, scores: {pod-topology-spread: 1}}]", "has one weight for the whole"},
+      {"pools: [{name: a, nodeSelector: {b: c}, scores: {cost: 1}}]", "no prices to go by"},
+      {"pools: [{name: a, nodeSelector: {b: c}, weights: {}}]", "unknown field"},
+      {"prices: [1]", "expected an object"},
+      {"prices: {a b: 1}", "'a b' cannot be a GPU model"},
+      {"prices: {L4: -1}", "berth.yaml:3: prices.L4: '-1' is no price"},
+      {"prices: {L4: 100001}", "'100001' is no price: write dollars for a GPU-hour, 0 to 100000"},
+      {"prices: {L4: 0.0000001}", "is no price"},
+      {"prices: {L4: '$1'}", "'$1' is no price"},
       {"backoff: {initial: 10s, max: 1s}", "initial must not be longer than max"},
       {"backoff: {initial: 10}", "backoff.initial"},
       {"clientConnection: {bindTimeout: 10s}", "bindTimeout must be shorter"},

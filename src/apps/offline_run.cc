@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
-#include <map>
 #include <tuple>
 
 #include "apps/configuration_file.h"
@@ -31,18 +30,20 @@ Result<std::pair<std::string, int64_t>> parse_weight(const std::string& text) {
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("--weight {}: write it as POLICY=NUMBER, for example pack=5", printable(text)));
   const std::string name = printable(text.substr(0, equals));
-  BERTH_TRY_VOID(policy::make_policy_set({{name, value}}));
+  BERTH_TRY_VOID(policy::check_weight(name, value));
   return std::pair(name, value);
 }
 
-// `by_name` with `weights` over it; what is wrong with these is appended to `wrong`.
-engine::PolicySet policies_from(std::map<std::string, int64_t> by_name, const std::vector<std::string>& weights,
+// `options` with `weights` over those of the cluster; what is wrong with these is appended to `wrong`.
+engine::PolicySet policies_from(policy::PolicyOptions options, const std::vector<std::string>& weights,
                                 std::vector<std::string>& wrong) {
   for (const std::string& text : weights) {
-    if (const auto weight = parse_weight(text)) by_name[weight->first] = weight->second;
+    if (const auto weight = parse_weight(text)) options.weights[weight->first] = weight->second;
     else wrong.push_back(weight.error().message);
   }
-  return *policy::make_policy_set(by_name);
+  Result<engine::PolicySet> policies = policy::make_policy_set(options);
+  if (!policies) wrong.push_back(policies.error().message);
+  return policies.value_or(engine::PolicySet{});
 }
 
 std::string how_far(const scenario::Simulation& cluster) {
@@ -62,7 +63,8 @@ CLI::Option* add_config_option(CLI::App& command, OfflineInput& input) {
   return command
       .add_option(
           "--config", input.config_file,
-          "BerthConfiguration file, as for the daemon: its topologyLevels, scores, verdictInterval and backoff count")
+          "BerthConfiguration file, as for the daemon: its topologyLevels, scores, prices, pools, verdictInterval and "
+          "backoff count")
       ->type_name("FILE");
 }
 
@@ -75,8 +77,8 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
   const auto& levels = configuration ? configuration->topology_levels : bridge::default_topology_levels();
   auto manifests = scenario::read_manifests(files, classes, problems, notes, levels);
   std::vector<std::string> wrong_flags = input.wrong_flags;
-  const auto by_name = configuration ? configuration->score_weights : std::map<std::string, int64_t>{};
-  engine::PolicySet policies = policies_from(by_name, input.weights, wrong_flags);
+  engine::PolicySet policies =
+      policies_from(configuration ? configuration->policies : policy::PolicyOptions{}, input.weights, wrong_flags);
   if (problems.empty() && manifests.empty())
     problems.push_back(
         {files.empty() ? "" : files.front().name, 0, "", "no objects in the input; give manifests of nodes and pods"});

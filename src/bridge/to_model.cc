@@ -106,7 +106,11 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
   out.terminating = pod.metadata.deleted.has_value();
   out.terminal = pod.terminal();
   out.rejected_by_kubelet = rejected_by_kubelet(pod);
-  if (const api::OwnerReference* owner = pod.metadata.controller()) out.owner_uid = owner->uid;
+  out.daemon = pod.metadata.annotation(kMirrorPodAnnotation) != nullptr;
+  if (const api::OwnerReference* owner = pod.metadata.controller()) {
+    out.owner_uid = owner->uid;
+    out.daemon |= owner->kind == "DaemonSet";
+  }
   return out;
 }
 

@@ -25,6 +25,9 @@ inline constexpr std::string_view kPlacementAnnotation = "berth.dev/placement";
 inline constexpr std::string_view kPreemptibleAnnotation = "berth.dev/preemptible";
 inline constexpr std::string_view kAllowProtectedAnnotation = "berth.dev/allow-protected-pods";
 
+// Which kubelet gives to the pods that stand for its static ones on the API server.
+inline constexpr std::string_view kMirrorPodAnnotation = "kubernetes.io/config.mirror";
+
 // Which pods are Berth's to schedule: by spec.schedulerName; empty: all.
 using SchedulerNames = std::set<std::string, std::less<>>;
 

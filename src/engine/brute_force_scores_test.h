@@ -17,12 +17,21 @@ namespace berth::engine::testing {
 // The weighted sum of the score policies on a node.
 inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::Place& place,
                                  const PolicySet& policies) {
-  State state;
+  State state(policies.nodes);
   const NodeSlot node = state.upsert_node(place.node);
   for (const model::Pod& other : place.pods) state.assign(state.add_pod(model::Pod(other)), node, PodPhase::kBound);
   const PodClass& cls = state.pod_class(state.pod(state.add_pod(model::Pod(pod))).cls);
   int64_t total = 0;
-  for (const WeightedScore& score : policies.scores)
+  const std::vector<WeightedScore>* scores = &policies.scores;  // of the first pool whose labels the node has
+  for (size_t i = policies.nodes.pools.size(); i-- > 0;) {
+    const auto& wanted = policies.nodes.pools[i].node_selector;
+    if (std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
+          const std::string* value = place.node.labels.find(label.first);
+          return value != nullptr && *value == label.second;
+        }))
+      scores = &policies.pool_scores[i];
+  }
+  for (const WeightedScore& score : *scores)
     total += int64_t{score.policy->score(cls, state.view(node))} * score.weight;
   return total;
 }

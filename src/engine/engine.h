@@ -144,7 +144,7 @@ class Engine {
 
   const PolicySet policies_;
   const EngineOptions options_;
-  State state_;
+  State state_{policies_.nodes};
   FailureSets failure_sets_;
   PendingQueue queue_{state_};
   absl::btree_set<std::pair<Time, std::string>> backoff_;  // (until, UID)

@@ -24,6 +24,7 @@ void sum_share(const NodeState& node, const ShareUse& share, std::map<int32_t, i
 void check_accounts(const State& state, std::vector<std::string>& broken) {
   std::map<uint32_t, std::vector<Int128>> sums;
   std::map<uint32_t, std::map<int32_t, int64_t>> devices;
+  std::map<uint32_t, uint32_t> working;
   for (const PodSlot slot : state.pods()) {
     const PodState& pod = state.pod(slot);
     if (!holds_room(pod.phase)) continue;
@@ -31,6 +32,7 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
     sum.resize(state.resources().size(), 0);
     for (const ResourceAmount& request : state.pod_class(pod.cls).requests) sum[request.id.value] += request.amount;
     if (pod.share != ShareUse{}) sum_share(state.node(pod.node), pod.share, devices[pod.node.value], sum);
+    working[pod.node.value] += pod.pod.daemon ? 0 : 1;
     const auto& listed = state.node(pod.node).pods;
     if (pod.index_on_node >= listed.size() || listed[pod.index_on_node] != slot)
       broken.push_back(fmt::format("pod {} is charged to a node that does not list it", pod.pod.full_name()));
@@ -43,6 +45,8 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
                                      node.node.name, node.devices.used(device), units));
   }
   for (const auto& [name, slot] : state.nodes_by_name()) {
+    if (working[slot.value] != state.node(slot).working_pods)
+      broken.push_back(fmt::format("node {} counts its working pods wrongly", name));
     const auto& sum = sums[slot.value];
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const auto expected = static_cast<int64_t>(std::min<Int128>(id < sum.size() ? sum[id] : 0, kMaxAmount));

@@ -11,6 +11,7 @@
 
 #include "base/int128.h"
 #include "engine/ids.h"
+#include "engine/node_catalog.h"
 #include "engine/pod_class.h"
 #include "engine/resource_table.h"
 #include "engine/shared_devices.h"
@@ -31,6 +32,8 @@ struct NodeState {
   bool in_use = false;               // the slot is taken
   bool has_gpus = false;             // some GPU resource, be it one that is not allocatable now
   bool repartitioning = false;       // its GPUs are being cut anew
+  uint32_t pool = 0;                 // NodeCatalog::pool_of its labels
+  int64_t gpu_price_ppm = 0;         // NodeCatalog::gpu_price_ppm of its labels
   uint32_t generation = 0;           // never goes back, not even when the slot is reused
   uint64_t order = 0;                // sorts like the name among all nodes
   std::vector<int64_t> allocatable;  // by ResourceId; shorter than the table when the node lacks the later ones
@@ -43,6 +46,7 @@ struct NodeState {
   ResourceId share_resource;  // of model::NodeGpus::resource
   std::vector<model::HostPort> host_ports;
   std::vector<PodSlot> pods;  // unordered
+  uint32_t working_pods = 0;  // those that are no daemons
   NodeDomains domains;        // of the topology keys in use; none while not present
   // How many of its pods each selector sees, for those that count by node; sorted.
   std::vector<std::pair<SelectorId, int32_t>> seen_by;
@@ -63,6 +67,10 @@ class NodeView {
   const model::Node& node() const { return state_->node; }
   bool has_gpus() const { return state_->has_gpus; }
   bool repartitioning() const { return state_->repartitioning; }
+  uint32_t pool() const { return state_->pool; }
+  int64_t gpu_price_ppm() const { return state_->gpu_price_ppm; }
+  // Nothing runs there but what runs on every node.
+  bool idle() const { return state_->working_pods == 0; }
   int64_t allocatable(ResourceId id) const { return at(state_->allocatable, id); }
   // What its pods ask for, at most kMaxAmount, which is above any allocatable.
   int64_t used(ResourceId id) const { return id.value < state_->used.size() ? narrow(state_->used[id.value]) : 0; }

@@ -2,9 +2,11 @@
 //
 // A policy is one file in src/policy: a pure function of pod class and node, and a PolicyInfo that describes it. The
 // same descriptor serves configuration, `berth policies` and the docs. Filters run in ascending `order`; the first one
-// that objects to a node ends that node's list, as in kube-scheduler. A score is 0 to kMaxScore, more is better, and is
-// multiplied by its configured weight; scores are node-local, so that one node's change never moves another's score.
-// Group filters and scores judge a group of nodes at once, from what its topology domains hold (engine/groups.h).
+// that objects to a node ends that node's list, as in kube-scheduler. A score is −kMaxScore to kMaxScore: below 0 where
+// the rule speaks against the node, above where it speaks for it, 0 where it has nothing to say. It is multiplied by
+// the weight that the node's pool gives it; scores are node-local, so that one node's change never moves another's
+// score. Group filters and scores judge a group of nodes at once, from what its topology domains hold
+// (engine/groups.h).
 #pragma once
 
 #include <string>
@@ -84,7 +86,8 @@ struct PolicyInfo {
   GroupFilterFunction group_filter = nullptr;
   GroupScoreFunction group_score = nullptr;
   PreFilterFunction pre_filter = nullptr;
-  bool heeds_pods = true;  // a filter's verdict may change with the pods that run on the node
+  bool heeds_pods = true;     // a filter's verdict may change with the pods that run on the node
+  bool needs_prices = false;  // a score that says nothing without NodeCatalog::gpu_prices
 
   bool filters() const { return filter != nullptr || group_filter != nullptr; }
   bool scores() const { return score != nullptr || group_score != nullptr; }
@@ -103,6 +106,10 @@ constexpr PolicyInfo object_filter_policy(std::string_view name, std::string_vie
 constexpr PolicyInfo score_policy(std::string_view name, std::string_view summary, int32_t weight, ScoreFunction f) {
   return {name, summary, nullptr, f, 0, weight, nullptr, nullptr, nullptr};
 }
+constexpr PolicyInfo priced_score_policy(std::string_view name, std::string_view summary, int32_t weight,
+                                         ScoreFunction f) {
+  return {name, summary, nullptr, f, 0, weight, nullptr, nullptr, nullptr, true, true};
+}
 // A filter of groups, which objects after all filters of nodes, and the score that goes with it.
 constexpr PolicyInfo group_policy(std::string_view name, std::string_view summary, int32_t order, GroupFilterFunction f,
                                   int32_t weight, GroupScoreFunction s) {
@@ -120,6 +127,13 @@ struct PolicySet {
   std::vector<WeightedScore> scores;                  // weight > 0
   std::vector<const PolicyInfo*> group_filters = {};  // in order
   std::vector<WeightedScore> group_scores = {};       // weight > 0
+  NodeCatalog nodes = {};
+  std::vector<std::vector<WeightedScore>> pool_scores = {};  // as `scores`, by NodeCatalog::pools
+
+  // The scores with the weights that hold for the node.
+  const std::vector<WeightedScore>& scores_on(const NodeView& node) const {
+    return node.pool() == 0 ? scores : pool_scores[node.pool() - 1];
+  }
 };
 
 }  // namespace berth::engine

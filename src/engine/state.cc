@@ -1,7 +1,6 @@
 #include "engine/state.h"
 
 #include <algorithm>
-#include <map>
 
 #include "base/check.h"
 
@@ -19,20 +18,6 @@ std::vector<int64_t> dense(const model::ResourceList& list, ResourceTable& resou
   }
   return out;
 }
-
-// FNV-1a over bytes: the same on every machine and run, unlike absl::Hash.
-struct StableHash {
-  uint64_t value = 0xCBF29CE484222325ULL;
-  void bytes(const void* data, size_t size) {
-    const auto* p = static_cast<const unsigned char*>(data);
-    for (size_t i = 0; i < size; ++i) value = (value ^ p[i]) * 0x100000001B3ULL;
-  }
-  void number(int64_t n) { bytes(&n, sizeof n); }
-  void text(const std::string& s) {
-    number(static_cast<int64_t>(s.size()));
-    bytes(s.data(), s.size());
-  }
-};
 
 }  // namespace
 
@@ -115,6 +100,8 @@ NodeSlot State::upsert_node(model::Node object) {
   for (const auto& [name, amount] : object.capacity) node.has_gpus |= amount > 0 && model::is_gpu_resource(name);
   if (object.mig) mig_nodes_.insert(object.name);
   else mig_nodes_.erase(object.name);
+  node.pool = catalog_.pool_of(object.labels);
+  node.gpu_price_ppm = catalog_.gpu_price_ppm(object.labels);
   if (topology_.has_keys()) set_domains(slot, topology_.domains_for(object.labels));
   const auto replace = [&] {
     if (!object.gpus.resource.empty()) node.share_resource = resources_.intern(object.gpus.resource);
@@ -188,6 +175,10 @@ PodSlot State::add_pod(model::Pod&& pod) {
 void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   PodState& state = pods_[slot.value];
   check(state.pod.uid == pod.uid, "a pod record keeps its UID");
+  if (holds_room(state.phase) && state.pod.daemon != pod.daemon) {
+    nodes_[state.node.value].working_pods += pod.daemon ? -1 : +1;
+    touch(state.node);
+  }
   const bool same_class_key = (state.pod.spec == pod.spec || *state.pod.spec == *pod.spec) &&
                               state.pod.priority == pod.priority && state.pod.preempts == pod.preempts &&
                               state.pod.gave_up == pod.gave_up;
@@ -257,6 +248,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
   state.node = node;
   state.index_on_node = static_cast<uint32_t>(target.pods.size());
   target.pods.push_back(pod);
+  target.working_pods += state.pod.daemon ? 0 : 1;
   charge(target, classes_[state.cls.value], +1);
   if (classes_[state.cls.value].shares_gpu) charge_share(state, device), settle_guesses(target);
   count_peers(pod, node, +1);
@@ -278,6 +270,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   node.pods[state.index_on_node] = moved;
   pods_[moved.value].index_on_node = state.index_on_node;
   node.pods.pop_back();
+  node.working_pods -= state.pod.daemon ? 0 : 1;
   if (shares) settle_guesses(node);
   state.phase = phase;
   state.node = NodeSlot{};
@@ -355,43 +348,6 @@ void State::release_class(ClassId id) {
   volumes_.leave(id, cls.claims);
   cls = PodClass{};
   free_classes_.push_back(id);
-}
-
-uint64_t State::hash() const {
-  StableHash hash;
-  for (const auto& [name, slot] : nodes_by_name_) {
-    const NodeState& node = nodes_[slot.value];
-    hash.text(name);
-    hash.number(node.present + 2 * node.repartitioning);
-    std::map<std::string, std::pair<int64_t, int64_t>> amounts;  // by name: ids depend on history
-    for (uint32_t id = 0; id < resources_.size(); ++id) {
-      const NodeView seen = view(slot);
-      const std::pair amount(seen.allocatable(ResourceId{id}), seen.used(ResourceId{id}));
-      if (amount.first != 0 || amount.second != 0) amounts.emplace(resources_.name(ResourceId{id}), amount);
-    }
-    for (const auto& [resource, amount] : amounts) {
-      hash.text(resource);
-      hash.number(amount.first);
-      hash.number(amount.second);
-    }
-  }
-  std::vector<const PodState*> pods;
-  for (const PodState& pod : pods_)
-    if (pod.in_use) pods.push_back(&pod);
-  std::sort(pods.begin(), pods.end(), [](auto* a, auto* b) { return a->pod.uid < b->pod.uid; });
-  for (const PodState* pod : pods) {
-    hash.text(pod->pod.uid);
-    hash.number(static_cast<int64_t>(pod->phase));
-    hash.text(holds_room(pod->phase) ? nodes_[pod->node.value].node.name : "");
-    if (pod->share.device >= 0) hash.number(pod->share.device);
-  }
-  for (const auto& [key, claim] : volumes_.claims()) {
-    if (!claim->choice) continue;
-    hash.text(key);
-    hash.text(claim->choice->volume);
-    hash.text(claim->choice->node);
-  }
-  return hash.value;
 }
 
 }  // namespace berth::engine

@@ -34,7 +34,7 @@ namespace berth::engine {
 
 class State {
  public:
-  State() = default;
+  explicit State(NodeCatalog catalog = {}) : catalog_(std::move(catalog)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -170,6 +170,7 @@ class State {
     }
   };
 
+  const NodeCatalog catalog_;
   ResourceTable resources_;
   VolumeState volumes_;
   std::vector<NodeState> nodes_;

@@ -125,6 +125,7 @@ class Stream {
     if (flags % 5 == 3) node.taints.push_back({"spot", "", model::TaintEffect::kPreferNoSchedule});
     if (flags % 7 == 4) node.taints.push_back({"gone", "", model::TaintEffect::kNoExecute});
     if (flags / 8 % 3 > 0) node.labels.set("zone", flags / 8 % 3 == 1 ? "x" : "y");
+    if (flags % 3 > 0) node.labels.set(std::string(kGpuProductLabel), flags % 3 == 1 ? "L4" : "H100-SHARED");
     if (flags / 8 % 2 > 0) node.labels.set("level", std::to_string(variant % 4));
     if (variant / 12 % 3 > 0) node.images = {{"app:1", int64_t{variant} << 24}, {"big:1", int64_t{9} << 30}};
     return node;
@@ -206,6 +207,7 @@ class Stream {
     pod.priority = s.c % 4 == 0 ? 10 + s.b % 2 : s.c % 4 == 1 ? 5 : 0;
     pod.preempts = s.b % 16 != 9;
     pod.preemptible = s.c % 8 != 6;
+    pod.daemon = s.b % 8 == 5;
     if (s.b % 4 == 2) pod.started = Time{1 + s.a % 3};
     pod.created = Time{s.c / 4 % 4 * 1'000'000'000LL};
     pod.gated = s.c / 16 % 8 == 7;

@@ -99,6 +99,7 @@ struct Pod {
   bool terminating = false;  // has a deletionTimestamp: not scheduled; if bound it holds its room until terminal
   bool terminal = false;     // phase Succeeded or Failed: holds nothing
   bool rejected_by_kubelet = false;  // terminal because the kubelet refused it (OutOf…, UnexpectedAdmissionError)
+  bool daemon = false;               // runs wherever its node does: a DaemonSet's, or a static pod's mirror
   std::string owner_uid;             // controller's UID; empty for a bare pod
 
   // "namespace/name".

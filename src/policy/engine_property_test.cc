@@ -83,9 +83,18 @@ void expect_same(const std::string& actual, const std::string& expected, const s
   if (actual != expected) throw BrokenInvariant(what + ": got " + actual + "; expected " + expected);
 }
 
-TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecides) {
-  const PolicySet policies = policy::default_policies();
-  for_all(600, [&](const Steps& steps, uint32_t) {
+// Every score has a weight, and nodes are in two pools or in none.
+PolicySet pools_and_prices() {
+  policy::PolicyOptions options;
+  options.weights = {{"cost", 3}, {"power", 2}};
+  options.gpu_prices = {{"L4", 800'000}, {"H100", 4'000'000}};
+  options.pools = {{"x", {{"zone", "x"}}, {{"power", 9}, {"spread", 0}, {"gpu-node-aversion", 0}}},
+                   {"one", {{"level", "1"}}, {{"cost", 0}, {"pack", 7}}}};
+  return *policy::make_policy_set(options);
+}
+
+void expect_what_brute_force_decides(const PolicySet& policies, int cases) {
+  for_all(cases, [&](const Steps& steps, uint32_t) {
     Stream stream(policies);
     std::string expected;
     stream.before_full_cycle = [&](Time now) { expected = text_of(brute_force(stream, now, policies).decide_all()); };
@@ -98,9 +107,8 @@ TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecides) {
   });
 }
 
-TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {
-  const PolicySet policies = policy::default_policies();
-  for_all(600, [&](const Steps& steps, uint32_t) {
+void expect_what_a_fresh_engine_decides(const PolicySet& policies, int cases) {
+  for_all(cases, [&](const Steps& steps, uint32_t) {
     Stream stream(policies);
     for (const Step& step : steps) stream.play(step);
     stream.calm();
@@ -114,6 +122,22 @@ TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {
     expect_same(text_of(actions_of(after_history.decisions)), text_of(actions_of(without.decisions)), "binds");
     RC_ASSERT(stream.driver().state().hash() == fresh.state().hash());
   });
+}
+
+TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecides) {
+  expect_what_brute_force_decides(policy::default_policies(), 600);
+}
+
+TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecidesWithPoolsAndPrices) {
+  expect_what_brute_force_decides(pools_and_prices(), 300);
+}
+
+TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {
+  expect_what_a_fresh_engine_decides(policy::default_policies(), 600);
+}
+
+TEST(EngineProperty, EqualsAFreshEngineOnTheSameFactsWithPoolsAndPrices) {
+  expect_what_a_fresh_engine_decides(pools_and_prices(), 300);
 }
 
 TEST(EngineProperty, ManyBoundedCyclesBindWhatOneBinds) {

@@ -10,7 +10,7 @@ using namespace berth::engine;
 
 int32_t gpu_node_aversion(const PodClass& pod, const NodeView& node) {
   const bool wasteful = !pod.requests_gpu && node.has_gpus();
-  return wasteful ? 0 : kMaxScore;
+  return wasteful ? -kMaxScore : 0;
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ const PolicyInfo& policy_named(std::string_view name) {
 
 // One node with what runs on it, and a pod that looks at it.
 struct Scene {
-  explicit Scene(const model::Node& object, const std::vector<model::Pod>& running = {})
-      : node(state.upsert_node(object)) {
+  explicit Scene(const model::Node& object, const std::vector<model::Pod>& running = {},
+                 const NodeCatalog& catalog = {})
+      : state(catalog), node(state.upsert_node(object)) {
     int i = 0;
     for (model::Pod pod : running) {
       pod.uid += std::to_string(i++);
@@ -305,18 +306,82 @@ TEST(ImageLocality, IsNoReasonToBreakIntoAnEmptyGpuNode) {
 
 TEST(PreferNoSchedule, FallsWithEachUntoleratedTaint) {
   model::Node node = make_node("a");
-  EXPECT_EQ(Scene(node).score("prefer-no-schedule", make_pod("p")), 1000);
+  EXPECT_EQ(Scene(node).score("prefer-no-schedule", make_pod("p")), 0);
   node.taints = {{"x", "", TaintEffect::kPreferNoSchedule}, {"y", "", TaintEffect::kNoSchedule}};
-  EXPECT_EQ(Scene(node).score("prefer-no-schedule", make_pod("p")), 500);
+  EXPECT_EQ(Scene(node).score("prefer-no-schedule", make_pod("p")), -500);
   node.taints.push_back({"z", "", TaintEffect::kPreferNoSchedule});
-  EXPECT_EQ(Scene(node).score("prefer-no-schedule", make_pod("p")), 333);
-  EXPECT_EQ(Scene(node).score("prefer-no-schedule", tolerating({"x", "", TolerationOperator::kExists, true, {}})), 500);
+  EXPECT_EQ(Scene(node).score("prefer-no-schedule", make_pod("p")), -667);
+  EXPECT_EQ(Scene(node).score("prefer-no-schedule", tolerating({"x", "", TolerationOperator::kExists, true, {}})),
+            -500);
+}
+
+model::Node with_model(const std::string& product) {
+  model::Node node = make_node("a", {{kGpu, 4}});
+  node.labels.set(std::string(kGpuProductLabel), product);
+  return node;
+}
+
+const NodeCatalog kPrices{.pools = {}, .gpu_prices = {{"H100", 4'000'000}, {"L4", 1'000'000}, {"T4-SHARED", 0}}};
+
+TEST(Cost, ThePriceAsAShareOfTheDearest) {
+  const auto points = [](const std::string& product, const model::Pod& pod) {
+    return Scene(with_model(product), {}, kPrices).score("cost", pod);
+  };
+  const auto gpu = make_pod("p", {{kGpu, 2}});
+  EXPECT_EQ(points("H100", gpu), -1000);
+  EXPECT_EQ(points("L4", gpu), -250);
+  EXPECT_EQ(points("B200", gpu), -1000) << "not listed";
+  EXPECT_EQ(points("L4-SHARED", gpu), -250) << "a listed model with NVIDIA's suffix";
+  EXPECT_EQ(points("L4-MIG-1g.6gb", gpu), -250);
+  EXPECT_EQ(points("T4-SHARED", gpu), 0) << "listed as it is";
+  EXPECT_EQ(Scene(make_node("a", {{kGpu, 4}}), {}, kPrices).score("cost", gpu), -1000) << "no label";
+  EXPECT_EQ(points("H100", make_pod("q", {{"cpu", 1000}})), 0) << "no GPUs, no preference";
+  EXPECT_EQ(Scene(with_model("H100")).score("cost", gpu), 0) << "no prices";
+}
+
+TEST(Cost, APartOfADeviceCostsThatPart) {
+  model::Node node = with_model("H100");
+  node.gpus = {model::GpuSharing::kDevices, kGpu, int64_t{80} << 30, 1};
+  const auto asking = [](const model::GpuShare& share) {
+    return with_spec(make_pod("p"), [&](auto& spec) { spec.gpu_share = share; });
+  };
+  EXPECT_EQ(Scene(node, {}, kPrices).score("cost", asking({500'000, 0, ""})), -500);
+  EXPECT_EQ(Scene(node, {}, kPrices).score("cost", asking({0, int64_t{20} << 30, ""})), -250);
+  node.gpus = {model::GpuSharing::kReplicas, kGpu, int64_t{80} << 30, 4};
+  EXPECT_EQ(Scene(node, {}, kPrices).score("cost", asking({300'000, 0, ""})), -500) << "two of four replicas";
+  EXPECT_EQ(Scene(node, {}, kPrices).score("cost", make_pod("q", {{kGpu, 1}})), -250) << "a replica each";
+}
+
+TEST(Power, IdleNodesComeLastAndTheFullestFirst) {
+  model::Pod daemon = make_pod("d", {{"cpu", 60'000}});
+  daemon.daemon = true;
+  const auto pod = make_pod("p");
+  EXPECT_EQ(Scene(make_node("a")).score("power", pod), -1000);
+  EXPECT_EQ(Scene(make_node("a"), {daemon}).score("power", pod), -1000);
+  EXPECT_EQ(Scene(make_node("a"), {make_pod("r", {{"cpu", 32'000}})}).score("power", pod), -250);
+  EXPECT_EQ(Scene(make_node("a", {{kGpu, 8}}), {make_pod("r", {{"cpu", 32'000}, {kGpu, 6}})}).score("power", pod),
+            -125);
+  EXPECT_EQ(Scene(make_node("a"), {make_pod("r", {{"cpu", INT64_MAX}})}).score("power", pod), 0);
+  EXPECT_GT(Scene(make_node("a"), {make_pod("r")}).score("power", pod), -1000) << "in use, if by nothing to speak of";
+}
+
+TEST(Power, APodThatBecomesADaemonFreesItsNode) {
+  Scene scene(make_node("a"), {make_pod("r")});
+  const PodSlot slot = scene.state.find_pod("uid-r0");
+  const uint32_t before = scene.state.node(scene.node).generation;
+  model::Pod adopted = scene.state.pod(slot).pod;
+  adopted.daemon = true;
+  scene.state.replace_pod(slot, std::move(adopted));
+  EXPECT_EQ(scene.score("power", make_pod("p")), -1000);
+  EXPECT_GT(scene.state.node(scene.node).generation, before) << "or scores that are kept would be old";
+  scene.state.unassign(slot, PodPhase::kNotQueued);
+  EXPECT_TRUE(scene.state.view(scene.node).idle());
 }
 
 TEST(GpuNodeAversion, OutweighsEveryOtherScoreTogether) {
-  EXPECT_EQ(Scene(make_node("a", {{kGpu, 1}})).score("gpu-node-aversion", make_pod("p")), 0);
-  EXPECT_EQ(Scene(make_node("a", {{kGpu, 0}})).score("gpu-node-aversion", make_pod("p")), kMaxScore);
-  EXPECT_EQ(Scene(make_node("a", {{kGpu, 1}})).score("gpu-node-aversion", make_pod("p", {{kGpu, 1}})), kMaxScore);
+  EXPECT_EQ(Scene(make_node("a", {{kGpu, 1}})).score("gpu-node-aversion", make_pod("p")), -kMaxScore);
+  EXPECT_EQ(Scene(make_node("a", {{kGpu, 0}})).score("gpu-node-aversion", make_pod("p")), 0);
+  EXPECT_EQ(Scene(make_node("a", {{kGpu, 1}})).score("gpu-node-aversion", make_pod("p", {{kGpu, 1}})), 0);
   int64_t others = 0;
   for (const auto& score : default_policies().scores)
     if (score.policy->name != "gpu-node-aversion") others += score.weight;
@@ -334,12 +399,48 @@ TEST(Registry, FiltersRunInOrderAndTheFirstThatObjectsSpeaksAlone) {
   EXPECT_EQ(reasons[0].info->text, "node(s) were unschedulable");
 }
 
+TEST(Registry, APoolHasWeightsOfItsOwnAndTheClustersOtherwise) {
+  PolicyOptions options{.weights = {{"spread", 7}}};
+  options.pools = {{"a", {{"pool", "a"}}, {{"pack", 0}, {"power", 3}}}, {"b", {{"pool", "b"}}, {}}};
+  const PolicySet set = *make_policy_set(options);
+  const auto weight = [&](const model::Labels& labels, std::string_view name) {
+    State state(set.nodes);
+    model::Node node = make_node("n");
+    node.labels = labels;
+    const auto& scores = set.scores_on(state.view(state.upsert_node(node)));
+    const auto at = std::find_if(scores.begin(), scores.end(), [&](auto& score) { return score.policy->name == name; });
+    return at == scores.end() ? 0 : at->weight;
+  };
+  EXPECT_EQ(weight({}, "pack"), 1);
+  EXPECT_EQ(weight({}, "power"), 0);
+  EXPECT_EQ(weight({}, "spread"), 7);
+  EXPECT_EQ(weight({{"pool", "a"}}, "pack"), 0);
+  EXPECT_EQ(weight({{"pool", "a"}}, "power"), 3);
+  EXPECT_EQ(weight({{"pool", "a"}}, "spread"), 7);
+  EXPECT_EQ(weight({{"pool", "b"}}, "pack"), 1);
+}
+
+TEST(Registry, RefusesPoolsThatMakeNoSense) {
+  const auto code = [](const Weights& weights) {
+    PolicyOptions options;
+    options.pools = {{"a", {{"pool", "a"}}, weights}};
+    const auto set = make_policy_set(options);
+    return set ? std::nullopt : std::optional(set.error().code);
+  };
+  EXPECT_EQ(code({{"pack", 2}}), std::nullopt);
+  EXPECT_EQ(code({{"pakc", 2}}), ErrorCode::kInvalidInput);
+  EXPECT_EQ(code({{"inter-pod-affinity", 2}}), ErrorCode::kInvalidInput);
+  EXPECT_EQ(code({{"cost", 2}}), ErrorCode::kInvalidInput);
+}
+
 TEST(Registry, RefusesWeightsThatMakeNoSense) {
-  EXPECT_EQ(make_policy_set({{"pakc", 1}}).error().code, ErrorCode::kInvalidInput);
-  EXPECT_EQ(make_policy_set({{"node-ports", 1}}).error().code, ErrorCode::kInvalidInput);
-  EXPECT_EQ(make_policy_set({{"pack", -1}}).error().code, ErrorCode::kInvalidInput);
-  EXPECT_EQ(make_policy_set({{"pack", 10'001}}).error().code, ErrorCode::kInvalidInput);
-  const PolicySet set = *make_policy_set({{"pack", 0}, {"spread", 7}});
+  EXPECT_EQ(make_policy_set({{{"pakc", 1}}}).error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(make_policy_set({{{"node-ports", 1}}}).error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(make_policy_set({{{"pack", -1}}}).error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(make_policy_set({{{"pack", 10'001}}}).error().code, ErrorCode::kInvalidInput);
+  EXPECT_EQ(make_policy_set({{{"cost", 1}}}).error().code, ErrorCode::kInvalidInput) << "without prices";
+  EXPECT_TRUE(make_policy_set({{{"cost", 1}}, {{"L4", 1}}}));
+  const PolicySet set = *make_policy_set({{{"pack", 0}, {"spread", 7}}});
   for (const auto& score : set.scores) {
     EXPECT_NE(score.policy->name, "pack");
     if (score.policy->name != "spread") continue;

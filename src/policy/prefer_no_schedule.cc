@@ -12,7 +12,7 @@ int32_t prefer_no_schedule(const PodClass& pod, const NodeView& node) {
   for (const model::Taint& taint : node.node().taints)
     untolerated +=
         taint.effect == model::TaintEffect::kPreferNoSchedule && !model::tolerates(pod.spec->tolerations, taint);
-  return kMaxScore / (1 + untolerated);
+  return kMaxScore / (1 + untolerated) - kMaxScore;
 }
 
 }  // namespace

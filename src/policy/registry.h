@@ -1,4 +1,5 @@
-// The registry of policies: every PolicyInfo that a file in this folder exports, found by the build, sorted by name.
+// The registry of policies: every PolicyInfo that a file in this folder exports, found by the build, sorted by name;
+// and how a set for an engine is made of them.
 #pragma once
 
 #include <map>
@@ -11,12 +12,38 @@
 
 namespace berth::policy {
 
+// By policy name; policies that are not named keep what holds otherwise.
+using Weights = std::map<std::string, int64_t>;
+
+// Weights of its own for the nodes of a pool.
+struct PoolOptions {
+  std::string name;
+  model::Labels node_selector;
+  Weights weights;  // policies not named keep the cluster's
+};
+
+// What berth.yaml says of policies.
+struct PolicyOptions {
+  Weights weights = {};                            // of the cluster; policies not named keep their default
+  std::map<std::string, int64_t> gpu_prices = {};  // micro-dollars for a GPU-hour, by nvidia.com/gpu.product
+  std::vector<PoolOptions> pools = {};             // a node belongs to the first that selects it
+};
+
+inline constexpr int64_t kMaxGpuPrice = 100'000'000'000;  // micro-dollars
+
 // All policies, by name. Generated from the folder: see cmake/policies.cmake.
 const std::vector<const engine::PolicyInfo*>& all_policies();
 
-// The set that an engine runs: every filter, and every score with its weight from `weights` or else its default.
-// Unknown names, filters among the names and weights outside 0 … 10,000 are errors.
-Result<engine::PolicySet> make_policy_set(const std::map<std::string, int64_t>& weights = {});
+// An error for an unknown name, that of a filter, and a weight outside 0 … 10,000.
+Status check_weight(const std::string& name, int64_t weight);
+// The same for the weight in a pool, where a policy that compares groups of nodes cannot have one either: its groups
+// lie across pools.
+Status check_pool_weight(const std::string& name, int64_t weight);
+
+// The set that an engine runs: every filter, and every score with its weight. An error is what check_weight()
+// and check_pool_weight() find, and a weight for a policy that needs prices where there are none. `options.gpu_prices`
+// are at most kMaxGpuPrice.
+Result<engine::PolicySet> make_policy_set(const PolicyOptions& options = {});
 
 // The default set.
 engine::PolicySet default_policies();

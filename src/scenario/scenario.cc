@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "policy/registry.h"
+#include "scenario/policy_options.h"
 #include "scenario/scenario_player.h"
 
 namespace berth::scenario {
@@ -49,22 +49,24 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
   if (documents.size() != 1)
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("{}: a scenario is one document, this file has {}", file, documents.size()));
-  Scenario scenario{file, to_lined_value(documents.front()), {}};
+  Scenario scenario{.file = file, .root = to_lined_value(documents.front())};
   for (const auto& [key, value] : scenario.root.members)
-    if (key != "cluster" && key != "steps")
+    if (key != "policies" && key != "cluster" && key != "steps")
       return fail(ErrorCode::kInvalidInput,
-                  fmt::format("{}:{}: '{}' is none of cluster, steps", file, value.line, key));
+                  fmt::format("{}:{}: '{}' is none of policies, cluster, steps", file, value.line, key));
   const LinedValue* steps = scenario.root.find("steps");
   if (steps == nullptr || steps->kind != LinedValue::Kind::kList)
     return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario has a list of steps", file));
+  const LinedValue* policies = scenario.root.find("policies");
+  BERTH_TRY(set, policies == nullptr ? policy::make_policy_set() : read_policies(to_document(*policies, file)));
+  scenario.policies = std::move(set);
   return scenario;
 }
 
 std::vector<Mismatch> run_scenario(const Scenario& scenario, const Shapes& shapes) {
   ScenarioPlayer straight(scenario, shapes, 0);
   std::vector<Mismatch> mismatches = straight.play();
-  const engine::PolicySet policies = policy::default_policies();
-  for (const std::string& sentence : replay(straight.cluster().log(), policies, {}))
+  for (const std::string& sentence : replay(straight.cluster().log(), scenario.policies, {}))
     mismatches.push_back({0, "replayed into a fresh engine: " + sentence, "", ""});
   const auto decisions = decisions_of(straight.cluster().log());
   for (uint64_t seed = 1; seed <= kShuffleSeeds && mismatches.empty(); ++seed) {

@@ -1,6 +1,7 @@
 // Scenario: a story about a cluster, told in YAML, with what must come of it.
 //
 //   # A pod waits until a node with room for it joins.
+//   policies: {scores: {pack: 5}}                     # as in berth.yaml; may be left out
 //   cluster: {nodes: [{like: a100-8, name: full, gpus: 0}]}
 //   steps:
 //     - submit: {apiVersion: v1, kind: Pod, …}     # or a list, a file beside the scenario, or text with "---" in it
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/policy.h"
 #include "scenario/lined_value.h"
 
 namespace berth::scenario {
@@ -28,8 +30,9 @@ Result<Shapes> parse_shapes(const std::string& text, const std::string& file);
 struct Scenario {
   std::string file;
   LinedValue root;
+  engine::PolicySet policies = {};
   // Reads a file that stands beside the scenario.
-  std::function<Result<std::string>(const std::string& name)> read_beside;
+  std::function<Result<std::string>(const std::string& name)> read_beside = {};
 };
 Result<Scenario> parse_scenario(const std::string& text, const std::string& file);
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "policy/registry.h"
-
 namespace berth::scenario {
 namespace {
 
@@ -90,10 +88,8 @@ struct StepTable {
 ScenarioPlayer::ScenarioPlayer(const Scenario& scenario, const Shapes& shapes, uint64_t shuffle_seed)
     : scenario_(scenario),
       shapes_(shapes),
-      cluster_({.policies = policy::default_policies(),
-                .shuffle_seed = shuffle_seed,
-                .record = true,
-                .check_invariants = true}) {}
+      cluster_(
+          {.policies = scenario.policies, .shuffle_seed = shuffle_seed, .record = true, .check_invariants = true}) {}
 
 std::vector<Mismatch> ScenarioPlayer::play() {
   build_cluster();

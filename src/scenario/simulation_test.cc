@@ -117,7 +117,7 @@ TEST(Simulation, ReplayWithAnotherWeightIsFoundOut) {
       std::string(kNode) +
       "{apiVersion: v1, kind: Node, metadata: {name: n2}, status: {capacity: {cpu: 4, memory: 8Gi, pods: 10}}}\n---\n" +
       "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}\n");
-  EXPECT_THAT(replay(cluster->log(), *policy::make_policy_set({{"gpu-node-aversion", 0}}), {}), Not(IsEmpty()));
+  EXPECT_THAT(replay(cluster->log(), *policy::make_policy_set({{{"gpu-node-aversion", 0}}}), {}), Not(IsEmpty()));
 }
 
 // A pod that takes the place of another: while it is nominated it has its verdict, and nothing of the node yet.

@@ -56,7 +56,7 @@ Session::Session(SessionOptions options)
       config_(*options_.configuration),
       clock_(io::SystemClock::instance()),
       served_(config_.scheduler_names.begin(), config_.scheduler_names.end()),
-      engine_(*policy::make_policy_set(config_.score_weights), config_.engine),
+      engine_(*policy::make_policy_set(config_.policies), config_.engine),
       plan_({.longest = config_.turn_max, .work_max = config_.cycle_max_work}) {}
 
 Result<std::unique_ptr<Session>> Session::start(SessionOptions options) {
