@@ -22,6 +22,7 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
     nodes_ = state.node_count();
     return true;
   }
+  if (std::exchange(mix_version_, state.mix().version()) != state.mix().version()) examine_all_again();
   if (leaves_.size() < state.node_slots()) grow(state);
   if (!cls.seen_by.empty() || !cls.spec->peers.empty()) follow_terms(state, cls);
   const int64_t cost = groups_ ? 1 + static_cast<int64_t>(groups_->shape().serials.size() / kTermsPerUnit) : 1;

@@ -69,8 +69,9 @@ class Candidates {
   Tournament tournament_;     // of the leaves
   FailureCounts counts_;
   std::string objection_;
-  size_t nodes_ = 0;         // that there were when objection_ was last told
-  uint64_t generation_ = 0;  // of the class at the last look
+  size_t nodes_ = 0;          // that there were when objection_ was last told
+  uint64_t generation_ = 0;   // of the class at the last look
+  uint64_t mix_version_ = 0;  // of the requests that its scores go by
   Reasons scratch_;
   uint64_t version_ = 0;
   uint64_t epoch_ = 0;

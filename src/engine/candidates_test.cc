@@ -16,6 +16,12 @@ struct Linear {
   uint32_t nodes = 0, fitting = 0;
 };
 
+// Turns round with every new mix of requests.
+int32_t cores_by_mix(const PodClass& cls, const NodeView& node) {
+  return node.mix().version() % 2 == 0 ? cores(cls, node) : 10 - cores(cls, node);
+}
+constexpr PolicyInfo kCoresByMix = mix_score_policy("cores-by-mix", "prefers many cores or few", 1, &cores_by_mix);
+
 Linear linear_look(const State& state, const PodClass& cls) {
   Linear out;
   int32_t best_score = -1;
@@ -26,13 +32,14 @@ Linear linear_look(const State& state, const PodClass& cls) {
     room(cls, state.view(slot), reasons);
     if (!reasons.empty()) continue;
     ++out.fitting;
-    if (const int32_t score = cores(cls, state.view(slot)); score > best_score) out.best = name, best_score = score;
+    if (const int32_t score = cores_by_mix(cls, state.view(slot)); score > best_score)
+      out.best = name, best_score = score;
   }
   return out;
 }
 
 struct Look {
-  PolicySet policies = room_policies();
+  PolicySet policies = {{&kRoom}, {{&kCoresByMix, 1}}};
   FailureSets sets;
   Candidates candidates;
 
@@ -80,6 +87,11 @@ RC_GTEST_PROP(Candidates, TheWinnerIsTheLinearOneAfterAnyHistory, (uint32_t seed
     }
     if (rng.chance(10) && !names.empty())  // longer than the change log
       for (int i = 0; i < 2000; ++i) state.upsert_node(make_node(names[0], {{"cpu", 1000 + i}}));
+    if (rng.chance(20)) {
+      const PodSlot pod = state.add_pod(make_pod("g" + std::to_string(round), {{"nvidia.com/gpu", round + 1}}));
+      state.mutable_mix().observe(state.pod_class(state.pod(pod).cls), state.resources());
+      RC_ASSERT(state.mutable_mix().settle());
+    }
     const Linear expected = linear_look(state, cls);
     const Linear actual = look.at(state, cls, rng.chance(30) ? 3 : INT64_MAX);
     RC_ASSERT(actual.best == expected.best);

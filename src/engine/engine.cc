@@ -67,6 +67,7 @@ void Engine::upsert(model::Pod&& pod) {
   if (!slot.valid()) {
     resolve_placement(pod);
     slot = state_.add_pod(std::move(pod));
+    if (measures_mix_) state_.mutable_mix().observe(state_.pod_class(state_.pod(slot).cls), state_.resources());
     settle(slot);
     return adopt_nomination(slot);
   }
@@ -225,6 +226,7 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   ++cycle_;
   CycleResult result;
   WorkBudget work{limits.work};
+  state_.mutable_mix().settle();
   release_backoffs(now);
   release_refused();
   end_pauses();

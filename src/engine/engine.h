@@ -144,6 +144,7 @@ class Engine {
 
   const PolicySet policies_;
   const EngineOptions options_;
+  const bool measures_mix_ = policies_.needs_mix();
   State state_{policies_.nodes};
   FailureSets failure_sets_;
   PendingQueue queue_{state_};

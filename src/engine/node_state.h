@@ -13,6 +13,7 @@
 #include "engine/ids.h"
 #include "engine/node_catalog.h"
 #include "engine/pod_class.h"
+#include "engine/request_mix.h"
 #include "engine/resource_table.h"
 #include "engine/shared_devices.h"
 #include "engine/topology.h"
@@ -61,8 +62,8 @@ struct NodeState {
 // Read access to a node for policies. Cheap to copy; valid until the engine's state changes.
 class NodeView {
  public:
-  NodeView(const NodeState& state, const ResourceTable& resources, const VolumeState& volumes)
-      : state_(&state), resources_(&resources), volumes_(&volumes) {}
+  NodeView(const NodeState& state, const ResourceTable& resources, const VolumeState& volumes, const RequestMix& mix)
+      : state_(&state), resources_(&resources), volumes_(&volumes), mix_(&mix) {}
 
   const model::Node& node() const { return state_->node; }
   bool has_gpus() const { return state_->has_gpus; }
@@ -84,6 +85,8 @@ class NodeView {
   const std::vector<std::pair<ClaimRecord*, uint32_t>>& claims() const { return state_->claims; }
   const ResourceTable& resources() const { return *resources_; }
   const VolumeState& volumes() const { return *volumes_; }
+  // What the cluster is asked for; measured only where a policy needs it.
+  const RequestMix& mix() const { return *mix_; }
 
   static int64_t narrow(Int128 sum) { return static_cast<int64_t>(std::min<Int128>(sum, kMaxAmount)); }
 
@@ -94,6 +97,7 @@ class NodeView {
   const NodeState* state_;
   const ResourceTable* resources_;
   const VolumeState* volumes_;
+  const RequestMix* mix_;
 };
 
 }  // namespace berth::engine

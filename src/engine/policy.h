@@ -9,6 +9,7 @@
 // (engine/groups.h).
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +89,7 @@ struct PolicyInfo {
   PreFilterFunction pre_filter = nullptr;
   bool heeds_pods = true;     // a filter's verdict may change with the pods that run on the node
   bool needs_prices = false;  // a score that says nothing without NodeCatalog::gpu_prices
+  bool needs_mix = false;     // a score that goes by NodeView::mix()
 
   bool filters() const { return filter != nullptr || group_filter != nullptr; }
   bool scores() const { return score != nullptr || group_score != nullptr; }
@@ -109,6 +111,10 @@ constexpr PolicyInfo score_policy(std::string_view name, std::string_view summar
 constexpr PolicyInfo priced_score_policy(std::string_view name, std::string_view summary, int32_t weight,
                                          ScoreFunction f) {
   return {name, summary, nullptr, f, 0, weight, nullptr, nullptr, nullptr, true, true};
+}
+constexpr PolicyInfo mix_score_policy(std::string_view name, std::string_view summary, int32_t weight,
+                                      ScoreFunction f) {
+  return {name, summary, nullptr, f, 0, weight, nullptr, nullptr, nullptr, true, false, true};
 }
 // A filter of groups, which objects after all filters of nodes, and the score that goes with it.
 constexpr PolicyInfo group_policy(std::string_view name, std::string_view summary, int32_t order, GroupFilterFunction f,
@@ -134,6 +140,15 @@ struct PolicySet {
   const std::vector<WeightedScore>& scores_on(const NodeView& node) const {
     return node.pool() == 0 ? scores : pool_scores[node.pool() - 1];
   }
+  // Some score goes by the mix of requests, so that it has to be measured.
+  bool needs_mix() const;
 };
+
+inline bool PolicySet::needs_mix() const {
+  const auto needed = [](const std::vector<WeightedScore>& weighted) {
+    return std::any_of(weighted.begin(), weighted.end(), [](const WeightedScore& s) { return s.policy->needs_mix; });
+  };
+  return needed(scores) || std::any_of(pool_scores.begin(), pool_scores.end(), needed);
+}
 
 }  // namespace berth::engine

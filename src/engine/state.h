@@ -45,7 +45,7 @@ class State {
   void set_repartitioning(const std::string& name, bool under_way);
   NodeSlot find_node(const std::string& name) const;
   const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
-  NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_, volumes_); }
+  NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_, volumes_, mix_); }
   // NodeView::used() by ResourceId, without what is kept for nominated pods. O(pods of the node).
   std::vector<int64_t> used_without_nominees(NodeSlot slot) const;
   size_t node_slots() const { return nodes_.size(); }   // slots ever used; some may be free
@@ -105,6 +105,8 @@ class State {
   void set_namespace_labels(const std::string& name, const model::Labels& labels);
 
   const ResourceTable& resources() const { return resources_; }
+  const RequestMix& mix() const { return mix_; }
+  RequestMix& mutable_mix() { return mix_; }
 
   // Change log: node slots in order of change. Entries before change_base() are forgotten.
   uint64_t change_base() const { return change_base_; }
@@ -173,6 +175,7 @@ class State {
   const NodeCatalog catalog_;
   ResourceTable resources_;
   VolumeState volumes_;
+  RequestMix mix_;
   std::vector<NodeState> nodes_;
   std::vector<NodeSlot> free_nodes_;
   size_t present_nodes_ = 0;

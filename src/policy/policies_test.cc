@@ -55,6 +55,12 @@ struct Scene {
     return policy_named(name).score(class_of(pod), state.view(node));
   }
 
+  // Pods like these, which need not have a place, make the mix of requests.
+  void see(const std::vector<model::Pod>& typical) {
+    for (const model::Pod& pod : typical) state.mutable_mix().observe(class_of(pod), state.resources());
+    state.mutable_mix().settle();
+  }
+
   State state;
   NodeSlot node;
 };
@@ -376,6 +382,53 @@ TEST(Power, APodThatBecomesADaemonFreesItsNode) {
   EXPECT_GT(scene.state.node(scene.node).generation, before) << "or scores that are kept would be old";
   scene.state.unassign(slot, PodPhase::kNotQueued);
   EXPECT_TRUE(scene.state.view(scene.node).idle());
+}
+
+TEST(FragmentationAware, HowFarTheExpectedUseOfWhatIsLeftFalls) {
+  const std::vector<model::Pod> ones_and_eights = {make_pod("one", {{kGpu, 1}}), make_pod("eight", {{kGpu, 8}})};
+  Scene whole(make_node("a", {{kGpu, 8}})), half(make_node("a", {{kGpu, 8}}), {make_pod("r", {{kGpu, 4}})});
+  EXPECT_EQ(whole.score("fragmentation-aware", ones_and_eights[0]), 0) << "nothing is known of what comes";
+  whole.see(ones_and_eights);
+  half.see(ones_and_eights);
+  EXPECT_EQ(whole.score("fragmentation-aware", ones_and_eights[0]), -818) << "8 become 7 and 8 become 0: 4.5 of 5.5";
+  EXPECT_EQ(half.score("fragmentation-aware", ones_and_eights[0]), -333) << "4 become 3, and 0 stay 0: 0.5 of 1.5";
+  EXPECT_EQ(whole.score("fragmentation-aware", ones_and_eights[1]), -500) << "8 of 16";
+  Scene bare(make_node("a"));
+  bare.see(ones_and_eights);
+  EXPECT_EQ(bare.score("fragmentation-aware", make_pod("cpu", {{"cpu", 1000}})), 0);
+}
+
+TEST(FragmentationAware, CpuAndMemoryCountAsFarAsGpusNeedThem) {
+  const auto points = [](int gpus, const model::ResourceList& requests) {
+    Scene scene(make_node("a", {{kGpu, gpus}}));
+    scene.see({make_pod("t", {{"cpu", 8000}, {"memory", int64_t{32} << 30}, {kGpu, 1}})});
+    return scene.score("fragmentation-aware", make_pod("p", requests));
+  };
+  EXPECT_EQ(points(8, {{"cpu", 32'000}}), -800) << "the CPU of four GPUs";
+  EXPECT_EQ(points(8, {{"memory", int64_t{32} << 30}}), -500) << "the memory of one";
+  EXPECT_EQ(points(2, {{"cpu", 32'000}}), 0) << "what is left does for both";
+  EXPECT_EQ(points(8, {{"cpu", 8000}, {kGpu, 1}}), -500);
+  EXPECT_EQ(points(8, {{"cpu", 16'000}, {kGpu, 1}}), -666) << "one GPU, and the CPU of another";
+}
+
+TEST(FragmentationAware, SharesTakeWhatHardlyAnythingFits) {
+  model::Node node = make_node("a", {{kGpu, 1}});
+  node.gpus = {model::GpuSharing::kDevices, kGpu, 0, 1};
+  const auto share = [](const char* name, int64_t micros) {
+    return with_spec(make_pod(name), [&](auto& spec) { spec.gpu_share.micros = micros; });
+  };
+  const auto points = [&](std::vector<model::Pod> running, int64_t micros) {
+    Scene scene(node, running);
+    scene.see({share("half", 500'000)});
+    return scene.score("fragmentation-aware", share("p", micros));
+  };
+  EXPECT_EQ(points({}, 500'000), -333) << "two halves become one";
+  EXPECT_EQ(points({}, 300'000), -333);
+  EXPECT_EQ(points({share("r", 600'000)}, 300'000), 0) << "no half fits anyway";
+  EXPECT_EQ(points({share("r", 200'000)}, 300'000), 0) << "one fits before and after";
+  node.gpus = {model::GpuSharing::kReplicas, kGpu, 0, 4};
+  node.allocatable.set(kGpu, 4);
+  EXPECT_EQ(points({}, 250'000), -333) << "four replicas are two halves, three are one";
 }
 
 TEST(GpuNodeAversion, OutweighsEveryOtherScoreTogether) {
