@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "engine/class_key.h"
 #include "engine/decision.h"
 #include "engine/node_state.h"
 #include "engine/peers.h"
@@ -155,22 +156,6 @@ class State {
   void count_peers(PodSlot slot, NodeSlot on, int32_t sign);
   void count_seen(NodeState& node, SelectorId selector, int32_t sign);
   void count_selector(SelectorId selector, IdentityId identity, int32_t sign);
-
-  // A class is a spec, a priority and the selectors that see the pod.
-  struct ClassKey {
-    const model::SchedulingSpec* spec;
-    const std::vector<SelectorId>* seen_by;
-    int32_t priority;
-    bool preempts, gave_up;
-    friend bool operator==(const ClassKey& a, const ClassKey& b) {
-      return a.priority == b.priority && a.preempts == b.preempts && a.gave_up == b.gave_up &&
-             *a.seen_by == *b.seen_by && (a.spec == b.spec || *a.spec == *b.spec);
-    }
-    template <typename H>
-    friend H AbslHashValue(H state, const ClassKey& k) {
-      return H::combine(std::move(state), *k.spec, *k.seen_by, k.priority, k.preempts, k.gave_up);
-    }
-  };
 
   const NodeCatalog catalog_;
   ResourceTable resources_;

@@ -53,8 +53,8 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   return line.size();
 }
 
-// libcurl has a connection and writes the request next: whatever time went by since it was started, in a handshake, in a
-// queue of libcurl's or in a stopped process, this is the last moment to keep it back.
+// libcurl has a connection and writes the request next: whatever time went by since it was started, in a handshake, in
+// a queue of libcurl's or in a stopped process, this is the last moment to keep it back.
 int on_about_to_send(void* user, char*, char*, int, int) {
   const auto& exchange = *static_cast<Exchange*>(user);
   const bool wanted = !exchange.request.may_start || exchange.request.may_start();

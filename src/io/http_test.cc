@@ -177,9 +177,7 @@ TEST(CurlTransport, MayStartIsAskedAgainWhenTheConnectionIsThere) {
   const auto server = serve({route});
   const auto transport = connect_to(url_of(*server));
   for (const bool kept_alive : {false, true}) {
-    if (kept_alive) {
-      EXPECT_TRUE(transport->call({.target = "/echo"}));
-    }
+    if (kept_alive) { EXPECT_TRUE(transport->call({.target = "/echo"})); }
     const int before = arrived;
     int asked = 0;
     const auto answer =

@@ -126,7 +126,8 @@ bool Repartitioner::serve(const engine::Engine& engine, const engine::PodClass& 
   }
   if (!offer.node) offer.node = imagined(state, offer.slot, offer.under_way ? &nodes_.at(offer.name).wanted : nullptr);
   engine::Reasons reasons;
-  if (!engine::run_filters(engine.policies(), cls, {*offer.node, state.resources(), state.volumes()}, reasons))
+  if (!engine::run_filters(engine.policies(), cls, {*offer.node, state.resources(), state.volumes(), state.mix()},
+                           reasons))
     return false;
   if (!offer.under_way) {
     if (--cuts_left < 0) return false;

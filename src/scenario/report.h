@@ -14,6 +14,10 @@
 
 namespace berth::scenario {
 
+// Why a Job failed, as its controller says it.
+inline constexpr const char* kDeadlineExceeded = "DeadlineExceeded";
+inline constexpr const char* kBackoffLimitExceeded = "BackoffLimitExceeded";
+
 struct PodReport {
   std::string namespace_name;
   std::string name;

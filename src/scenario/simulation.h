@@ -51,10 +51,6 @@ struct SimulationOptions {
   bool check_invariants = false;  // after every cycle; what is broken is in broken()
 };
 
-// Why a Job failed, as its controller says it.
-inline constexpr const char* kDeadlineExceeded = "DeadlineExceeded";
-inline constexpr const char* kBackoffLimitExceeded = "BackoffLimitExceeded";
-
 enum class BindFate : uint8_t { kFails, kUnknown };
 
 class Simulation {

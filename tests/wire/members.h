@@ -34,7 +34,7 @@ struct Members;  // kType, kNames, and of(object): a tuple of references
 
 WIRE_MEMBERS(api::OwnerReference, api_version, kind, name, uid, controller)
 WIRE_MEMBERS(api::ObjectMeta, name, generate_name, namespace_name, uid, resource_version, generation, created, deleted,
-             labels, annotations, owners)
+             deletion_grace_s, labels, annotations, owners)
 WIRE_MEMBERS(api::Condition, type, status, reason, message)
 WIRE_MEMBERS(api::ResourceRequirements, requests, limits)
 WIRE_MEMBERS(api::ContainerPort, container_port, host_port, host_ip, protocol)
