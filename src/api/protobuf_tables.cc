@@ -19,7 +19,7 @@ constexpr ProtobufField kObjectMeta[] = {
     integer(7, "generation"),
     time(8, "creationTimestamp"),
     time(9, "deletionTimestamp"),
-    integer(10, "deletionGracePeriodSeconds"),
+    kept(integer(10, "deletionGracePeriodSeconds")),
     text_map(11, "labels"),
     text_map(12, "annotations"),
     messages(13, "ownerReferences", kOwnerReference),
