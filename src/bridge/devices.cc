@@ -7,7 +7,9 @@
 #include <set>
 
 #include "api/reader.h"
+#include "base/printable.h"
 #include "bridge/gpus.h"
+#include "model/mig.h"
 
 namespace berth::bridge {
 namespace {
@@ -111,6 +113,22 @@ constexpr Field<Root> kRoot[] = {
      }},
 };
 
+// What cannot be of one device: instances that its model has not or that overlap, pods that have no full name.
+std::string contradiction(const model::GpuDevice& device) {
+  for (const std::string& pod : device.pods) {
+    const size_t slash = pod.find('/');
+    if (slash == 0 || slash >= pod.size() - 1 || pod.find('/', slash + 1) != std::string::npos)
+      return fmt::format("is given to '{}', which is no namespace/name", printable(pod, 80));
+  }
+  const model::MigModel* const model = model::read_gpu_product(device.model).model;
+  if (model == nullptr) return "";
+  std::vector<model::ReportedMigInstance> reported;
+  for (const model::MigDeviceInstance& instance : device.mig_instances)
+    reported.push_back({instance.profile, instance.start});
+  const auto layout = model::MigLayout::from_report(*model, reported);
+  return layout ? "" : fmt::format("cannot be cut so: {}", layout.error().message);
+}
+
 // What no field can tell by itself, as the first thing that is wrong.
 void check_together(const Reader& reader, const Root& root) {
   if (root.version != kVersion)
@@ -129,6 +147,9 @@ void check_together(const Reader& reader, const Root& root) {
       return reader.problem_at("devices",
                                fmt::format("{} has MIG instances while MIG is not enabled", read.device.uuid));
   }
+  for (const ReadDevice& read : root.devices)
+    if (const std::string why = contradiction(read.device); !why.empty())
+      return reader.problem_at("devices", fmt::format("{} {}", read.device.uuid, why));
   for (const ReadDevice& read : root.devices) {
     for (const auto& [peer, links] : read.nvlinks) {
       const auto other = by_uuid.find(peer);
@@ -183,6 +204,17 @@ Result<int64_t> whole_device_count(const model::NodeDevices& devices, int64_t al
                             "whichever of the agent and the device plugin is out of date",
                             whole, allocatable, kGpuResource));
   return std::clamp<int64_t>(allocatable, 0, healthy);
+}
+
+void bound_shares(const model::NodeDevices& devices, model::NodeGpus& gpus) {
+  if (gpus.sharing != model::GpuSharing::kDevices || devices.devices.empty()) return;
+  const int64_t memory = devices.devices.front().memory_bytes;
+  const bool alike = std::ranges::all_of(devices.devices, [&](const model::GpuDevice& device) {
+    return device.unhealthy.empty() && !device.mig_enabled && device.memory_bytes == memory;
+  });
+  if (!alike || (memory > 0 && gpus.memory_bytes > 0 && memory != gpus.memory_bytes))
+    gpus.sharing = model::GpuSharing::kNone;
+  else if (gpus.memory_bytes == 0) gpus.memory_bytes = std::min(memory, model::kGpuMemoryMax);
 }
 
 Result<std::optional<ToldDevices>> devices_of(const api::Node& node) {

@@ -10,6 +10,7 @@
 #include "api/cluster.h"
 #include "base/result.h"
 #include "model/devices.h"
+#include "model/gpu.h"
 
 namespace berth::bridge {
 
@@ -33,5 +34,10 @@ struct ToldDevices {
   int64_t allocatable = 0;  // of nvidia.com/gpu
 };
 Result<std::optional<ToldDevices>> devices_of(const api::Node& node);
+
+// What the devices mean for shares: their memory where no label tells it; and that there are none, where the devices
+// are not all healthy, whole and of one memory, the label's among them, for a share's device is not chosen by these
+// yet.
+void bound_shares(const model::NodeDevices& devices, model::NodeGpus& gpus);
 
 }  // namespace berth::bridge

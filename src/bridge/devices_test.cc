@@ -127,5 +127,41 @@ TEST(Devices, ANodeThatContradictsItselfIsSaidToDoSo) {
   EXPECT_FALSE(devices_of(api::Node{}).value().has_value()) << "no agent";
 }
 
+TEST(Devices, InstancesThatOverlapAndPodsWithoutANamespaceContradictThemselves) {
+  const auto device = [](const std::string& more) {
+    return R"({"version":"v1","devices":[{"uuid":"a","model":"NVIDIA-A100-SXM4-80GB",)" + more + "}]}";
+  };
+  const auto error = [&](const std::string& more) {
+    const auto read = read_devices(device(more));
+    return read ? "" : read.error().message;
+  };
+  EXPECT_NE(
+      error(R"("mig":{"enabled":true,"instances":[{"profile":"1g.10gb","start":0},{"profile":"7g.80gb","start":0}]})")
+          .find("overlaps"),
+      std::string::npos);
+  EXPECT_NE(error(R"("mig":{"enabled":true,"instances":[{"profile":"9g.10gb","start":0}]})").find("9g.10gb"),
+            std::string::npos);
+  EXPECT_NE(error(R"("pods":["x"])").find("no namespace/name"), std::string::npos);
+  EXPECT_EQ(error(R"("pods":["default/x"])"), "");
+}
+
+TEST(Devices, SharesGoOnlyWhereAllDevicesAreAlike) {
+  const auto sharing = [](const std::string& first, int64_t label) {
+    model::NodeGpus gpus{model::GpuSharing::kDevices, "nvidia.com/gpu", label, 1};
+    const auto devices =
+        read_devices(R"({"version":"v1","devices":[{"uuid":"a",)" + first + R"(},{"uuid":"b","memoryMiB":1024}]})");
+    EXPECT_TRUE(devices);
+    bound_shares(*devices, gpus);
+    return std::pair(gpus.sharing, gpus.memory_bytes);
+  };
+  const int64_t gib = int64_t{1} << 30;
+  EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0), std::pair(model::GpuSharing::kDevices, gib));
+  EXPECT_EQ(sharing(R"("memoryMiB":1024)", gib), std::pair(model::GpuSharing::kDevices, gib));
+  EXPECT_EQ(sharing(R"("memoryMiB":1024)", 2 * gib).first, model::GpuSharing::kNone);
+  EXPECT_EQ(sharing(R"("memoryMiB":2048)", 0).first, model::GpuSharing::kNone);
+  EXPECT_EQ(sharing(R"("memoryMiB":1024,"health":{"healthy":false})", gib).first, model::GpuSharing::kNone);
+  EXPECT_EQ(sharing(R"("memoryMiB":1024,"mig":{"enabled":true})", gib).first, model::GpuSharing::kNone);
+}
+
 }  // namespace
 }  // namespace berth::bridge

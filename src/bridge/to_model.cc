@@ -125,8 +125,10 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   out.allocatable = node.allocatable;
   out.gpus = gpus_of(node, knowledge);
   out.mig = mig_of(node).value_or(model::DynamicMig{});
-  if (const auto told = devices_of(node); told && *told && out.allocatable.contains(kGpuResource))
-    out.allocatable.set(kGpuResource, (*told)->allocatable);
+  if (const auto told = devices_of(node); told && *told) {
+    if (out.allocatable.contains(kGpuResource)) out.allocatable.set(kGpuResource, (*told)->allocatable);
+    bound_shares((*told)->devices, out.gpus);
+  }
   for (const api::ContainerImage& image : node.images)
     for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);
   std::sort(out.images.begin(), out.images.end());

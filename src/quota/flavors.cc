@@ -192,7 +192,9 @@ class Assigner {
     const auto shown = [&](int64_t amount) { return model::format_resource(resource, amount); };
     const int64_t before = amount_of_or_zero(fr);
     const int64_t amount = saturating_add(before, asked);
-    if (const int64_t most = tree_.potential(queue, fr); amount > most) {
+    // An amount at the end of int64 stands for any above it.
+    if (const int64_t most = tree_.potential(queue, fr);
+        amount > most || amount == std::numeric_limits<int64_t>::max()) {
       out_.exceeds_quota = true;
       set.reasons.push_back(
           fmt::format("insufficient quota for {} in flavor {}, previously considered podsets requests "

@@ -110,7 +110,7 @@ void QuotaTree::sum_up(QuotaNode node) {
     sum_up(child);
     self.height = std::max(self.height, at(child).height + 1);
     for (uint32_t i = 0; i < flavor_resources_.size(); ++i)
-      self.subtree[i] = saturating_add(self.subtree[i], at(child).subtree[i] - local_quota(child, {i}));
+      self.subtree[i] += at(child).subtree[i] - wide_local_quota(child, {i});
   }
 }
 
@@ -144,36 +144,41 @@ std::vector<QuotaNode> QuotaTree::queues_below(QuotaNode node) const {
   return found;
 }
 
-int64_t QuotaTree::local_quota(QuotaNode node, FlavorResource fr) const {
+int64_t QuotaTree::narrow(Int128 amount) {
+  constexpr Int128 kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::clamp(amount, kLeast, kMost));
+}
+
+Int128 QuotaTree::wide_local_quota(QuotaNode node, FlavorResource fr) const {
   const std::optional<int64_t>& lending = quota(node, fr).lending_limit;
-  return lending ? std::max<int64_t>(0, subtree_quota(node, fr) - *lending) : 0;
+  return lending ? std::max<Int128>(0, at(node).subtree[fr.value] - *lending) : 0;
 }
 
-int64_t QuotaTree::local_available(QuotaNode node, FlavorResource fr) const {
-  return std::max<int64_t>(0, local_quota(node, fr) - usage(node, fr));
+Int128 QuotaTree::wide_local_available(QuotaNode node, FlavorResource fr) const {
+  return std::max<Int128>(0, wide_local_quota(node, fr) - at(node).usage[fr.value]);
 }
 
-int64_t QuotaTree::available(QuotaNode node, FlavorResource fr) const {
-  if (!has_parent(node)) return subtree_quota(node, fr) - usage(node, fr);
-  int64_t from_parent = available(parent(node), fr);
+Int128 QuotaTree::wide_available(QuotaNode node, FlavorResource fr) const {
+  const Int128 subtree = at(node).subtree[fr.value], used = at(node).usage[fr.value];
+  if (!has_parent(node)) return subtree - used;
+  Int128 from_parent = wide_available(parent(node), fr);
   if (const std::optional<int64_t>& limit = quota(node, fr).borrowing_limit) {
-    const int64_t local = local_quota(node, fr);
-    const int64_t stored = subtree_quota(node, fr) - local;
-    const int64_t used = std::max<int64_t>(0, usage(node, fr) - local);
-    from_parent = std::min(from_parent, saturating_add(stored - used, *limit));
+    const Int128 local = wide_local_quota(node, fr);
+    from_parent = std::min(from_parent, subtree - local - std::max<Int128>(0, used - local) + *limit);
   }
-  return saturating_add(local_available(node, fr), from_parent);
+  return wide_local_available(node, fr) + from_parent;
 }
 
-int64_t QuotaTree::potential(QuotaNode node, FlavorResource fr) const {
-  if (!has_parent(node)) return subtree_quota(node, fr);
-  const int64_t all = saturating_add(local_quota(node, fr), potential(parent(node), fr));
+Int128 QuotaTree::wide_potential(QuotaNode node, FlavorResource fr) const {
+  const Int128 subtree = at(node).subtree[fr.value];
+  if (!has_parent(node)) return subtree;
+  const Int128 all = wide_local_quota(node, fr) + wide_potential(parent(node), fr);
   const std::optional<int64_t>& limit = quota(node, fr).borrowing_limit;
-  return limit ? std::min(all, saturating_add(subtree_quota(node, fr), *limit)) : all;
+  return limit ? std::min(all, subtree + *limit) : all;
 }
 
 bool QuotaTree::borrows_with(QuotaNode node, FlavorResource fr, int64_t amount) const {
-  return saturating_add(usage(node, fr), amount) > subtree_quota(node, fr);
+  return at(node).usage[fr.value] + amount > at(node).subtree[fr.value];
 }
 
 bool QuotaTree::within_nominal(QuotaNode node, const std::vector<FlavorResource>& resources) const {
@@ -192,15 +197,14 @@ QuotaTree::Subtree QuotaTree::lowest_subtree_that_fits(QuotaNode queue, FlavorRe
   return {at(node).height, has_parent(node)};
 }
 
-void QuotaTree::add(QuotaNode node, FlavorResource fr, int64_t amount) {
-  const int64_t kept = std::min(amount, local_available(node, fr));
-  int64_t& used = nodes_[node.value].usage[fr.value];
-  used = saturating_add(used, amount);
+void QuotaTree::add(QuotaNode node, FlavorResource fr, Int128 amount) {
+  const Int128 kept = std::min(amount, wide_local_available(node, fr));
+  nodes_[node.value].usage[fr.value] += amount;
   if (has_parent(node) && amount > kept) add(parent(node), fr, amount - kept);
 }
 
-void QuotaTree::remove(QuotaNode node, FlavorResource fr, int64_t amount) {
-  const int64_t in_parent = std::max<int64_t>(0, usage(node, fr) - local_quota(node, fr));
+void QuotaTree::remove(QuotaNode node, FlavorResource fr, Int128 amount) {
+  const Int128 in_parent = std::max<Int128>(0, at(node).usage[fr.value] - wide_local_quota(node, fr));
   nodes_[node.value].usage[fr.value] -= amount;
   if (has_parent(node) && in_parent > 0) remove(parent(node), fr, std::min(amount, in_parent));
 }
@@ -221,8 +225,8 @@ FairShare QuotaTree::share(QuotaNode node) const {
   std::map<std::string_view, double> borrowed, lendable;
   for (uint32_t i = 0; i < flavor_resources_.size(); ++i) {
     const FlavorResource fr{i};
-    borrowed[resource(fr)] += static_cast<double>(std::max<int64_t>(0, usage(node, fr) - subtree_quota(node, fr)));
-    lendable[resource(fr)] += static_cast<double>(potential(parent(node), fr));
+    borrowed[resource(fr)] += static_cast<double>(std::max<Int128>(0, at(node).usage[i] - at(node).subtree[i]));
+    lendable[resource(fr)] += static_cast<double>(wide_potential(parent(node), fr));
   }
   for (const auto& [name, amount] : borrowed)
     if (const double of = lendable[name]; amount > 0 && of > 0)

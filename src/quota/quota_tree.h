@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/int128.h"
 #include "base/strong_id.h"
 #include "model/queues.h"
 
@@ -68,15 +69,16 @@ class QuotaTree {
   bool in_cycle(QuotaNode node) const { return at(node).in_cycle; }
 
   const model::ResourceQuota& quota(QuotaNode node, FlavorResource fr) const { return at(node).quotas[fr.value]; }
-  int64_t subtree_quota(QuotaNode node, FlavorResource fr) const { return at(node).subtree[fr.value]; }
-  int64_t usage(QuotaNode node, FlavorResource fr) const { return at(node).usage[fr.value]; }
+  // Sums beyond int64 are kept exactly, and told as the nearest int64.
+  int64_t subtree_quota(QuotaNode node, FlavorResource fr) const { return narrow(at(node).subtree[fr.value]); }
+  int64_t usage(QuotaNode node, FlavorResource fr) const { return narrow(at(node).usage[fr.value]); }
   // Quota that nobody else may use.
-  int64_t local_quota(QuotaNode node, FlavorResource fr) const;
+  int64_t local_quota(QuotaNode node, FlavorResource fr) const { return narrow(wide_local_quota(node, fr)); }
   // Of that, what is not in use.
-  int64_t local_available(QuotaNode node, FlavorResource fr) const;
+  int64_t local_available(QuotaNode node, FlavorResource fr) const { return narrow(wide_local_available(node, fr)); }
   // What may still be taken now; below 0 where others have taken more than there is. And if nothing were in use.
-  int64_t available(QuotaNode node, FlavorResource fr) const;
-  int64_t potential(QuotaNode node, FlavorResource fr) const;
+  int64_t available(QuotaNode node, FlavorResource fr) const { return narrow(wide_available(node, fr)); }
+  int64_t potential(QuotaNode node, FlavorResource fr) const { return narrow(wide_potential(node, fr)); }
   // More than its subtree's own quota would be in use with so much more.
   bool borrows_with(QuotaNode node, FlavorResource fr, int64_t amount) const;
   // That amount is in use already for none of these.
@@ -104,18 +106,23 @@ class QuotaTree {
     int height = 0;
     // by FlavorResource
     std::vector<model::ResourceQuota> quotas;
-    std::vector<int64_t> subtree, usage;
+    std::vector<Int128> subtree, usage;  // sums of any number of int64
   };
 
+  static int64_t narrow(Int128 amount);
   const Node& at(QuotaNode node) const { return nodes_[node.value]; }
+  Int128 wide_local_quota(QuotaNode node, FlavorResource fr) const;
+  Int128 wide_local_available(QuotaNode node, FlavorResource fr) const;
+  Int128 wide_available(QuotaNode node, FlavorResource fr) const;
+  Int128 wide_potential(QuotaNode node, FlavorResource fr) const;
   QuotaNode add_node(const std::string& name, bool is_queue, int64_t weight);
   QuotaNode cohort_node(const std::string& name, const Cohorts& cohorts);
   void learn(const std::vector<model::ResourceGroup>& groups);
   void set_quotas(QuotaNode node, const std::vector<model::ResourceGroup>& groups);
   void cut_cycles();
   void sum_up(QuotaNode node);
-  void add(QuotaNode node, FlavorResource fr, int64_t amount);
-  void remove(QuotaNode node, FlavorResource fr, int64_t amount);
+  void add(QuotaNode node, FlavorResource fr, Int128 amount);
+  void remove(QuotaNode node, FlavorResource fr, Int128 amount);
 
   std::vector<Node> nodes_;
   std::map<std::string, QuotaNode, std::less<>> queues_, cohorts_;

@@ -72,6 +72,15 @@ TEST(QuotaTree, HugeQuotaDoesNotOverflow) {
   const FlavorResource fr = tree.find("h100", kGpu);
   EXPECT_EQ(tree.available(tree.queue("a"), fr), huge);
   EXPECT_EQ(tree.potential(tree.queue("a"), fr), huge);
+  const QuotaNode a = tree.queue("a"), b = tree.queue("b");
+  tree.add_usage(a, {{fr, huge}});
+  tree.add_usage(b, {{fr, huge - 1}});
+  EXPECT_EQ(tree.available(b, fr), 1);
+  tree.add_usage(a, {{fr, 1}});
+  EXPECT_EQ(tree.available(b, fr), 0);
+  tree.remove_usage(a, {{fr, huge}});
+  EXPECT_EQ(tree.usage(a, fr), 1) << "the one beyond 2^63 is still there";
+  EXPECT_EQ(tree.available(b, fr), huge);
 }
 
 TEST(QuotaTree, NoWeightIsTheLargestShare) {

@@ -72,9 +72,10 @@ class CasePlayer {
     const LinedValue* metadata = manifest.find("metadata");
     if (metadata == nullptr) return at_line(file_, manifest.line, "an object has metadata with a name");
     const std::string name = metadata->get("name");
-    LinedValue& stored = objects_[{manifest.get("kind"), name}];
-    stored = manifest;
-    return apply(stored, name);
+    if (objects_.contains({manifest.get("kind"), name}))
+      return at_line(file_, manifest.line,
+                     fmt::format("there is a {} '{}' already; names are unique in a case", manifest.get("kind"), name));
+    return apply(objects_[{manifest.get("kind"), name}] = manifest, name);
   }
 
   Status patch(const LinedValue& patch) {
@@ -119,6 +120,7 @@ class CasePlayer {
   Status remove(const LinedValue& name) {
     BERTH_TRY(id, workload(name));
     admission_.remove(id);
+    objects_.erase({"Workload", name.text});
     ids_.erase(name.text);
     event({{"event", "Deleted"}, {"workload", name.text}});
     return {};
@@ -283,7 +285,16 @@ Status play_reclaimable(CasePlayer& player, const LinedMember& one, const std::s
   return player.reclaim(*workload, *pods);
 }
 
+Status check_kind(const LinedValue* value, LinedValue::Kind wanted, std::string_view what, const std::string& file) {
+  if (value == nullptr || value->kind == wanted) return {};
+  return at_line(file, value->line,
+                 fmt::format("{} is {}", what, wanted == LinedValue::Kind::kList ? "a list" : "a map"));
+}
+
 Status play_step(CasePlayer& player, const LinedValue& step, const std::string& file) {
+  BERTH_TRY_VOID(check_kind(&step, LinedValue::Kind::kMap, "a step", file));
+  for (const char* key : {"create", "finish", "delete", "patch"})
+    BERTH_TRY_VOID(check_kind(step.find(key), LinedValue::Kind::kList, key, file));
   for (const auto& [key, value] : step.members)
     if (key != "create" && key != "finish" && key != "reclaimable" && key != "delete" && key != "patch")
       return at_line(file, value.line, fmt::format("'{}' is none of create, finish, reclaimable, delete, patch", key));
@@ -318,6 +329,8 @@ Result<std::string> play_queueing_case(const std::string& text, const std::strin
   const LinedValue* steps = root.find("steps");
   if (objects == nullptr || steps == nullptr)
     return fail(ErrorCode::kInvalidInput, fmt::format("{}: a case has lists of objects and of steps", file));
+  BERTH_TRY_VOID(check_kind(objects, LinedValue::Kind::kList, "objects", file));
+  BERTH_TRY_VOID(check_kind(steps, LinedValue::Kind::kList, "steps", file));
   BERTH_TRY(options, read_config(root.find("config"), file));
   CasePlayer player(file, std::move(options));
   for (const LinedMember& one : objects->members) BERTH_TRY_VOID(player.create(one.value));

@@ -101,6 +101,9 @@ TEST(QueueingCase, WhatIsNoCaseIsToldWithItsLine) {
   EXPECT_EQ(error(kTwoQueues, "finish: [owner]", "finish: [nobody]"), "bad.yaml:44: there is no workload 'nobody'");
   EXPECT_EQ(error(kTwoQueues, "finish: [owner]", "finnish: [owner]"),
             "bad.yaml:44: 'finnish' is none of create, finish, reclaimable, delete, patch");
+  EXPECT_EQ(error(kTwoQueues, "finish: [owner]", "finish: owner"), "bad.yaml:44: finish is a list");
+  EXPECT_EQ(error(kTwoQueues, "metadata: {name: blue}", "metadata: {name: red}"),
+            "bad.yaml:16: there is a ClusterQueue 'red' already; names are unique in a case");
   EXPECT_NE(error(kTwoQueues, "reclaimWithinCohort: Any", "reclaimWithinCohort: Some").find("supported values"),
             std::string::npos);
   EXPECT_NE(error(kTwoQueues, "nominalQuota: 4", "nominalQuota: -4").find("bad.yaml:15: "), std::string::npos);
