@@ -8,9 +8,7 @@
 namespace berth::bridge {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 api::Pod pod_with(const std::string& topology, const std::string& owner = "u1") {

@@ -417,7 +417,7 @@ TEST(FragmentationAware, SharesTakeWhatHardlyAnythingFits) {
   const auto share = [](const char* name, int64_t micros) {
     return with_spec(make_pod(name), [&](auto& spec) { spec.gpu_share.micros = micros; });
   };
-  const auto points = [&](std::vector<model::Pod> running, int64_t micros) {
+  const auto points = [&](const std::vector<model::Pod>& running, int64_t micros) {
     Scene scene(node, running);
     scene.see({share("half", 500'000)});
     return scene.score("fragmentation-aware", share("p", micros));
