@@ -245,6 +245,7 @@ template <typename T, auto Member, const auto& Spec>
 void read_with_spec(const Reader& reader, T& out) {
   read_object(reader, kObject<T, Member, Spec>, out);
   check_object_meta(reader, out.metadata);
+  (out.*Member).name = out.metadata.name;
 }
 
 constexpr Field<Workload> kWorkload[] = {
@@ -264,19 +265,15 @@ constexpr Field<WorkloadPriorityClass> kPriorityClass[] = {
 
 void read_kueue(const Reader& reader, ResourceFlavor& out) {
   read_with_spec<ResourceFlavor, &ResourceFlavor::flavor, kFlavorSpec>(reader, out);
-  out.flavor.name = out.metadata.name;
 }
 void read_kueue(const Reader& reader, ClusterQueue& out) {
   read_with_spec<ClusterQueue, &ClusterQueue::queue, kQueueSpec>(reader, out);
-  out.queue.name = out.metadata.name;
 }
 void read_kueue(const Reader& reader, Cohort& out) {
   read_with_spec<Cohort, &Cohort::cohort, kCohortSpec>(reader, out);
-  out.cohort.name = out.metadata.name;
 }
 void read_kueue(const Reader& reader, LocalQueue& out) {
   read_with_spec<LocalQueue, &LocalQueue::queue, kLocalQueueSpec>(reader, out);
-  out.queue.name = out.metadata.name;
   out.queue.namespace_name = out.metadata.namespace_name.empty() ? "default" : out.metadata.namespace_name;
 }
 void read_kueue(const Reader& reader, WorkloadPriorityClass& out) {

@@ -21,6 +21,11 @@ std::string Admission::path(QuotaNode queue) const {
   return path;
 }
 
+// Evicted, and not released yet.
+bool Admission::leaving(const Record& record) const {
+  return record.place == Place::kAdmitted && ledger_->holder(record.key.id).evicted;
+}
+
 WorkloadId Admission::upsert(model::Workload workload) {
   const WorkloadId next{static_cast<uint32_t>(records_.size())};
   const auto [at, is_new] = by_uid_.try_emplace(workload.uid, next);
@@ -28,7 +33,7 @@ WorkloadId Admission::upsert(model::Workload workload) {
   if (is_new) records_.emplace_back();
   else leave(id);
   Record& record = this->record(id);
-  record.key = {!record.sticky, -workload.priority, workload.created, workload.uid, id};
+  record.key = {record.key.behind_sticky, -workload.priority, workload.created, workload.uid, id};
   record.status.workload = std::move(workload);
   if (record.place == Place::kAdmitted) update_holder(record);
   touched_.push_back(id);
@@ -62,7 +67,6 @@ void Admission::vacate(WorkloadId id) {
     leave(id);
   }
   record.place = Place::kNone;
-  record.leaving = record.sticky = false;
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   record.promised.reset();
@@ -93,10 +97,9 @@ void Admission::released(WorkloadId id) {
 void Admission::evict(WorkloadId id, std::string reason, std::string message,
                       std::vector<AdmissionDecision>& decisions) {
   Record& record = this->record(id);
-  record.leaving = true;
   record.status.evicted = reason;
   record.status.preempted.clear();
-  if (ledger_->find(id) != nullptr) ledger_->set_evicted(id);
+  ledger_->set_evicted(id);
   AdmissionDecision& decision = decisions.emplace_back();
   decision.kind = AdmissionDecision::Kind::kEvict;
   decision.workload = id;
@@ -133,7 +136,6 @@ void Admission::enqueue(WorkloadId id) {
 void Admission::park(WorkloadId id) {
   leave(id);
   Record& record = this->record(id);
-  record.sticky = false;
   record.key.behind_sticky = true;
   record.place = Place::kParked;
   waiting_[record.status.cluster_queue].parked.insert(record.key);
@@ -142,7 +144,6 @@ void Admission::park(WorkloadId id) {
 // Its victims make room for it: nobody of its queue comes before it.
 void Admission::make_sticky(WorkloadId id) {
   leave(id);
-  record(id).sticky = true;
   record(id).key.behind_sticky = false;
   enqueue(id);
 }
@@ -165,13 +166,6 @@ void Admission::wake_tree(QuotaNode queue) {
     for (const OrderKey& key : parked) enqueue(key.id);
     for (const OrderKey& key : waiting->second.pending) record(key.id).tries = 0;
   }
-}
-
-std::vector<WorkloadId> Admission::workloads() const {
-  std::vector<WorkloadId> known;
-  for (const Record& record : records_)
-    if (record.key.id.valid()) known.push_back(record.key.id);
-  return known;
 }
 
 }  // namespace berth::quota

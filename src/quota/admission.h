@@ -74,7 +74,6 @@ class Admission {
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
 
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
-  std::vector<WorkloadId> workloads() const;  // in the order of their arrival
   struct QueueStatus {
     bool active = true;
     std::string reason = "Ready";  // of its condition Active
@@ -95,7 +94,7 @@ class Admission {
  private:
   // The order of a queue: those that others have been evicted for, priority, age.
   struct OrderKey {
-    bool behind_sticky = true;
+    bool behind_sticky = true;   // false: it is sticky, others have been evicted for it
     int32_t less_important = 0;  // the priority, negated
     Time since;
     std::string uid;
@@ -107,12 +106,10 @@ class Admission {
     WorkloadStatus status;
     Place place = Place::kNone;
     OrderKey key;
-    std::map<std::pair<size_t, std::string>, size_t> next_flavor;
+    NextFlavors next_flavor;
     std::optional<Assignment> promised = {};  // for which others have been evicted
     int tries = 0;                            // with flavors that were left over from the one before
-    bool sticky = false;                      // others have been evicted for it
     uint64_t evicted_in = 0;                  // the epoch in which it last was, for others
-    bool leaving = false;                     // evicted, and not released yet
   };
   struct Waiting {
     std::set<OrderKey> pending, parked;
@@ -121,7 +118,7 @@ class Admission {
     WorkloadId id;
     QuotaNode queue;
     const model::ClusterQueue* spec = nullptr;
-    std::map<std::pair<size_t, std::string>, size_t> resume;  // flavors tried before
+    NextFlavors resume;  // flavors tried before
     Assignment assignment;
     std::vector<Victim> victims;
     bool admitted = false, preempts = false, passed_over = false;  // what became of it
@@ -129,8 +126,8 @@ class Admission {
 
   Record& record(WorkloadId id) { return records_[id.value]; }
   const Record& record(WorkloadId id) const { return records_[id.value]; }
-  Ledger& mutable_ledger() { return *ledger_; }
   Claimant claimant(const Record& record) const;
+  bool leaving(const Record& record) const;
   std::string path(QuotaNode queue) const;
 
   // Configuration: admission_config.cc.

@@ -81,7 +81,7 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
 void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions) {
   Record& record = this->record(id);
   WorkloadStatus& status = record.status;
-  if (!record.key.id.valid() || status.phase == WorkloadPhase::kFinished || record.leaving) return;
+  if (!record.key.id.valid() || status.phase == WorkloadPhase::kFinished || leaving(record)) return;
   const model::LocalQueue* local = local_queue(status.workload);
   const auto queue = local == nullptr ? queues_.end() : queues_.find(local->cluster_queue);
   if (record.place == Place::kAdmitted) {

@@ -37,7 +37,7 @@ std::vector<Admission::Entry> Admission::heads() {
     if (waiting.pending.empty()) continue;
     const auto spec = queues_.find(name);
     const WorkloadId id = waiting.pending.begin()->id;
-    entries.push_back({id, mutable_ledger().tree().queue(name), &spec->second, record(id).next_flavor, {}, {}});
+    entries.push_back({id, ledger_->tree().queue(name), &spec->second, record(id).next_flavor, {}, {}});
   }
   return entries;
 }
@@ -73,14 +73,14 @@ bool Admission::fits(QuotaNode queue, const Amounts& usage) const {
 
 void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
   const Record& record = this->record(entry.id);
-  const Preemption preemption(mutable_ledger(), options_.fair);
+  const Preemption preemption(*ledger_, options_.fair);
   const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
   const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts, spares, &entry.resume};
-  entry.assignment = assign_flavors(mutable_ledger(), preemption, flavors_, request);
+  entry.assignment = assign_flavors(*ledger_, preemption, flavors_, request);
   entry.victims.clear();
   if (entry.assignment.outcome == Outcome::kPreempt)
-    entry.victims = preemption.victims({request.claimant, entry.spec, entry.assignment.scarce(mutable_ledger().tree()),
-                                        entry.assignment.usage, spares});
+    entry.victims = preemption.victims(
+        {request.claimant, entry.spec, entry.assignment.scarce(ledger_->tree()), entry.assignment.usage, spares});
 }
 
 // Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare.
@@ -108,7 +108,7 @@ bool Admission::consider_fewer_pods(Entry& entry) {
 
 // Of those left, the one whose turn it is by fair shares: at every Cohort the child that would have the least share.
 size_t Admission::next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done) {
-  QuotaTree& tree = mutable_ledger().tree();
+  QuotaTree& tree = ledger_->tree();
   std::map<QuotaNode, size_t> by_queue;
   size_t first = entries.size();
   for (size_t i = entries.size(); i-- > 0;)
@@ -152,7 +152,7 @@ size_t Admission::next_fair(const std::vector<Entry>& entries, const std::vector
 
 void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
                         std::vector<AdmissionDecision>& decisions) {
-  QuotaTree& tree = mutable_ledger().tree();
+  QuotaTree& tree = ledger_->tree();
   const auto hold = [&](const Amounts& amounts) {
     tree.add_usage(entry.queue, amounts);
     temporary.emplace_back(entry.queue, amounts);
@@ -170,10 +170,10 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   for (const Victim& victim : entry.victims) gone.insert(victim.id);
   const bool waits_for_room = entry.assignment.outcome == Outcome::kPreempt;
   for (const WorkloadId id : gone)
-    if (waits_for_room) mutable_ledger().take_out(id);
+    if (waits_for_room) ledger_->take_out(id);
   const bool has_room = fits(entry.queue, entry.assignment.usage);
   for (const WorkloadId id : gone)
-    if (waits_for_room) mutable_ledger().put_back(id);
+    if (waits_for_room) ledger_->put_back(id);
   if (!has_room) return;
   entry.passed_over = false;
   preempted = std::move(gone);
@@ -191,7 +191,7 @@ void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& 
   const Record& preemptor = record(entry.id);
   for (const Victim& victim : entry.victims) {
     Record& taken = record(victim.id);
-    if (taken.leaving) continue;
+    if (leaving(taken)) continue;
     taken.evicted_in = epoch_;
     evict(victim.id, "Preempted", "Preempted to accommodate a workload (UID: " + preemptor.status.workload.uid + ")",
           decisions);
@@ -199,7 +199,7 @@ void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& 
     decision.preemption = taken.status.preempted = to_string(victim.reason);
     decision.preemptor = entry.id;
     decision.preemptor_path = path(entry.queue);
-    decision.preemptee_path = path(mutable_ledger().holder(victim.id).queue);
+    decision.preemptee_path = path(ledger_->holder(victim.id).queue);
   }
 }
 
@@ -210,10 +210,10 @@ void Admission::admit(Entry& entry, std::vector<AdmissionDecision>& decisions) {
   static_cast<Claimant&>(holder) = claimant(record);
   holder.usage = entry.assignment.usage;
   holder.reserved = now_;
-  holder.won_in = record.sticky ? epoch_ : 0;
-  mutable_ledger().reserve(std::move(holder));
+  holder.won_in = record.key.behind_sticky ? 0 : epoch_;
+  ledger_->reserve(std::move(holder));
   record.place = Place::kAdmitted;
-  record.sticky = false;
+  record.key.behind_sticky = true;
   record.next_flavor.clear();
   WorkloadStatus& status = record.status;
   status.phase = WorkloadPhase::kAdmitted;
@@ -278,7 +278,7 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     done[i] = true;
     process(entries[i], preempted, temporary, decisions);
   }
-  for (const auto& [queue, amounts] : temporary) mutable_ledger().tree().remove_usage(queue, amounts);
+  for (const auto& [queue, amounts] : temporary) ledger_->tree().remove_usage(queue, amounts);
   for (Entry& entry : entries)
     if (!entry.admitted && requeue(entry)) changes = true;
   return changes || !decisions.empty();

@@ -33,13 +33,15 @@ struct PodSetAssignment {
 
 enum class Outcome : uint8_t { kNoFit, kPreempt, kFit };
 
+// By pod set and resource group (its first resource): the flavor to try next; absent: all have been.
+using NextFlavors = std::map<std::pair<size_t, std::string>, size_t>;
+
 struct Assignment {
   std::vector<PodSetAssignment> pod_sets;
   Amounts usage;
   int borrowing = 0;  // height of the lowest subtree that holds it; 0: the queue's own quota does
   Outcome outcome = Outcome::kFit;
-  // By pod set and resource group (its first resource): the flavor to try next; absent: all have been.
-  std::map<std::pair<size_t, std::string>, size_t> next_flavor;
+  NextFlavors next_flavor;
   bool waits_for_quota = false;  // some flavor would do if less were in use
   bool exceeds_quota = false;    // some flavor would not do even with nothing in use
 
@@ -53,9 +55,9 @@ struct FlavorRequest {
   Claimant claimant;
   const model::Workload* workload = nullptr;
   const model::ClusterQueue* queue = nullptr;
-  std::vector<int32_t> counts;                                               // of each pod set; empty: all
-  uint64_t spares_winners_of = 0;                                            // see PreemptionRequest
-  const std::map<std::pair<size_t, std::string>, size_t>* resume = nullptr;  // Assignment::next_flavor of the last try
+  std::vector<int32_t> counts;          // of each pod set; empty: all
+  uint64_t spares_winners_of = 0;       // see PreemptionRequest
+  const NextFlavors* resume = nullptr;  // Assignment::next_flavor of the last try
 };
 
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
