@@ -143,7 +143,9 @@ class Devices(WithBerth):
 
         with ThreadPoolExecutor(max_workers=len(makers)) as pool:
             bound = list(pool.map(churn, range(len(makers))))
-        self.assertTrue(all(count >= 4 for count in bound), bound)
+        small, large, replicas, shares, whole = bound
+        # Replicas and shares live of the same eight: which of the two gets them is free.
+        self.assertGreaterEqual(min(small, large, replicas + shares, whole), 4, bound)
 
 
 if __name__ == "__main__":
