@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
 #include "api/reader.h"
 #include "base/printable.h"
 #include "bridge/gpus.h"
+#include "model/device_topology.h"
 #include "model/mig.h"
 
 namespace berth::bridge {
@@ -102,10 +104,12 @@ constexpr Field<ReadDevice> kDevice[] = {
 
 struct Root {
   std::string version;
+  bool keeps_shares = false;
   std::vector<ReadDevice> devices;
 };
 constexpr Field<Root> kRoot[] = {
     {"version", [](const Reader& r, Root& root) { r.read(root.version); }},
+    {"keepsShares", [](const Reader& r, Root& root) { r.read(root.keeps_shares); }},
     {"devices",
      [](const Reader& r, Root& root) {
        api::read_list<ReadDevice>(r, root.devices,
@@ -169,6 +173,7 @@ model::NodeDevices finish(Root& root) {
   std::map<std::string, uint32_t> places;
   for (uint32_t i = 0; i < root.devices.size(); ++i) places[root.devices[i].device.uuid] = i;
   model::NodeDevices out;
+  out.keeps_shares = root.keeps_shares;
   for (ReadDevice& read : root.devices) {
     for (const auto& [peer, links] : read.nvlinks) read.device.nvlinks.emplace_back(places.at(peer), links);
     std::sort(read.device.nvlinks.begin(), read.device.nvlinks.end());
@@ -207,14 +212,18 @@ Result<int64_t> whole_device_count(const model::NodeDevices& devices, int64_t al
 }
 
 void bound_shares(const model::NodeDevices& devices, model::NodeGpus& gpus) {
-  if (gpus.sharing != model::GpuSharing::kDevices || devices.devices.empty()) return;
-  const int64_t memory = devices.devices.front().memory_bytes;
-  const bool alike = std::ranges::all_of(devices.devices, [&](const model::GpuDevice& device) {
-    return device.unhealthy.empty() && !device.mig_enabled && device.memory_bytes == memory;
-  });
-  if (!alike || (memory > 0 && gpus.memory_bytes > 0 && memory != gpus.memory_bytes))
-    gpus.sharing = model::GpuSharing::kNone;
-  else if (gpus.memory_bytes == 0) gpus.memory_bytes = std::min(memory, model::kGpuMemoryMax);
+  if (gpus.sharing == model::GpuSharing::kNone && devices.keeps_shares) gpus.sharing = model::GpuSharing::kDevices;
+  if (gpus.sharing != model::GpuSharing::kDevices) return;
+  std::optional<int64_t> memory;
+  if (gpus.memory_bytes > 0) memory = gpus.memory_bytes;
+  for (model::DeviceSet left = model::whole_devices(devices); left != 0; left &= left - 1) {
+    const model::GpuDevice& device = devices.devices[static_cast<size_t>(std::countr_zero(left))];
+    const int64_t told = std::min(device.memory_bytes, model::kGpuMemoryMax);
+    if (told == 0 && gpus.memory_bytes > 0) continue;  // the label tells it
+    if (memory.value_or(told) != told) gpus.sharing = model::GpuSharing::kUnlike;
+    memory = told;
+  }
+  if (gpus.sharing == model::GpuSharing::kDevices) gpus.memory_bytes = memory.value_or(0);
 }
 
 Result<std::optional<ToldDevices>> devices_of(const api::Node& node) {

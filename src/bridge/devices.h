@@ -35,9 +35,8 @@ struct ToldDevices {
 };
 Result<std::optional<ToldDevices>> devices_of(const api::Node& node);
 
-// What the devices mean for shares: their memory where no label tells it; and that there are none, where the devices
-// are not all healthy, whole and of one memory, the label's among them, for a share's device is not chosen by these
-// yet.
+// What the devices mean for shares: whether they can be kept to them, and the memory of a device where no label tells
+// it. They cannot where those that are healthy and whole are not of one memory, the label's among them.
 void bound_shares(const model::NodeDevices& devices, model::NodeGpus& gpus);
 
 }  // namespace berth::bridge

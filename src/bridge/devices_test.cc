@@ -145,11 +145,12 @@ TEST(Devices, InstancesThatOverlapAndPodsWithoutANamespaceContradictThemselves) 
   EXPECT_EQ(error(R"("pods":["default/x"])"), "");
 }
 
-TEST(Devices, SharesGoOnlyWhereAllDevicesAreAlike) {
-  const auto sharing = [](const std::string& first, int64_t label) {
-    model::NodeGpus gpus{model::GpuSharing::kDevices, "nvidia.com/gpu", label, 1};
-    const auto devices =
-        read_devices(R"({"version":"v1","devices":[{"uuid":"a",)" + first + R"(},{"uuid":"b","memoryMiB":1024}]})");
+TEST(Devices, SharesGoOnlyWhereUsableDevicesAreAlike) {
+  const auto sharing = [](const std::string& first, int64_t label,
+                          model::GpuSharing before = model::GpuSharing::kDevices, const char* keeps = "false") {
+    model::NodeGpus gpus{before, "nvidia.com/gpu", label, 1};
+    const auto devices = read_devices(R"({"version":"v1","keepsShares":)" + std::string(keeps) +
+                                      R"(,"devices":[{"uuid":"a",)" + first + R"(},{"uuid":"b","memoryMiB":1024}]})");
     EXPECT_TRUE(devices);
     bound_shares(*devices, gpus);
     return std::pair(gpus.sharing, gpus.memory_bytes);
@@ -157,10 +158,15 @@ TEST(Devices, SharesGoOnlyWhereAllDevicesAreAlike) {
   const int64_t gib = int64_t{1} << 30;
   EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0), std::pair(model::GpuSharing::kDevices, gib));
   EXPECT_EQ(sharing(R"("memoryMiB":1024)", gib), std::pair(model::GpuSharing::kDevices, gib));
-  EXPECT_EQ(sharing(R"("memoryMiB":1024)", 2 * gib).first, model::GpuSharing::kNone);
-  EXPECT_EQ(sharing(R"("memoryMiB":2048)", 0).first, model::GpuSharing::kNone);
-  EXPECT_EQ(sharing(R"("memoryMiB":1024,"health":{"healthy":false})", gib).first, model::GpuSharing::kNone);
-  EXPECT_EQ(sharing(R"("memoryMiB":1024,"mig":{"enabled":true})", gib).first, model::GpuSharing::kNone);
+  EXPECT_EQ(sharing(R"("memoryMiB":1024)", 2 * gib).first, model::GpuSharing::kUnlike);
+  EXPECT_EQ(sharing(R"("memoryMiB":2048)", 0).first, model::GpuSharing::kUnlike);
+  EXPECT_EQ(sharing(R"("memoryMiB":2048,"health":{"healthy":false})", gib).first, model::GpuSharing::kDevices);
+  EXPECT_EQ(sharing(R"("memoryMiB":2048,"mig":{"enabled":true})", 0), std::pair(model::GpuSharing::kDevices, gib));
+  EXPECT_EQ(sharing(R"("numaNode":0)", gib).first, model::GpuSharing::kDevices) << "the label tells its memory";
+  EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0, model::GpuSharing::kNone).first, model::GpuSharing::kNone);
+  EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0, model::GpuSharing::kNone, "true").first, model::GpuSharing::kDevices);
+  EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0, model::GpuSharing::kReplicas, "true").first,
+            model::GpuSharing::kReplicas);
 }
 
 }  // namespace

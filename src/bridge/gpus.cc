@@ -17,7 +17,7 @@ constexpr std::string_view kSharedGpu = "nvidia.com/gpu.shared";
 constexpr std::string_view kKaiFraction = "gpu-fraction", kKaiMemory = "gpu-memory";
 constexpr std::string_view kKaiDevices = "gpu-fraction-num-devices";
 constexpr int64_t kMiB = 1024 * 1024;
-constexpr int32_t kDeviceMax = 1023;
+constexpr int64_t kDeviceMax = 1023;
 constexpr int64_t kReplicasMax = 1'000;
 
 // A whole number from 0 on; nothing for any other text.
@@ -30,6 +30,23 @@ std::optional<int64_t> number_of(const std::string* text) {
 
 std::optional<int64_t> label_number(const api::Node& node, std::string_view key) {
   return number_of(node.metadata.labels.find(key));
+}
+
+// What stands between commas; nothing where some of it is no device: a number that is too large, or no UUID.
+std::optional<std::vector<std::string>> device_names(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t to = std::min(text.find(',', from), text.size());
+    std::string name = text.substr(from, to - from);
+    const bool digits = name.find_first_not_of("0123456789") == std::string::npos;
+    const bool word = std::ranges::any_of(name, [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }) &&
+                      std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+    const bool number = digits && number_of(&name).value_or(kDeviceMax + 1) <= kDeviceMax;
+    if ((!word && !number) || std::ranges::find(out, name) != out.end()) return std::nullopt;
+    out.push_back(std::move(name));
+    from = to + 1;
+  }
+  return out;
 }
 
 int64_t fraction_micros(const std::string& text) {
@@ -63,8 +80,11 @@ std::string gpu_annotation_problem(std::string_view key, const std::string& valu
                                          : "a quantity of 1Mi or more, with its unit, for example 10Gi");
   if (key == kKaiDevices && value != "1")
     return fmt::format("'{}': a share is one of a single GPU; remove the annotation", printable(value, 80));
-  if (key == kGpuDeviceAnnotation && number_of(&value).value_or(kDeviceMax + 1) > kDeviceMax)
-    return fmt::format("'{}' is no device; write its number, from 0 to {}", printable(value, 80), kDeviceMax);
+  if (key == kGpuDevicesAnnotation && !device_names(value))
+    return fmt::format(
+        "'{}' names no devices; write their UUIDs or numbers (0 to {}), each once, with commas between "
+        "them",
+        printable(value, 80), kDeviceMax);
   return "";
 }
 
@@ -96,9 +116,24 @@ model::GpuShare gpu_share_of(const api::ObjectMeta& metadata, const model::Resou
   return out;
 }
 
-int32_t gpu_device_of(const api::ObjectMeta& metadata) {
-  const std::optional<int64_t> device = number_of(metadata.annotation(kGpuDeviceAnnotation));
-  return device && *device <= kDeviceMax ? static_cast<int32_t>(*device) : -1;
+std::vector<std::string> gpu_devices_of(const api::ObjectMeta& metadata) {
+  const std::string* text = metadata.annotation(kGpuDevicesAnnotation);
+  return text == nullptr ? std::vector<std::string>{} : device_names(*text).value_or(std::vector<std::string>{});
+}
+
+std::string gpu_devices_text(const engine::DeviceNames& devices) {
+  return devices.uuids.empty() ? fmt::format("{}", fmt::join(devices.numbers, ","))
+                               : fmt::format("{}", fmt::join(devices.uuids, ","));
+}
+
+std::string told_devices(const engine::DeviceNames& devices) {
+  return fmt::format("{}{}", fmt::join(devices.numbers, ","),
+                     devices.link.empty() ? "" : fmt::format(" ({})", devices.link));
+}
+
+std::string with_gpus_text(const engine::DeviceNames& devices) {
+  if (devices.numbers.empty()) return "";
+  return fmt::format(" with GPU{} {}", devices.numbers.size() == 1 ? "" : "s", told_devices(devices));
 }
 
 model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge) {

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/cluster.h"
 #include "api/meta.h"
+#include "engine/decision.h"
 #include "model/gpu.h"
 #include "model/resources.h"
 
@@ -19,8 +21,9 @@ inline constexpr std::string_view kGpuFractionAnnotation = "berth.dev/gpu-fracti
 inline constexpr std::string_view kGpuMemoryAnnotation = "berth.dev/gpu-memory";
 // The resource of which one is a whole GPU, where the node does not advertise each several times.
 inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
-// Which device of its node a pod shares: 0, 1, …; written with the bind where devices are known.
-inline constexpr std::string_view kGpuDeviceAnnotation = "berth.dev/gpu-device";
+// Which devices of its node a pod has or shares, with commas between them: UUIDs, or numbers from 0 on where nobody
+// lists the devices; written with the bind where devices are known.
+inline constexpr std::string_view kGpuDevicesAnnotation = "berth.dev/gpu-devices";
 
 // How much of a node's devices can be known beyond what its labels and resources tell.
 enum class DeviceKnowledge : uint8_t {
@@ -31,8 +34,14 @@ enum class DeviceKnowledge : uint8_t {
 // The share that the pod's annotations ask for, Berth's before KAI's; with `problem` where they cannot be read or do
 // not go with `requests`.
 model::GpuShare gpu_share_of(const api::ObjectMeta& metadata, const model::ResourceList& requests);
-// −1 where the annotation is missing or no number from 0 to 1023.
-int32_t gpu_device_of(const api::ObjectMeta& metadata);
+// Empty where the annotation is missing or cannot be read.
+std::vector<std::string> gpu_devices_of(const api::ObjectMeta& metadata);
+// The annotation's value; empty for none.
+std::string gpu_devices_text(const engine::DeviceNames& devices);
+// For people: "0,1 (NVLink)"; empty for none.
+std::string told_devices(const engine::DeviceNames& devices);
+// What is added to "Successfully assigned … to node": " with GPUs 0,1 (NVLink)"; empty for none.
+std::string with_gpus_text(const engine::DeviceNames& devices);
 model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge);
 
 // What is wrong with the value of an annotation that asks for a share, and the way out; empty: nothing, or another one.

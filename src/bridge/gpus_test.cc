@@ -6,7 +6,9 @@
 namespace berth::bridge {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
@@ -100,16 +102,26 @@ TEST(Gpus, AShareThatMakesNoSenseServesNobody) {
     EXPECT_THAT(share_of({{"berth.dev/gpu-fraction", "0.5"}}, {{resource, 1}}).problem, HasSubstr(resource));
 }
 
-TEST(Gpus, ADeviceIsANumber) {
-  const auto device = [](const char* text) {
+TEST(Gpus, DevicesAreNumbersOrUuids) {
+  const auto devices = [](const char* text) {
     api::ObjectMeta metadata;
-    metadata.annotations.set("berth.dev/gpu-device", text);
-    return gpu_device_of(metadata);
+    metadata.annotations.set("berth.dev/gpu-devices", text);
+    return gpu_devices_of(metadata);
   };
-  EXPECT_EQ(device("0"), 0);
-  EXPECT_EQ(device("1023"), 1023);
-  for (const char* text : {"", "-1", "1024", "first", "0x1", "99999999999999999999"})
-    EXPECT_EQ(device(text), -1) << text;
+  EXPECT_THAT(devices("0"), ElementsAre("0"));
+  EXPECT_THAT(devices("1023,7"), ElementsAre("1023", "7"));
+  EXPECT_THAT(devices("GPU-5fd4,GPU-92ab"), ElementsAre("GPU-5fd4", "GPU-92ab"));
+  for (const char* text : {"", "-1", "1024", "0,,1", "0,0", "0, 1", "GPU-a,", "99999999999999999999"})
+    EXPECT_THAT(devices(text), IsEmpty()) << text;
+}
+
+TEST(Gpus, DevicesAreToldByUuidWhereTheyHaveOne) {
+  EXPECT_EQ(gpu_devices_text({}), "");
+  EXPECT_EQ(gpu_devices_text({.numbers = {0, 3}}), "0,3");
+  EXPECT_EQ(gpu_devices_text({.numbers = {0, 3}, .uuids = {"GPU-a", "GPU-b"}, .link = "NVLink"}), "GPU-a,GPU-b");
+  EXPECT_EQ(with_gpus_text({}), "");
+  EXPECT_EQ(with_gpus_text({.numbers = {3}, .uuids = {"GPU-b"}}), " with GPU 3");
+  EXPECT_EQ(with_gpus_text({.numbers = {0, 3}, .link = "NVLink"}), " with GPUs 0,3 (NVLink)");
 }
 
 }  // namespace

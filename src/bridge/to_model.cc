@@ -99,7 +99,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
   out.spec = spec;
   out.placement = placement_of(pod.metadata);
   out.node_name = pod.spec.node_name;
-  if (!out.node_name.empty()) out.gpu_device = gpu_device_of(pod.metadata);
+  if (!out.node_name.empty()) out.gpu_devices = gpu_devices_of(pod.metadata);
   out.nominated_node = pod.status.nominated_node_name;
   out.ours = served.empty() || served.contains(pod.spec.scheduler_name);
   out.gated = !pod.spec.scheduling_gates.empty();
@@ -125,9 +125,11 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   out.allocatable = node.allocatable;
   out.gpus = gpus_of(node, knowledge);
   out.mig = mig_of(node).value_or(model::DynamicMig{});
-  if (const auto told = devices_of(node); told && *told) {
+  if (auto told = devices_of(node); told && *told) {
     if (out.allocatable.contains(kGpuResource)) out.allocatable.set(kGpuResource, (*told)->allocatable);
     bound_shares((*told)->devices, out.gpus);
+    if (out.gpus.resource == kGpuResource && out.gpus.sharing != model::GpuSharing::kReplicas)
+      out.devices = std::move((*told)->devices);
   }
   for (const api::ContainerImage& image : node.images)
     for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -25,6 +26,14 @@ struct VolumeBinding {
   friend bool operator==(const VolumeBinding&, const VolumeBinding&) = default;
 };
 
+// Devices of a node that a pod has or shares; nothing where they are not known.
+struct DeviceNames {
+  std::vector<int32_t> numbers = {};    // ascending
+  std::vector<std::string> uuids = {};  // theirs, where an agent lists the devices
+  std::string_view link = {};  // of several whole ones, the worst way between two: "NVLink", "PCIe switch", …
+  friend bool operator==(const DeviceNames&, const DeviceNames&) = default;
+};
+
 struct Decision {
   DecisionKind kind = DecisionKind::kBind;
   std::string pod_uid;
@@ -35,13 +44,13 @@ struct Decision {
   std::shared_ptr<const std::string> message = {};
   std::vector<VolumeBinding> volumes = {};  // kBind
   std::string preemptor_uid = {};           // kEvict: for whom
-  int32_t gpu_device = -1;                  // kBind: which device of the node the pod shares; -1: none, or not known
+  DeviceNames gpu_devices = {};             // kBind: which of the node's it gets
   // kBind, as EngineOptions::list_feasible says: the first by name of the nodes that fit, and how many do.
   std::vector<std::string> feasible = {};
   uint32_t feasible_count = 0;
   friend bool operator==(const Decision& a, const Decision& b) {
     return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name && a.volumes == b.volumes &&
-           a.preemptor_uid == b.preemptor_uid && a.gpu_device == b.gpu_device &&
+           a.preemptor_uid == b.preemptor_uid && a.gpu_devices == b.gpu_devices &&
            (a.message == b.message || (a.message && b.message && *a.message == *b.message));
   }
 };

@@ -319,7 +319,7 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
   const NodeView view = state_.view(node);
   for (const ResourceAmount& request : state_.pod_class(state_.pod(pod).cls).requests)
     check(view.used(request.id) <= view.allocatable(request.id), "a decision never puts a node above its allocatable");
-  if (state_.pod(pod).share != ShareUse{})
+  if (state_.pod(pod).devices.amount > 0)
     check(view.free(view.share_resource()) >= 0, "a decision never shares a GPU that the node does not have");
   txn.commit();
   PodState& placed = state_.mutable_pod(pod);
@@ -334,7 +334,7 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
                               nullptr,
                               state_.volumes_to_bind(pod),
                               {},
-                              placed.share.device,
+                              state_.devices_of(pod),
                               std::move(feasible),
                               feasible_count});
 }

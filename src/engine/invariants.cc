@@ -9,7 +9,7 @@ namespace berth::engine {
 namespace {
 
 // Adds a share to what its node's devices hold, and to the use of the resource: one for each device that is open.
-void sum_share(const NodeState& node, const ShareUse& share, std::map<int32_t, int64_t>& devices,
+void sum_share(const NodeState& node, const DeviceUse& share, std::map<int32_t, int64_t>& devices,
                std::vector<Int128>& used) {
   if (share.device < 0) {
     used[node.share_resource.value] += share.amount;
@@ -24,6 +24,7 @@ void sum_share(const NodeState& node, const ShareUse& share, std::map<int32_t, i
 void check_accounts(const State& state, std::vector<std::string>& broken) {
   std::map<uint32_t, std::vector<Int128>> sums;
   std::map<uint32_t, std::map<int32_t, int64_t>> devices;
+  std::map<uint32_t, model::DeviceSet> whole;
   std::map<uint32_t, uint32_t> working;
   for (const PodSlot slot : state.pods()) {
     const PodState& pod = state.pod(slot);
@@ -31,7 +32,8 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
     auto& sum = sums[pod.node.value];
     sum.resize(state.resources().size(), 0);
     for (const ResourceAmount& request : state.pod_class(pod.cls).requests) sum[request.id.value] += request.amount;
-    if (pod.share != ShareUse{}) sum_share(state.node(pod.node), pod.share, devices[pod.node.value], sum);
+    if (pod.devices.amount > 0) sum_share(state.node(pod.node), pod.devices, devices[pod.node.value], sum);
+    whole[pod.node.value] |= pod.devices.whole;
     working[pod.node.value] += pod.pod.daemon ? 0 : 1;
     const auto& listed = state.node(pod.node).pods;
     if (pod.index_on_node >= listed.size() || listed[pod.index_on_node] != slot)
@@ -45,6 +47,8 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
                                      node.node.name, node.devices.used(device), units));
   }
   for (const auto& [name, slot] : state.nodes_by_name()) {
+    if (whole[slot.value] != state.node(slot).listed.taken())
+      broken.push_back(fmt::format("node {} counts its whole devices wrongly", name));
     if (working[slot.value] != state.node(slot).working_pods)
       broken.push_back(fmt::format("node {} counts its working pods wrongly", name));
     const auto& sum = sums[slot.value];

@@ -44,6 +44,8 @@ struct NodeState {
   Int128 scored_cpu_millis = 0;
   Int128 scored_memory_bytes = 0;
   SharedDevices devices;      // that pods share, where the node has GpuSharing::kDevices
+  ListedDevices listed;       // of node.devices
+  uint32_t guesses = 0;       // pods whose devices are guessed
   ResourceId share_resource;  // of model::NodeGpus::resource
   std::vector<model::HostPort> host_ports;
   std::vector<PodSlot> pods;  // unordered
@@ -52,6 +54,14 @@ struct NodeState {
   // How many of its pods each selector sees, for those that count by node; sorted.
   std::vector<std::pair<SelectorId, int32_t>> seen_by;
   std::vector<std::pair<ClaimRecord*, uint32_t>> claims;  // that its pods use, and by how many; unordered
+
+  // The listed devices that go best together of those that a pod of the class could have now; empty where it cannot, or
+  // asks for none.
+  model::DeviceSet best_devices(const PodClass& cls) const {
+    if (!listed || !cls.requests_gpu) return 0;
+    const int64_t count = std::min<int64_t>(cls.request(share_resource), model::kNodeDevicesMax + 1);
+    return listed.topology().choose(listed.free(devices.open()), static_cast<int>(count));
+  }
 
   // How many replicas of its GPUs a share takes here beyond those that the pod asks for itself.
   int64_t replicas_beside_requests(const PodClass& cls) const {
@@ -79,6 +89,8 @@ class NodeView {
   int64_t scored_cpu_millis() const { return narrow(state_->scored_cpu_millis); }
   int64_t scored_memory_bytes() const { return narrow(state_->scored_memory_bytes); }
   const SharedDevices& devices() const { return state_->devices; }
+  const ListedDevices& listed() const { return state_->listed; }
+  model::DeviceSet best_devices(const PodClass& cls) const { return state_->best_devices(cls); }
   ResourceId share_resource() const { return state_->share_resource; }
   int64_t replicas_beside_requests(const PodClass& cls) const { return state_->replicas_beside_requests(cls); }
   const std::vector<model::HostPort>& host_ports() const { return state_->host_ports; }

@@ -43,7 +43,7 @@ struct PodState {
   PodPhase phase = PodPhase::kNotQueued;
   NodeSlot node;               // valid when holds_room(phase)
   uint32_t index_on_node = 0;  // in NodeState::pods
-  ShareUse share;              // of its node's devices
+  DeviceUse devices;           // of its node's
   uint32_t attempts = 0;       // failed binds in a row; sets the back-off
   Time backoff_until;
   bool paused = false;                // preempts nobody for a while

@@ -9,14 +9,21 @@ namespace berth::engine {
 int32_t SharedDevices::best_fit(int64_t units) const {
   int32_t best = -1;
   for (size_t i = 0; i < used_.size(); ++i) {
-    if (used_[i] == 0 || used_[i] + units > whole_) continue;
+    if (used_[i] == 0 || used_[i] + units > whole_ || (i < 32 && (barred_ >> i & 1) != 0)) continue;
     if (best < 0 || used_[i] > used_[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
   }
   return best;
 }
 
-int32_t SharedDevices::next_closed() const {
-  return static_cast<int32_t>(std::find(used_.begin(), used_.end(), 0) - used_.begin());
+int32_t SharedDevices::next_closed(int32_t first) const {
+  const auto from = used_.begin() + std::min<ptrdiff_t>(first, std::ssize(used_));
+  return std::max(first, static_cast<int32_t>(std::find(from, used_.end(), 0) - used_.begin()));
+}
+
+model::DeviceSet SharedDevices::open() const {
+  model::DeviceSet out = 0;
+  for (size_t i = 0; i < std::min<size_t>(used_.size(), 32); ++i) out |= model::DeviceSet{used_[i] > 0} << i;
+  return out;
 }
 
 int SharedDevices::take(int32_t device, int64_t units) {
@@ -35,6 +42,19 @@ int SharedDevices::give_back(int32_t device, int64_t units) {
   const bool closes = used_[index] == 0;
   while (!used_.empty() && used_.back() == 0) used_.pop_back();
   return closes ? -1 : 0;
+}
+
+void ListedDevices::take(model::DeviceSet set) {
+  taken_ |= set;
+  for (; set != 0; set &= set - 1) ++pods_[static_cast<size_t>(std::countr_zero(set))];
+}
+
+void ListedDevices::give_back(model::DeviceSet set) {
+  for (; set != 0; set &= set - 1) {
+    const auto device = static_cast<size_t>(std::countr_zero(set));
+    check(pods_[device] > 0, "only what was taken is given back");
+    if (--pods_[device] == 0) taken_ &= ~(set & -set);
+  }
 }
 
 }  // namespace berth::engine

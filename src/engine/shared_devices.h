@@ -7,9 +7,15 @@
 // over-use from outside, and it has no room until they leave.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "model/device_topology.h"
+#include "model/devices.h"
 #include "model/gpu.h"
 
 namespace berth::engine {
@@ -17,12 +23,15 @@ namespace berth::engine {
 class SharedDevices {
  public:
   SharedDevices() = default;
-  explicit SharedDevices(int64_t whole) : whole_(whole) {}
+  // `barred`: those that take no new share, open or not.
+  explicit SharedDevices(int64_t whole, model::DeviceSet barred = 0) : whole_(whole), barred_(barred) {}
 
   // The open device with the least room that still has this much, the first of equals; -1: none has.
   int32_t best_fit(int64_t units) const;
-  // The first index that no open device has.
-  int32_t next_closed() const;
+  // The first index from `first` on that no open device has.
+  int32_t next_closed(int32_t first = 0) const;
+  // The open ones, of the first 32.
+  model::DeviceSet open() const;
   bool has_room(int32_t device, int64_t units) const { return used(device) + units <= whole_; }
   int64_t used(int32_t device) const {
     return static_cast<size_t>(device) < used_.size() ? used_[static_cast<size_t>(device)] : 0;
@@ -36,15 +45,43 @@ class SharedDevices {
 
  private:
   int64_t whole_ = model::kWholeGpu;
+  model::DeviceSet barred_ = 0;
   std::vector<int64_t> used_;
 };
 
-// Where a share lies that is charged to a node.
-struct ShareUse {
-  int32_t device = -1;   // of SharedDevices; -1: none
-  bool guessed = false;  // nobody has said that it is this device
-  int64_t amount = 0;  // units of that device; without one, replicas of the node's resource, beside the pod's requests
-  friend bool operator==(const ShareUse&, const ShareUse&) = default;
+// ListedDevices: the devices of a node on which an agent lists them, as far as they are given whole. Two pods may say
+// that they have the same device: that is over-use from outside.
+class ListedDevices {
+ public:
+  ListedDevices() = default;
+  ListedDevices(std::shared_ptr<const model::DeviceTopology> topology, model::DeviceSet usable)
+      : topology_(std::move(topology)), usable_(usable) {}
+
+  explicit operator bool() const { return topology_ != nullptr; }
+  const model::DeviceTopology& topology() const { return *topology_; }
+  model::DeviceSet taken() const { return taken_; }
+  int32_t size() const { return topology_ == nullptr ? 0 : topology_->size(); }
+  // Those that new work may have, beside what shares have opened.
+  model::DeviceSet free(model::DeviceSet open) const { return usable_ & ~taken_ & ~open; }
+
+  void take(model::DeviceSet set);
+  void give_back(model::DeviceSet set);
+
+ private:
+  std::shared_ptr<const model::DeviceTopology> topology_;  // shared by nodes that are alike
+  model::DeviceSet usable_ = 0;                            // healthy, and not cut into MIG instances
+  model::DeviceSet taken_ = 0;
+  std::array<uint32_t, model::kNodeDevicesMax> pods_{};  // by device, that have it
+};
+
+// What of its node's devices a pod is charged: a share, or whole ones of those that are listed.
+struct DeviceUse {
+  int32_t device = -1;         // of SharedDevices; -1: none
+  bool guessed = false;        // nobody has said that it is this device, or these
+  model::DeviceSet whole = 0;  // of ListedDevices
+  int64_t amount = 0;  // units of `device`; without one, replicas of the node's resource, beside the pod's requests
+  bool none() const { return device < 0 && whole == 0; }
+  friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
 };
 
 }  // namespace berth::engine

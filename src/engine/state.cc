@@ -90,8 +90,8 @@ NodeSlot State::upsert_node(model::Node object) {
   NodeState& node = nodes_[slot.value];
   if (node.present && node.node == object) return slot;
   present_nodes_ += node.present ? 0 : 1;
-  const bool same_gpus =
-      node.present && node.node.gpus == object.gpus && node.node.gpu_devices() == object.gpu_devices();
+  const bool same_gpus = node.present && node.node.gpus == object.gpus && node.node.devices == object.devices &&
+                         node.node.gpu_devices() == object.gpu_devices();
   node.present = true;
   node.allocatable = dense(object.allocatable, resources_);
   node.has_gpus = false;
@@ -105,11 +105,15 @@ NodeSlot State::upsert_node(model::Node object) {
   if (topology_.has_keys()) set_domains(slot, topology_.domains_for(object.labels));
   const auto replace = [&] {
     if (!object.gpus.resource.empty()) node.share_resource = resources_.intern(object.gpus.resource);
-    if (!same_gpus) node.devices = SharedDevices(object.gpus.units());
+    if (!same_gpus) {
+      const model::DeviceSet usable = model::whole_devices(object.devices);
+      node.devices = SharedDevices(object.gpus.units(), object.devices.devices.empty() ? 0 : ~usable);
+      node.listed = ListedDevices(device_topologies_.of(object.devices), usable);
+    }
     node.node = std::move(object);
   };
   if (same_gpus) replace();
-  else with_shares_released(node, replace);
+  else with_devices_released(node, replace);
   touch(slot);
   return slot;
 }
@@ -124,7 +128,8 @@ void State::remove_node(const std::string& name) {
   node.has_gpus = false;
   node.repartitioning = false;
   node.allocatable.clear();
-  with_shares_released(node, [&] {
+  with_devices_released(node, [&] {
+    node.listed = {};
     node.node = model::Node{};
     node.node.name = name;
   });
@@ -188,14 +193,17 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
     pod.spec = state.pod.spec;
     const bool another_victim =
         state.pod.preemptible != pod.preemptible || state.pod.started != pod.started || state.pod.name != pod.name;
+    const bool other_devices = state.pod.gpu_devices != pod.gpu_devices;
     state.pod = std::move(pod);
     if (another_victim && holds_room(state.phase)) touch(state.node);
+    if (other_devices && holds_room(state.phase)) hear_devices(state, {});
     return;
   }
   const PodPhase phase = state.phase;
-  const int32_t device = state.share.device;
+  DeviceUse devices;
   if (holds_room(phase)) {
-    release_share(state);
+    devices = release_devices(state);
+    if (devices.guessed || state.pod.gpu_devices != pod.gpu_devices) devices = {};
     charge(nodes_[state.node.value], classes_[state.cls.value], -1);
     count_peers(slot, state.node, -1);
     state.phase = PodPhase::kNotQueued;  // nobody counts it on the way
@@ -214,7 +222,7 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   state.phase = phase;
   if (!holds_room(phase)) return;
   charge(nodes_[state.node.value], classes_[state.cls.value], +1);
-  charge_share(state, device);
+  charge_devices(state, devices);
   settle_guesses(nodes_[state.node.value]);
   count_peers(slot, state.node, +1);
   touch(state.node);
@@ -230,7 +238,7 @@ void State::remove_pod(PodSlot slot) {
   free_pods_.push_back(slot);
 }
 
-void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
+void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, const DeviceUse& own) {
   PodState& state = pods_[pod.value];
   check(holds_room(phase), "a place goes with a phase that holds room");
   if (holds_room(state.phase) && state.node == node) {
@@ -238,7 +246,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
     if (state.phase != PodPhase::kBound && phase == PodPhase::kBound)
       VolumeState::arrive(classes_[state.cls.value].claims);
     state.phase = phase;
-    if (state.share.guessed) settle_guesses(nodes_[node.value]);
+    if (const DeviceUse had = state.devices; had != DeviceUse{}) hear_devices(state, had.guessed ? DeviceUse{} : had);
     return;
   }
   if (holds_room(state.phase)) unassign(pod, PodPhase::kNotQueued);
@@ -250,7 +258,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device) {
   target.pods.push_back(pod);
   target.working_pods += state.pod.daemon ? 0 : 1;
   charge(target, classes_[state.cls.value], +1);
-  if (classes_[state.cls.value].shares_gpu) charge_share(state, device), settle_guesses(target);
+  if (names_devices(target, classes_[state.cls.value])) charge_devices(state, own), settle_guesses(target);
   count_peers(pod, node, +1);
   use_claims(node, classes_[state.cls.value], phase, +1);
   touch(node);
@@ -261,8 +269,8 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   check(holds_room(state.phase) && !holds_room(phase), "only a placed pod can lose its place");
   const NodeSlot slot = state.node;
   NodeState& node = nodes_[slot.value];
-  const bool shares = classes_[state.cls.value].shares_gpu;
-  if (shares) release_share(state);
+  const bool devices = state.devices != DeviceUse{};
+  if (devices) release_devices(state);
   charge(node, classes_[state.cls.value], -1);
   count_peers(pod, slot, -1);
   use_claims(slot, classes_[state.cls.value], state.phase, -1);
@@ -271,7 +279,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   pods_[moved.value].index_on_node = state.index_on_node;
   node.pods.pop_back();
   node.working_pods -= state.pod.daemon ? 0 : 1;
-  if (shares) settle_guesses(node);
+  if (devices) settle_guesses(node);
   state.phase = phase;
   state.node = NodeSlot{};
   touch(slot);

@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "engine/class_key.h"
 #include "engine/decision.h"
+#include "engine/device_topologies.h"
 #include "engine/node_state.h"
 #include "engine/peers.h"
 #include "engine/pod_class.h"
@@ -69,9 +70,11 @@ class State {
   const PodIndex& pods() const { return pod_index_; }
 
   // Charges the pod to the node and sets its phase; charge-only moves between phases leave the node's use alone.
-  // `device`: that it shares there, if it is to be a certain one.
-  void assign(PodSlot pod, NodeSlot node, PodPhase phase, int32_t device = -1);
+  // `own`: the devices that it had there before, to have them again.
+  void assign(PodSlot pod, NodeSlot node, PodPhase phase, const DeviceUse& own = {});
   void unassign(PodSlot pod, PodPhase phase);
+  // The devices of its node that the pod has or shares, as far as they are known.
+  DeviceNames devices_of(PodSlot pod) const;
   // The lowest priority of any pod that holds room; INT32_MAX when none does.
   int32_t lowest_priority() const { return placed_priorities_.empty() ? INT32_MAX : placed_priorities_.begin()->first; }
   // What is decided about the pods of a node has to be looked at again.
@@ -130,13 +133,18 @@ class State {
   void renumber();
   void charge(NodeState& node, const PodClass& cls, int64_t sign);
   static void charge_ports(NodeState& node, const PodClass& cls, int64_t sign);
-  // Shared GPUs: engine/state_gpus.cc.
-  ShareUse find_share_use(const NodeState& node, const PodState& pod, int32_t device) const;
-  static void count_share(NodeState& node, const ShareUse& use, int sign);
-  void charge_share(PodState& pod, int32_t device);
-  void release_share(PodState& pod);
+  // Devices: engine/state_gpus.cc.
+  static bool names_devices(const NodeState& node, const PodClass& cls);
+  DeviceUse find_share(const NodeState& node, const PodState& pod, int32_t device) const;
+  DeviceUse find_whole(const NodeState& node, const PodState& pod, model::DeviceSet own) const;
+  DeviceUse find_devices(const NodeState& node, const PodState& pod, const DeviceUse& own) const;
+  static void count_share(NodeState& node, const DeviceUse& use, int sign);
+  void charge_devices(PodState& pod, const DeviceUse& own = {});
+  void charge_use(PodState& pod, const DeviceUse& use);
+  DeviceUse release_devices(PodState& pod);
+  void hear_devices(PodState& pod, const DeviceUse& own);
   void settle_guesses(NodeState& node);
-  void with_shares_released(NodeState& node, const std::function<void()>& change);
+  void with_devices_released(NodeState& node, const std::function<void()>& change);
   void touch(NodeSlot slot);
   void touch(const VolumeState::Touched& touched);
   void use_claims(NodeSlot slot, const PodClass& cls, PodPhase phase, int sign);
@@ -180,6 +188,7 @@ class State {
   absl::flat_hash_map<ClassKey, ClassId> classes_by_key_;
   PeerIndex peers_;
   Topology topology_;
+  DeviceTopologies device_topologies_;
   absl::btree_set<IdentityId> stale_;  // their `matches` changed since take_stale()
   std::deque<NodeSlot> changes_;
   uint64_t change_base_ = 0;

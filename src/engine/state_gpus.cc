@@ -1,34 +1,105 @@
-// State's accounts of shared GPUs, and of nodes whose GPUs are cut anew. A device that is shared counts as one in the
-// node's use of the resource, whatever part of it is taken, so that whole devices and shares never meet.
+// State's accounts of the devices of nodes: those that pods share, those that they have whole where an agent lists the
+// devices, and nodes whose GPUs are cut anew. A device that is shared counts as one in the node's use of the resource,
+// whatever part of it is taken, so that whole devices and shares never meet.
 #include <algorithm>
+#include <bit>
+#include <charconv>
 #include <tuple>
 
 #include "engine/state.h"
 
 namespace berth::engine {
+namespace {
+
+// The devices of the node, by number, that the agent says the pod has; of those that are not cut. Of a pod that is not
+// bound yet it can only mean another one of the same name.
+model::DeviceSet told_by_agent(const model::NodeDevices& node, const PodState& pod) {
+  model::DeviceSet out = 0;
+  if (pod.phase != PodPhase::kBound) return out;
+  const std::string name = pod.pod.full_name();
+  for (size_t i = 0; i < node.devices.size(); ++i) {
+    const std::vector<std::string>& pods = node.devices[i].pods;
+    if (!node.devices[i].mig_enabled && std::find(pods.begin(), pods.end(), name) != pods.end())
+      out |= model::DeviceSet{1} << i;
+  }
+  return out;
+}
+
+// A device as an annotation names it; -1: the node has no such.
+int32_t device_number(const model::Node& node, const std::string& name) {
+  const std::vector<model::GpuDevice>& listed = node.devices.devices;
+  for (size_t i = 0; i < listed.size(); ++i)
+    if (listed[i].uuid == name) return static_cast<int32_t>(i);
+  int32_t number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = error == std::errc{} && end == name.data() + name.size();
+  return whole && number < node.gpu_devices() ? number : -1;
+}
+
+model::DeviceSet told_by_pod(const model::Node& node, const model::Pod& pod) {
+  model::DeviceSet out = 0;
+  for (const std::string& name : pod.gpu_devices)
+    if (const int32_t number = device_number(node, name); number >= 0 && number < std::ssize(node.devices.devices))
+      out |= model::DeviceSet{1} << number;
+  return out;
+}
+
+}  // namespace
+
+// The pods of the class have devices of their own on the node, or a part of one.
+bool State::names_devices(const NodeState& node, const PodClass& cls) {
+  return cls.shares_gpu || (node.listed && cls.requests_gpu);
+}
 
 // Where a share lies that comes to the node. `device`: the one that it is known to have; else the open one that fits it
 // best, else another. A bound share that cannot be measured here takes a whole device. Nowhere if nothing keeps shares
 // to their devices.
-ShareUse State::find_share_use(const NodeState& node, const PodState& pod, int32_t device) const {
+DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t device) const {
   const model::NodeGpus& gpus = node.node.gpus;
   const PodClass& cls = classes_[pod.cls.value];
   const int64_t asked = gpus.units_of(cls.spec->gpu_share);
   const bool measured = asked > 0 && asked <= gpus.units();
-  ShareUse out;
-  if (!node.present) return out;
+  DeviceUse out;
   if (gpus.sharing == model::GpuSharing::kReplicas)
     out.amount = measured ? node.replicas_beside_requests(cls) : std::max<int64_t>(1, gpus.replicas);
   if (gpus.sharing != model::GpuSharing::kDevices) return out;
   out.amount = measured ? asked : gpus.units();
+  if (const model::DeviceSet told = told_by_agent(node.node.devices, pod); std::has_single_bit(told))
+    device = std::countr_zero(told);
+  else if (pod.pod.gpu_devices.size() == 1)
+    if (const int32_t named = device_number(node.node, pod.pod.gpu_devices.front()); named >= 0) device = named;
   out.guessed = device < 0 || device >= node.node.gpu_devices();
   if (out.guessed) device = node.devices.best_fit(out.amount);
+  if (device < 0 && node.listed) {
+    const model::DeviceSet best = node.listed.topology().choose(node.listed.free(node.devices.open()), 1);
+    device = best != 0 ? std::countr_zero(best) : node.devices.next_closed(node.listed.size());
+  }
   out.device = device < 0 ? node.devices.next_closed() : device;
   return out;
 }
 
-void State::count_share(NodeState& node, const ShareUse& use, int sign) {
-  if (use == ShareUse{}) return;
+// Which of the node's devices a pod has that asks for whole ones: those that it is known to have, else those that go
+// best together. None where more are in use than there are, or where the pod has only the promise of room.
+DeviceUse State::find_whole(const NodeState& node, const PodState& pod, model::DeviceSet own) const {
+  const PodClass& cls = classes_[pod.cls.value];
+  const int64_t count = cls.request(node.share_resource);
+  DeviceUse out;
+  if (count <= 0 || pod.phase == PodPhase::kNominated) return out;
+  for (const model::DeviceSet told : {told_by_agent(node.node.devices, pod), told_by_pod(node.node, pod.pod), own})
+    if (out.whole == 0 && std::popcount(told) == count && told >> node.listed.size() == 0) out.whole = told;
+  out.guessed = out.whole == 0;
+  if (out.guessed) out.whole = node.best_devices(cls);
+  return out;
+}
+
+// `own`: what the pod was given before, unless somebody else knows better.
+DeviceUse State::find_devices(const NodeState& node, const PodState& pod, const DeviceUse& own) const {
+  if (!node.present || !names_devices(node, classes_[pod.cls.value])) return {};
+  return classes_[pod.cls.value].shares_gpu ? find_share(node, pod, own.device) : find_whole(node, pod, own.whole);
+}
+
+void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
+  if (use.amount == 0) return;
   int64_t more = sign * use.amount;
   if (use.device >= 0)
     more = sign > 0 ? node.devices.take(use.device, use.amount) : node.devices.give_back(use.device, use.amount);
@@ -37,18 +108,56 @@ void State::count_share(NodeState& node, const ShareUse& use, int sign) {
   node.used[id] += more;
 }
 
-// Charges the pod's share to its node. `device`: the one that it is known to have; -1: none.
-void State::charge_share(PodState& pod, int32_t device) {
-  if (!classes_[pod.cls.value].shares_gpu) return;
+// Charges the pod's devices to its node.
+void State::charge_devices(PodState& pod, const DeviceUse& own) {
   NodeState& node = nodes_[pod.node.value];
-  pod.share = find_share_use(node, pod, device >= 0 ? device : pod.pod.gpu_device);
-  if (pod.phase != PodPhase::kBound && pod.share.device < node.node.gpu_devices())
-    pod.share.guessed = false;  // Berth's own choice
-  count_share(node, pod.share, +1);
+  const PodClass& cls = classes_[pod.cls.value];
+  DeviceUse use = find_devices(node, pod, own);
+  const bool there = cls.shares_gpu ? use.device < node.node.gpu_devices() : use.whole != 0;
+  if (pod.phase != PodPhase::kBound && there) use.guessed = false;  // Berth's own choice
+  charge_use(pod, use);
 }
 
-void State::release_share(PodState& pod) {
-  if (classes_[pod.cls.value].shares_gpu) count_share(nodes_[pod.node.value], std::exchange(pod.share, {}), -1);
+void State::charge_use(PodState& pod, const DeviceUse& use) {
+  NodeState& node = nodes_[pod.node.value];
+  pod.devices = use;
+  count_share(node, use, +1);
+  node.listed.take(use.whole);
+  node.guesses += use.guessed ? 1 : 0;
+}
+
+DeviceUse State::release_devices(PodState& pod) {
+  NodeState& node = nodes_[pod.node.value];
+  const DeviceUse use = std::exchange(pod.devices, {});
+  count_share(node, use, -1);
+  node.listed.give_back(use.whole);
+  node.guesses -= use.guessed ? 1 : 0;
+  return use;
+}
+
+// Others may know better by now which devices the pod has that it was given.
+void State::hear_devices(PodState& pod, const DeviceUse& own) {
+  const bool guesses = nodes_[pod.node.value].guesses > 0;
+  const DeviceUse before = release_devices(pod);
+  charge_devices(pod, own);
+  settle_guesses(nodes_[pod.node.value]);
+  if (guesses || pod.devices != before) touch(pod.node);
+}
+
+DeviceNames State::devices_of(PodSlot slot) const {
+  const PodState& pod = pods_[slot.value];
+  DeviceNames out;
+  if (!holds_room(pod.phase)) return out;
+  const NodeState& node = nodes_[pod.node.value];
+  if (pod.devices.device >= 0 && pod.devices.device < node.node.gpu_devices())
+    out.numbers.push_back(pod.devices.device);  // there may be more shares than devices
+  for (model::DeviceSet left = pod.devices.whole; left != 0; left &= left - 1)
+    out.numbers.push_back(std::countr_zero(left));
+  for (const int32_t number : out.numbers)
+    if (static_cast<size_t>(number) < node.node.devices.devices.size())
+      out.uuids.push_back(node.node.devices.devices[static_cast<size_t>(number)].uuid);
+  if (std::popcount(pod.devices.whole) > 1) out.link = to_string(node.listed.topology().weakest(pod.devices.whole));
+  return out;
 }
 
 std::vector<int64_t> State::used_without_nominees(NodeSlot slot) const {
@@ -59,52 +168,66 @@ std::vector<int64_t> State::used_without_nominees(NodeSlot slot) const {
     const PodState& pod = pods_[on_node.value];
     if (pod.phase != PodPhase::kNominated) continue;
     for (const ResourceAmount& request : classes_[pod.cls.value].requests) used[request.id.value] -= request.amount;
-    if (pod.share == ShareUse{}) continue;
+    const DeviceUse& share = pod.devices;
+    if (share.amount == 0) continue;
     Int128& gpus = used[node.share_resource.value];
-    if (pod.share.device < 0) gpus -= pod.share.amount;
-    else if ((shared[static_cast<size_t>(pod.share.device)] -= pod.share.amount) == 0) gpus -= 1;
+    if (share.device < 0) gpus -= share.amount;
+    else if ((shared[static_cast<size_t>(share.device)] -= share.amount) == 0) gpus -= 1;
   }
   std::vector<int64_t> out(used.size());
   std::transform(used.begin(), used.end(), out.begin(), &NodeView::narrow);
   return out;
 }
 
-// Calls `change`, after which the node's shares are charged anew: those whose devices are known to these, then Berth's
-// own that are on their way, then the others, the largest first, and last of all those that are only promised room.
-void State::with_shares_released(NodeState& node, const std::function<void()>& change) {
-  struct Share {
+// Calls `change`, if any, after which the devices of the node's pods are charged anew: those that are known to these,
+// then Berth's own that are on their way, then the others, the largest first, and last of all those that are only
+// promised room. After a change of the node only others know which devices its bound pods have.
+void State::with_devices_released(NodeState& node, const std::function<void()>& change) {
+  struct Use {
     PodState* pod = nullptr;
-    int32_t device = -1;
+    DeviceUse before;
   };
-  std::vector<Share> shares;
+  std::vector<Use> uses;
   for (const PodSlot slot : node.pods) {
     PodState& pod = pods_[slot.value];
-    if (!classes_[pod.cls.value].shares_gpu) continue;
-    const bool kept = pod.share.device >= 0 && !pod.share.guessed && pod.phase != PodPhase::kNominated;
-    shares.push_back({&pod, kept ? pod.share.device : pod.pod.gpu_device});
+    if (!classes_[pod.cls.value].requests_gpu) continue;
+    const DeviceUse before = release_devices(pod);
+    const bool known =
+        !before.guessed && pod.phase != PodPhase::kNominated && (!change || pod.phase != PodPhase::kBound);
+    uses.push_back({&pod, known ? before : DeviceUse{}});
   }
-  for (const Share& share : shares) release_share(*share.pod);
-  change();
-  const auto rank = [&](const Share& share) {
-    if (share.pod->phase == PodPhase::kNominated) return 3;
-    if (share.device >= 0 && share.device < node.node.gpu_devices()) return 0;
-    return share.pod->phase == PodPhase::kBound ? 2 : 1;  // what Berth chooses for its own stays so
+  if (change) change();
+  const auto rank = [&](const Use& use) {
+    if (use.pod->phase == PodPhase::kNominated) return 3;
+    if (!find_devices(node, *use.pod, use.before).guessed) return 0;
+    return use.pod->phase == PodPhase::kBound ? 2 : 1;  // what Berth chooses for its own stays so
   };
-  const auto key = [&](const Share& share) {
-    const int64_t units = node.node.gpus.units_of(classes_[share.pod->cls.value].spec->gpu_share);
-    return std::tuple(rank(share), -units, std::string_view(share.pod->pod.uid));
+  const auto size = [&](const PodState& pod) {
+    const PodClass& cls = classes_[pod.cls.value];
+    return cls.shares_gpu ? Int128{node.node.gpus.units_of(cls.spec->gpu_share)}
+                          : Int128{cls.request(node.share_resource)} * (Int128{1} << 63);
   };
-  std::sort(shares.begin(), shares.end(), [&](const Share& a, const Share& b) { return key(a) < key(b); });
-  for (const Share& share : shares) charge_share(*share.pod, share.device);
+  const auto key = [&](const Use& use) {
+    return std::tuple(rank(use), -size(*use.pod), std::string_view(use.pod->pod.uid));
+  };
+  std::sort(uses.begin(), uses.end(), [&](const Use& a, const Use& b) { return key(a) < key(b); });
+  for (const Use& use : uses) charge_devices(*use.pod, use.before);
 }
 
-// After the shares of the node have become others: those whose devices are only guessed lie beside these as they would
-// in whatever order all had come.
+// After the devices of the node's pods have become others: those that are only guessed lie beside these as they would
+// in whatever order all had come; unless they would need more devices so than there are, and do not now.
 void State::settle_guesses(NodeState& node) {
-  const bool any = !node.devices.all().empty() && std::any_of(node.pods.begin(), node.pods.end(), [this](PodSlot pod) {
-    return pods_[pod.value].share.guessed;
-  });
-  if (any) with_shares_released(node, [] {});
+  if (node.guesses == 0) return;
+  std::vector<std::pair<PodState*, DeviceUse>> before;
+  for (const PodSlot slot : node.pods)
+    if (PodState& pod = pods_[slot.value]; pod.devices != DeviceUse{}) before.emplace_back(&pod, pod.devices);
+  const NodeView view(node, resources_, volumes_, mix_);
+  const auto enough = [&] { return view.free(view.share_resource()) >= 0; };
+  const bool enough_before = enough();
+  with_devices_released(node, nullptr);
+  if (enough() || !enough_before) return;
+  for (const auto& [pod, use] : before) release_devices(*pod);
+  for (const auto& [pod, use] : before) charge_use(*pod, use);
 }
 
 void State::set_repartitioning(const std::string& name, bool under_way) {

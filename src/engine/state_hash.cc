@@ -49,7 +49,7 @@ uint64_t State::hash() const {
     hash.text(pod->pod.uid);
     hash.number(static_cast<int64_t>(pod->phase));
     hash.text(holds_room(pod->phase) ? nodes_[pod->node.value].node.name : "");
-    if (pod->share.device >= 0) hash.number(pod->share.device);
+    if (!pod->devices.none()) hash.number(pod->devices.device), hash.number(pod->devices.whole);
   }
   for (const auto& [key, claim] : volumes_.claims()) {
     if (!claim->choice) continue;

@@ -33,7 +33,7 @@ Trial::~Trial() {
 
 void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] -= request.amount;
-  if (shares_) State::count_share(node_, state_.pods_[pod.value].share, -1);
+  if (shares_) State::count_share(node_, state_.pods_[pod.value].devices, -1);
   if (!ports_ && !claims_) return;
   const PodClass& cls = state_.classes_[state_.pods_[pod.value].cls.value];
   if (ports_) State::charge_ports(node_, cls, -1);
@@ -44,7 +44,7 @@ void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
 
 void Trial::put_back(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] += request.amount;
-  if (shares_) State::count_share(node_, state_.pods_[pod.value].share, +1);
+  if (shares_) State::count_share(node_, state_.pods_[pod.value].devices, +1);
   if (!ports_ && !claims_) return;
   if (ports_) State::charge_ports(node_, state_.classes_[state_.pods_[pod.value].cls.value], +1);
   const auto at = std::find_if(claimants_.begin(), claimants_.end(), [pod](const auto& c) { return c.pod == pod; });

@@ -10,7 +10,7 @@ void Txn::place(PodSlot pod, NodeSlot node) {
   const PodState& state = state_.pod(pod);
   check(!holds_room(state.phase), "a pod is placed once");
   check(state_.node(node).present, "pods are placed on nodes that exist");
-  changes_.push_back({pod, NodeSlot{}, node, state.phase, {}, -1});
+  changes_.push_back({pod, NodeSlot{}, node, state.phase, {}, {}});
   state_.assign(pod, node, PodPhase::kReserved);
   state_.choose_volumes(pod);
 }
@@ -19,7 +19,7 @@ void Txn::evict(PodSlot pod) {
   const PodState& state = state_.pod(pod);
   check(holds_room(state.phase), "only a placed pod can be evicted");
   check(state_.node(state.node).present, "a pod is evicted from a node that exists");
-  changes_.push_back({pod, state.node, NodeSlot{}, state.phase, state_.volume_choices(pod), state.share.device});
+  changes_.push_back({pod, state.node, NodeSlot{}, state.phase, state_.volume_choices(pod), state.devices});
   state_.unassign(pod, PodPhase::kNotQueued);
 }
 
@@ -30,7 +30,7 @@ void Txn::rollback_to(size_t mark) {
     if (change.to.valid()) {
       state_.unassign(change.pod, change.phase_before);
     } else {
-      state_.assign(change.pod, change.from, change.phase_before, change.device);
+      state_.assign(change.pod, change.from, change.phase_before, change.devices);
       state_.restore_choices(change.choices);
     }
   }

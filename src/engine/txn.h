@@ -29,7 +29,7 @@ class Txn {
     NodeSlot to;    // invalid: evicted
     PodPhase phase_before = PodPhase::kPending;
     std::vector<std::pair<std::string, ClaimChoice>> choices;  // for its claims, before it was evicted
-    int32_t device = -1;                                       // that it shared then
+    DeviceUse devices;                                         // that it had then
   };
 
   explicit Txn(State& state) : state_(state) {}

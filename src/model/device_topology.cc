@@ -9,8 +9,8 @@ namespace berth::model {
 namespace {
 
 constexpr int kAnswersKnownMax = 8;  // devices
+constexpr size_t kRememberedMax = 4096;
 constexpr int32_t kPerNvlink = 100, kSameSwitch = 50, kSameRoot = 30, kSameNuma = 20, kOther = 10;
-constexpr int32_t kBestPair = kNvlinksMax * kPerNvlink + kSameSwitch;
 
 // True if both are told and the same.
 bool same(const std::string& a, const std::string& b) { return !a.empty() && a == b; }
@@ -28,6 +28,16 @@ int32_t points(DeviceLink way) {
     case DeviceLink::kPcieRoot: return kSameRoot;
     case DeviceLink::kNuma: return kSameNuma;
     default: return kOther;
+  }
+}
+
+int32_t closeness_by(DeviceLink way) {
+  switch (way) {
+    case DeviceLink::kNvlink: return 1000;
+    case DeviceLink::kPcieSwitch: return 700;
+    case DeviceLink::kPcieRoot: return 500;
+    case DeviceLink::kNuma: return 300;
+    default: return 0;
   }
 }
 
@@ -58,12 +68,17 @@ DeviceTopology::DeviceTopology(const NodeDevices& devices) {
       pairs_[i][peer] = {DeviceLink::kNvlink, pairs_[i][peer].score + kPerNvlink * links};
   }
   scores_.resize(size_t{1} << count);
+  close_pairs_.resize(scores_.size());
   for (DeviceSet set = 1; set < scores_.size(); ++set) {
     const int first = std::countr_zero(set);
     const DeviceSet rest = set & (set - 1);
     scores_[set] = scores_[rest];
-    for (DeviceSet left = rest; left != 0; left &= left - 1)
-      scores_[set] += pairs_[static_cast<size_t>(first)][static_cast<size_t>(std::countr_zero(left))].score;
+    close_pairs_[set] = close_pairs_[rest];
+    for (DeviceSet left = rest; left != 0; left &= left - 1) {
+      const Pair& pair = pairs_[static_cast<size_t>(first)][static_cast<size_t>(std::countr_zero(left))];
+      scores_[set] += pair.score;
+      close_pairs_[set] += closeness_by(pair.link);
+    }
   }
   if (size() > kAnswersKnownMax) return;
   answers_.resize(count + 1, std::vector<uint8_t>(scores_.size()));
@@ -75,7 +90,11 @@ DeviceTopology::DeviceTopology(const NodeDevices& devices) {
 DeviceSet DeviceTopology::choose(DeviceSet free, int count) const {
   check(free < scores_.size(), "only devices of the node are free");
   if (count <= 0 || count > std::popcount(free)) return 0;
-  return answers_.empty() ? search(free, count) : answers_[static_cast<size_t>(count)][free];
+  if (!answers_.empty()) return answers_[static_cast<size_t>(count)][free];
+  if (remembered_.size() >= kRememberedMax) remembered_.clear();
+  const auto [answer, fresh] = remembered_.try_emplace(uint64_t{free} << 8 | static_cast<uint64_t>(count));
+  if (fresh) answer->second = search(free, count);
+  return answer->second;
 }
 
 // Looks at every subset of `free` of that size.
@@ -101,11 +120,9 @@ DeviceSet DeviceTopology::search(DeviceSet free, int count) const {
   }
 }
 
-int32_t DeviceTopology::permille(DeviceSet set) const {
+int32_t DeviceTopology::closeness(DeviceSet set) const {
   const int count = std::popcount(set);
-  if (count < 2) return 1000;
-  const int64_t pairs = int64_t{count} * (count - 1) / 2;
-  return static_cast<int32_t>(std::min<int64_t>(1000, int64_t{score(set)} * 1000 / (pairs * kBestPair)));
+  return count < 2 ? 1000 : close_pairs_[set] / (count * (count - 1) / 2);
 }
 
 DeviceLink DeviceTopology::weakest(DeviceSet set) const {

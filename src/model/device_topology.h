@@ -8,7 +8,7 @@
 //
 // Nodes of the same make have equal topologies; make one object for all of them. Making one takes 2^devices steps, and
 // up to eight devices every answer is known from then on; with more, choose() looks at each set of the size, 12,870 at
-// most. Immutable; any thread.
+// most, and remembers its latest answers. One thread.
 //
 //   const DeviceTopology dgx(devices);
 //   dgx.choose(0b1111'0011, 4)   // of devices 0, 1, 4 … 7 the four that go best together
@@ -16,14 +16,12 @@
 
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "model/devices.h"
 
 namespace berth::model {
-
-// Bit i: device i.
-using DeviceSet = uint32_t;
 
 // The way between two devices, the best first.
 enum class DeviceLink : uint8_t { kNvlink, kPcieSwitch, kPcieRoot, kNuma, kSystem };
@@ -42,9 +40,9 @@ class DeviceTopology {
 
   // The sum over the pairs of the set.
   int32_t score(DeviceSet set) const { return scores_[set]; }
-  // How good the set is for one of its size, from 0 to 1000: 1000 is 18 NVLinks under one switch between each two.
-  // A set of one is 1000.
-  int32_t permille(DeviceSet set) const;
+  // How close the devices of the set are, whatever their model: the mean over its pairs of 1000 for NVLink, 700 for one
+  // PCIe switch, 500 for one root port, 300 for one CPU and 0 for two. A set of one is 1000.
+  int32_t closeness(DeviceSet set) const;
   // The worst way between any two of the set; kNvlink for a set of one.
   DeviceLink weakest(DeviceSet set) const;
   DeviceLink link(int a, int b) const { return pairs_[static_cast<size_t>(a)][static_cast<size_t>(b)].link; }
@@ -57,8 +55,10 @@ class DeviceTopology {
   DeviceSet search(DeviceSet free, int count) const;
 
   std::vector<std::vector<Pair>> pairs_;
-  std::vector<int32_t> scores_;                // by DeviceSet
-  std::vector<std::vector<uint8_t>> answers_;  // by count and free set, where the devices are few
+  std::vector<int32_t> scores_;                                 // by DeviceSet
+  std::vector<int32_t> close_pairs_;                            // by DeviceSet: the sum over its pairs
+  std::vector<std::vector<uint8_t>> answers_;                   // by count and free set, where the devices are few
+  mutable std::unordered_map<uint64_t, DeviceSet> remembered_;  // by the same, where they are more
 };
 
 // Those that may be given whole to new work: healthy, and not cut into MIG instances.

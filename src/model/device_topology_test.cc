@@ -79,9 +79,11 @@ TEST(DeviceTopology, ASetIsRatedByItsPairs) {
   NodeDevices node = pcie_server();
   join(node, 0, 1, kNvlinksMax);
   const DeviceTopology topology(node);
-  EXPECT_EQ(topology.permille(0b11), 1000);
-  EXPECT_EQ(topology.permille(0b1), 1000);
-  EXPECT_EQ(topology.permille(0b1100), 50 * 1000 / 1850);
+  EXPECT_EQ(topology.closeness(0b11), 1000);
+  EXPECT_EQ(topology.closeness(0b1), 1000);
+  EXPECT_EQ(topology.closeness(0b1100), 700);
+  EXPECT_EQ(topology.closeness(0b1'0001), 0);
+  EXPECT_EQ(topology.closeness(0b1111), (1000 + 700 + 4 * 500) / 6);
   EXPECT_EQ(topology.score(0b1111), 1850 + 50 + 4 * 30);
 }
 

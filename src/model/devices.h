@@ -15,6 +15,10 @@
 namespace berth::model {
 
 inline constexpr size_t kNodeDevicesMax = 16;
+
+// Devices of one node; bit i: device i.
+using DeviceSet = uint32_t;
+
 inline constexpr int32_t kNvlinksMax = 18;  // of one device: those of Hopper and Blackwell
 
 struct MigDeviceInstance {
@@ -43,6 +47,7 @@ struct GpuDevice {
 
 struct NodeDevices {
   std::vector<GpuDevice> devices;
+  bool keeps_shares = false;  // the agent keeps a pod to the device that its bind names, and to its part of it
   friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
 };
 

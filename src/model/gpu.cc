@@ -6,6 +6,15 @@
 
 namespace berth::model {
 
+std::string_view to_string(DeviceMode mode) {
+  switch (mode) {
+    case DeviceMode::kCounts: return "counts";
+    case DeviceMode::kAgent: return "agent";
+    case DeviceMode::kExact: return "exact";
+  }
+  return "";
+}
+
 int64_t NodeGpus::units_of(const GpuShare& share) const {
   if (share.memory_bytes <= 0) return share.micros * (units() / kWholeGpu);
   return memory_bytes <= 0 ? 0 : std::min(share.memory_bytes, memory_bytes + 1) * kWholeGpu;

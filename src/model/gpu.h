@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace berth::model {
@@ -31,7 +32,17 @@ enum class GpuSharing : uint8_t {
   kReplicas,  // the device plugin advertises each device several times; kubelet chooses among them, and nobody knows
               // how
   kDevices,   // each device is known, and who uses it
+  kUnlike,    // so it is, but they differ in memory, and shares are of devices that do not
 };
+
+// How exactly the devices of a node are known.
+enum class DeviceMode : uint8_t {
+  kCounts,  // how many there are, and how many are asked for; kubelet chooses
+  kAgent,   // an agent lists them, with their health, how they are connected and who has them
+  kExact,   // a simulation, in which nobody else chooses
+};
+// "counts", "agent", "exact".
+std::string_view to_string(DeviceMode mode);
 
 struct NodeGpus {
   GpuSharing sharing = GpuSharing::kNone;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/devices.h"
 #include "model/gpu.h"
 #include "model/labels.h"
 #include "model/resources.h"
@@ -33,10 +34,15 @@ struct Node {
   ResourceList capacity;
   ResourceList allocatable;
   NodeGpus gpus;
+  NodeDevices devices;  // as an agent lists them; empty: nobody does
   DynamicMig mig;
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
   // How many devices shares are a part of: those that are not healthy now are numbered, too.
   int64_t gpu_devices() const { return std::max(capacity.get(gpus.resource), allocatable.get(gpus.resource)); }
+  DeviceMode device_mode() const {
+    if (!devices.devices.empty()) return DeviceMode::kAgent;
+    return gpus.sharing == GpuSharing::kDevices ? DeviceMode::kExact : DeviceMode::kCounts;
+  }
   friend bool operator==(const Node&, const Node&) = default;
 };
 

@@ -91,8 +91,8 @@ struct Pod {
   Time started;                                // status.startTime; 0: not yet
   std::shared_ptr<const SchedulingSpec> spec;  // never null
   Placement placement = Placement::kDefault;   // its own annotation
-  int32_t gpu_device = -1;                     // which device of its node it shares; -1: not known, or none
   std::string node_name;                       // where it is bound; empty while pending
+  std::vector<std::string> gpu_devices;        // of its node that it has or shares: UUIDs or numbers; empty: not known
   std::string nominated_node;                  // status.nominatedNodeName
   bool ours = true;                            // its schedulerName is one that we serve; others only take up room
   bool gated = false;                          // spec.schedulingGates is not empty

@@ -42,6 +42,7 @@ std::string memory_detail(const PodClass& pod, const NodeView& node, const Reaso
 
 constexpr ReasonInfo kNoGpus{.text = "node(s) had no GPU to share"};
 constexpr ReasonInfo kNeedsAgent{.text = "node(s) needed berth-agent to share a GPU"};
+constexpr ReasonInfo kUnlike{.text = "node(s) had GPUs of different memory"};
 constexpr ReasonInfo kMemoryUnknown{.text = "node(s) didn't tell the memory of their GPUs (nvidia.com/gpu.memory)"};
 constexpr ReasonInfo kReplicasUnknown{
     .text = "node(s) didn't tell how often they advertise a GPU (nvidia.com/gpu.replicas)"};
@@ -56,6 +57,7 @@ const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
   const int64_t allocatable = node.allocatable(node.share_resource());
   if (gpus.resource.empty() || allocatable <= 0) return &kNoGpus;
   if (gpus.sharing == model::GpuSharing::kNone) return &kNeedsAgent;
+  if (gpus.sharing == model::GpuSharing::kUnlike) return &kUnlike;
   const int64_t units = gpus.units_of(pod.spec->gpu_share);
   if (units <= 0) return &kMemoryUnknown;
   if (units > gpus.units()) return &kTooSmall;

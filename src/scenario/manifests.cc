@@ -125,7 +125,7 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
                                                       bridge::kAllowProtectedAnnotation,
                                                       bridge::kGpuFractionAnnotation,
                                                       bridge::kGpuMemoryAnnotation,
-                                                      bridge::kGpuDeviceAnnotation};
+                                                      bridge::kGpuDevicesAnnotation};
   constexpr std::string_view kOurs = "berth.dev/", kSimulatedPrefix = "berth.dev/simulated-";
   const bool of_owner = template_metadata(decoded.manifest.object) != nullptr && at.size() == 2;
   std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike

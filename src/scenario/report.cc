@@ -50,13 +50,19 @@ Json to_json(const Report& report) {
          {"evicted", std::move(evicted)},
          {"gpu_share",
           pod.gpu_share.asked() && pod.gpu_share.problem.empty() ? Json(share_text(pod.gpu_share)) : Json(nullptr)},
-         {"gpu_device", pod.gpu_device < 0 ? Json(nullptr) : Json(pod.gpu_device)}});
+         {"gpu_device", pod.gpu_share.asked() && !pod.gpu_devices.numbers.empty()
+                            ? Json(pod.gpu_devices.numbers.front())
+                            : Json(nullptr)},
+         {"gpu_devices", pod.gpu_devices.numbers},
+         {"gpu_uuids", pod.gpu_devices.uuids},
+         {"gpu_link", pod.gpu_devices.link.empty() ? Json(nullptr) : Json(pod.gpu_devices.link)}});
   }
   for (const NodeReport& node : report.nodes)
     out["nodes"].push_back({{"name", node.name},
                             {"capacity", amounts(node.capacity)},
                             {"allocatable", amounts(node.allocatable)},
-                            {"use", amounts(node.use)}});
+                            {"use", amounts(node.use)},
+                            {"device_mode", node.device_mode ? Json(to_string(*node.device_mode)) : Json(nullptr)}});
   for (const RepartitionReport& cut : report.repartitions)
     out["repartitions"].push_back({{"node", cut.node},
                                    {"begun_s", seconds(cut.begun)},

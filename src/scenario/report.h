@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "engine/decision.h"
 #include "engine/explanation.h"
 #include "model/resources.h"
 
@@ -28,7 +29,7 @@ struct PodReport {
   std::optional<Time> submitted, started, finished;
   model::ResourceList requests;
   model::GpuShare gpu_share;          // beside the requests
-  int32_t gpu_device = -1;            // which of its node's it shares; -1: none, or not known
+  engine::DeviceNames gpu_devices;    // of its node, that it has or shares
   std::vector<std::string> feasible;  // the first of the nodes that fitted it when it was bound; if they were asked for
   uint32_t feasible_count = 0;        // how many did
   std::string nominated_node;         // for which it was nominated last; empty: never
@@ -41,7 +42,8 @@ struct NodeReport {
   std::string name;
   model::ResourceList capacity;
   model::ResourceList allocatable;
-  model::ResourceList use;  // of everything that `allocatable` names
+  model::ResourceList use;                       // of everything that `allocatable` names
+  std::optional<model::DeviceMode> device_mode;  // none: it has no GPUs
 };
 
 // A node whose GPUs were cut anew (docs/mig.md).

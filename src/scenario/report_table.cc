@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/printable.h"
+#include "bridge/gpus.h"
 #include "model/quantity.h"
 #include "scenario/text_table.h"
 #include "scenario/verdict_text.h"
@@ -50,7 +51,10 @@ std::string status_of(const PodReport& pod) {
 
 std::string pods_table(const Report& report, bool wide) {
   std::vector<std::string> headings = {"POD", ">GPUS", "NODE", ">STARTED", ">FINISHED", "STATUS"};
+  const bool devices =
+      wide && std::ranges::any_of(report.pods, [](const PodReport& pod) { return !pod.gpu_devices.numbers.empty(); });
   if (wide) headings.insert(headings.begin() + 3, ">SUBMITTED"), headings.emplace_back("REQUESTS");
+  if (devices) headings.emplace_back("DEVICES");
   TextTable table(headings);
   for (const PodReport& pod : report.pods) {
     const int64_t count = gpus(pod.requests);
@@ -63,6 +67,7 @@ std::string pods_table(const Report& report, bool wide) {
                                       at_time(pod.finished),
                                       status_of(pod)};
     if (wide) cells.insert(cells.begin() + 3, at_time(pod.submitted)), cells.push_back(asks_text(pod));
+    if (devices) cells.push_back(pod.gpu_devices.numbers.empty() ? "-" : bridge::told_devices(pod.gpu_devices));
     table.add(std::move(cells));
   }
   return table.text();

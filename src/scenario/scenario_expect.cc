@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "bridge/gpus.h"
 #include "scenario/scenario_player.h"
 
 namespace berth::scenario {
@@ -36,6 +37,7 @@ void ScenarioPlayer::expect(const LinedValue& what) {
     if (key == "running") expect_count(value, running, "running");
     else if (key == "pending") expect_count(value, pending, "pending");
     else if (key == "placements") expect_placements(value, report);
+    else if (key == "devices") expect_devices(value, report);
     else if (key == "reasons") expect_texts(value, true);
     else if (key == "states") expect_texts(value, false);
     else if (key == "details") expect_details(value);
@@ -86,6 +88,17 @@ void ScenarioPlayer::expect_placements(const LinedValue& value, const Report& re
     const PodReport* pod = find(report, name);
     if (pod == nullptr) mismatch(node, fmt::format("placements: there is no pod {}", name));
     else compare(node, pod->node.empty() ? "null" : pod->node, "placement of " + name);
+  }
+}
+
+// {pod: "0,1 (NVLink)"}, none for a pod whose devices are not known.
+void ScenarioPlayer::expect_devices(const LinedValue& value, const Report& report) {
+  for (const auto& [name, devices] : value.members) {
+    const PodReport* pod = find(report, name);
+    if (pod == nullptr) mismatch(devices, fmt::format("devices: there is no pod {}", name));
+    else
+      compare(devices, pod->gpu_devices.numbers.empty() ? "none" : bridge::told_devices(pod->gpu_devices),
+              "devices of " + name);
   }
 }
 

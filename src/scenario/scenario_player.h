@@ -38,6 +38,7 @@ class ScenarioPlayer {
   // Expectations.
   void expect_count(const LinedValue& value, const std::vector<std::string>& actual, std::string_view what);
   void expect_placements(const LinedValue& value, const Report& report);
+  void expect_devices(const LinedValue& value, const Report& report);
   void expect_texts(const LinedValue& value, bool message);
   void expect_details(const LinedValue& value);
   void expect_ended(const LinedValue& value, const Report& report);

@@ -108,7 +108,7 @@ class Simulation {
     int32_t index = 0;  // among its workload's pods
     int32_t attempt = 1;
     int64_t gpus = 0;
-    int32_t gpu_device = -1;  // that it shares, as decided
+    engine::DeviceNames gpu_devices;  // as decided
     Stage stage = Stage::kWaiting;
     bool counts_gpus = false;
     Time submitted;

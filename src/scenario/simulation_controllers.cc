@@ -207,7 +207,7 @@ void Simulation::replace_pod(size_t pod) {
   next.metadata.deleted.reset();
   next.metadata.deletion_grace_s.reset();
   next.spec.node_name.clear();
-  if (old.gpu_device >= 0) next.metadata.annotations.erase(bridge::kGpuDeviceAnnotation);
+  if (!old.gpu_devices.numbers.empty()) next.metadata.annotations.erase(bridge::kGpuDevicesAnnotation);
   std::string& name = next.metadata.name;
   if (old.attempt > 1) name.resize(name.size() - fmt::format("-r{}", old.attempt).size());
   if (!keeps_name(old)) name += fmt::format("-r{}", old.attempt + 1);
@@ -220,8 +220,8 @@ void Simulation::tell_pod(const SimPod& pod) {
 
 void Simulation::start(SimPod& pod, const std::string& node) {
   pod.object.spec.node_name = node;
-  if (pod.gpu_device >= 0)
-    pod.object.metadata.annotations.set(std::string(bridge::kGpuDeviceAnnotation), std::to_string(pod.gpu_device));
+  if (std::string devices = bridge::gpu_devices_text(pod.gpu_devices); !devices.empty())
+    pod.object.metadata.annotations.set(std::string(bridge::kGpuDevicesAnnotation), std::move(devices));
   pod.object.status.phase = "Running";
   pod.stage = Stage::kRunning;
   ++placed_pods_;

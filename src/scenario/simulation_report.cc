@@ -24,14 +24,10 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.finished = pod.finished;
   out.requests = api::effective_requests(pod.object);
   out.gpu_share = bridge::gpu_share_of(pod.object.metadata, out.requests);
-  out.gpu_device = pod.gpu_device;
+  out.gpu_devices = pod.gpu_devices;
   const engine::State& state = engine().state();
-  if (const engine::PodSlot slot = state.find_pod(pod.object.metadata.uid); slot.valid() && !out.node.empty()) {
-    const engine::PodState& placed = state.pod(slot);
-    const bool numbered = engine::holds_room(placed.phase) &&  // there may be more shares than devices
-                          placed.share.device < state.node(placed.node).node.gpu_devices();
-    out.gpu_device = numbered ? placed.share.device : -1;
-  }
+  if (const engine::PodSlot slot = state.find_pod(pod.object.metadata.uid); slot.valid() && !out.node.empty())
+    out.gpu_devices = state.devices_of(slot);
   out.feasible = pod.feasible;
   out.feasible_count = pod.feasible_count;
   out.nominated_node = pod.nominated_node;
@@ -49,7 +45,8 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
     out.reason = "Preempted";
     out.message = fmt::format("Preempted on {}", out.node);
   } else if (pod.reason == "Scheduled")
-    out.message = fmt::format("Successfully assigned {} to {}", pod_name(pod.object), out.node);
+    out.message = fmt::format("Successfully assigned {} to {}{}", pod_name(pod.object), out.node,
+                              bridge::with_gpus_text(out.gpu_devices));
   else if (pod.reason == "Bound")
     out.message =
         "spec.nodeName names " + out.node + (nodes_.contains(out.node) ? "" : ", which is not among the nodes");
@@ -90,7 +87,9 @@ Report Simulation::report() {
   for (const auto& [name, node] : nodes_) {
     std::vector<int64_t> used = state.used_without_nominees(state.find_node(name));
     used.resize(state.resources().size());
-    NodeReport& row = out.nodes.emplace_back(NodeReport{name, node.capacity, node.allocatable, {}});
+    NodeReport& row = out.nodes.emplace_back(NodeReport{name, node.capacity, node.allocatable, {}, {}});
+    if (const model::Node& known = state.node(state.find_node(name)).node; !known.gpus.resource.empty())
+      row.device_mode = known.device_mode();
     if (row.capacity.empty()) row.capacity = row.allocatable;
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const std::string& resource = state.resources().name(engine::ResourceId{id});

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/decode.h"
+#include "bridge/gpus.h"
 
 namespace berth::apps {
 namespace {
@@ -56,6 +57,8 @@ void Binder::bind(const engine::Decision& decision) {
                       .pod = decision.pod_name,
                       .uid = decision.pod_uid,
                       .node = decision.node_name};
+  if (std::string devices = bridge::gpu_devices_text(decision.gpu_devices); !devices.empty())
+    attempt->binding.annotations.set(std::string(bridge::kGpuDevicesAnnotation), std::move(devices));
   attempt->decision = decision;
   attempt->started = shared_->transport.clock().monotonic();
   ++shared_->outstanding;

@@ -8,6 +8,7 @@
 #include "api/protobuf_tables.h"
 #include "apps/scheduler/log.h"
 #include "bridge/devices.h"
+#include "bridge/gpus.h"
 #include "engine/invariants.h"
 #include "io/system_clock.h"
 #include "policy/registry.h"
@@ -212,11 +213,12 @@ void Session::handle(BindReport& report) {
   if (slot.valid()) options_.metrics->pod_scheduled(waited(engine_.state().pod(slot).pod));
   // Also of a pod that has ended or was deleted by now: the watch may be faster than the answer.
   const engine::Decision& decision = report.decision;
-  events_->record({.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = report.uid},
-                   .reason = "Scheduled",
-                   .action = "Binding",
-                   .note = fmt::format("Successfully assigned {}/{} to {}", decision.namespace_name, decision.pod_name,
-                                       decision.node_name)});
+  events_->record(
+      {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = report.uid},
+       .reason = "Scheduled",
+       .action = "Binding",
+       .note = fmt::format("Successfully assigned {}/{} to {}{}", decision.namespace_name, decision.pod_name,
+                           decision.node_name, bridge::with_gpus_text(decision.gpu_devices))});
   engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kSucceeded});
 }
 
