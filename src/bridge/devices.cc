@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "api/reader.h"
 #include "base/printable.h"
 #include "bridge/gpus.h"
+#include "bridge/mig_desired.h"
 #include "model/device_topology.h"
 #include "model/mig.h"
 
@@ -182,6 +184,13 @@ model::NodeDevices finish(Root& root) {
   return out;
 }
 
+bool is_being_cut(const api::Node& node) {
+  const std::string* text = node.metadata.annotation(kMigDesiredAnnotation);
+  if (text == nullptr) return false;
+  const auto desired = read_mig_desired(*text);
+  return desired && desired->state == MigDesired::State::kWanted;
+}
+
 }  // namespace
 
 Result<model::NodeDevices> read_devices(std::string_view json) {
@@ -194,6 +203,30 @@ Result<model::NodeDevices> read_devices(std::string_view json) {
   if (!read) return fail(ErrorCode::kInvalidInput, read.error().message);
   if (!sink.problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(sink.problems.front()));
   return finish(root);
+}
+
+std::string devices_json(const model::NodeDevices& devices) {
+  using Json = nlohmann::ordered_json;
+  Json out{{"version", kVersion}, {"devices", Json::array()}};
+  for (const model::GpuDevice& device : devices.devices) {
+    Json entry{{"uuid", device.uuid}};
+    if (!device.model.empty()) entry["model"] = device.model;
+    if (device.memory_bytes > 0) entry["memoryMiB"] = device.memory_bytes / kMiB;
+    if (device.numa_node >= 0) entry["numaNode"] = device.numa_node;
+    if (!device.pcie_root.empty()) entry["pcie"]["root"] = device.pcie_root;
+    if (!device.pcie_switch.empty()) entry["pcie"]["switch"] = device.pcie_switch;
+    for (const auto& [peer, links] : device.nvlinks) entry["nvlinks"][devices.devices[peer].uuid] = links;
+    if (device.mig_enabled) {
+      entry["mig"] = Json{{"enabled", true}, {"instances", Json::array()}};
+      for (const model::MigDeviceInstance& instance : device.mig_instances)
+        entry["mig"]["instances"].push_back(
+            Json{{"uuid", instance.uuid}, {"profile", instance.profile}, {"start", instance.start}});
+    }
+    if (!device.unhealthy.empty()) entry["health"] = Json{{"healthy", false}, {"reason", device.unhealthy}};
+    if (!device.pods.empty()) entry["pods"] = device.pods;
+    out["devices"].push_back(std::move(entry));
+  }
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<int64_t> whole_device_count(const model::NodeDevices& devices, int64_t allocatable) {
@@ -231,6 +264,10 @@ Result<std::optional<ToldDevices>> devices_of(const api::Node& node) {
   if (text == nullptr) return std::nullopt;
   BERTH_TRY(devices, read_devices(*text));
   int64_t allocatable = node.allocatable.get(kGpuResource);
+  if (is_being_cut(node)) {  // kubelet and the agent tell of it one after the other
+    const auto whole = std::ranges::count_if(devices.devices, [](const auto& device) { return !device.mig_enabled; });
+    allocatable = std::min<int64_t>(allocatable, whole);
+  }
   if (gpus_of(node, DeviceKnowledge::kCounts).sharing != model::GpuSharing::kReplicas) {
     BERTH_TRY(whole, whole_device_count(devices, allocatable));
     allocatable = whole;

@@ -21,6 +21,9 @@ inline constexpr std::string_view kDevicesAnnotation = "berth.dev/devices";
 // newer than the scheduler.
 Result<model::NodeDevices> read_devices(std::string_view json);
 
+// The annotation's value for these devices, as read_devices() reads it.
+std::string devices_json(const model::NodeDevices& devices);
+
 // How many devices may be given whole where kubelet counts `allocatable` of them: never more than it counts, nor more
 // than are healthy and not cut into instances. An Error where both cannot be true: kubelet counts more than the node
 // has that are not cut, healthy or not.

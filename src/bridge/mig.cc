@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
 #include "base/printable.h"
+#include "bridge/devices.h"
 #include "model/mig.h"
 
 namespace berth::bridge {
@@ -29,9 +31,40 @@ tl::unexpected<Error> refused(const std::string& why) {
   return fail(ErrorCode::kInvalidInput, fmt::format("{}: dynamic has no effect: {}", kMigPolicy, why));
 }
 
+// Counts tell which GPUs there are only where all of them are given out: kubelet takes what is ill off allocatable.
+Status all_allocatable(const api::Node& node) {
+  const auto concerns = [](std::string_view name) { return name == kGpuResource || model::is_mig_resource(name); };
+  const bool told = std::ranges::any_of(node.capacity, [&](const auto& each) { return concerns(each.first); });
+  if (!told) return {};  // a node that names allocatable alone
+  for (const model::ResourceList* list : {&node.capacity, &node.allocatable})
+    for (const auto& [name, amount] : *list)
+      if (concerns(name) && node.allocatable.get(name) != node.capacity.get(name))
+        return refused(fmt::format(
+            "of {} {} {} are allocatable, and only an agent that writes {} could say which GPU the others are of",
+            node.capacity.get(name), name, node.allocatable.get(name), kDevicesAnnotation));
+  return {};
+}
+
+// The devices, as an agent tells them, must be of the model that the label names.
+Result<std::vector<model::GpuDevice>> told_devices(const api::Node& node, const model::MigModel& model) {
+  BERTH_TRY(told, devices_of(node));
+  if (!told) return std::vector<model::GpuDevice>{};
+  for (const model::GpuDevice& device : told->devices.devices)
+    if (!device.model.empty() && model::read_gpu_product(device.model).model != &model)
+      return refused(fmt::format("{} is a {}, and the label nvidia.com/gpu.product says otherwise", device.uuid,
+                                 printable(device.model, 80)));
+  return std::move(told->devices.devices);
+}
+
 }  // namespace
 
-Result<model::DynamicMig> mig_of(const api::Node& node) {
+bool has_mig_manager(const api::Node& node) {
+  const std::string* deployed = node.metadata.labels.find("nvidia.com/gpu.deploy.mig-manager");
+  if (deployed != nullptr) return *deployed != "false";
+  return node.metadata.labels.find(kMigConfig) != nullptr || node.metadata.labels.find(kMigConfigState) != nullptr;
+}
+
+Result<model::DynamicMig> mig_of(const api::Node& node, DeviceKnowledge knowledge) {
   const std::string policy = text_of(node, kMigPolicy);
   if (policy.empty() || policy == "static") return model::DynamicMig{};
   if (policy != "dynamic")
@@ -48,11 +81,23 @@ Result<model::DynamicMig> mig_of(const api::Node& node) {
   const std::string replicas = text_of(node, "nvidia.com/gpu.replicas");
   if (number_in(replicas) > 1 || node.capacity.get("nvidia.com/gpu.shared") > 0)
     return refused("the device plugin advertises each GPU several times (nvidia.com/gpu.replicas)");
+  const bool named = has_mig_manager(node);
+  if (!named) {
+    BERTH_TRY(told, told_devices(node, *read.model));
+    const auto count = static_cast<int64_t>(told.size());
+    if (count > 0) return model::DynamicMig{read.model, count, model::MigHand::kLayouts, std::move(told)};
+    if (knowledge == DeviceKnowledge::kCounts)
+      return refused(
+          fmt::format("nobody is there who would cut the GPUs: neither an agent that writes {} nor NVIDIA's "
+                      "MIG manager (label {})",
+                      kDevicesAnnotation, kMigConfig));
+  }
   const int64_t devices = number_in(text_of(node, "nvidia.com/gpu.count"));
   if (devices < 1 || devices > kDevicesMax)
     return refused(
         fmt::format("the label nvidia.com/gpu.count has to say how many GPUs there are, from 1 to {}", kDevicesMax));
-  return model::DynamicMig{read.model, devices};
+  BERTH_TRY_VOID(all_allocatable(node));
+  return model::DynamicMig{read.model, devices, named ? model::MigHand::kNamed : model::MigHand::kLayouts, {}};
 }
 
 }  // namespace berth::bridge

@@ -9,6 +9,7 @@
 
 #include "api/cluster.h"
 #include "base/result.h"
+#include "bridge/gpus.h"
 #include "model/node.h"
 
 namespace berth::bridge {
@@ -16,8 +17,19 @@ namespace berth::bridge {
 // Label or annotation of nodes: "dynamic" lets Berth choose the geometry, "static" and its absence do not.
 inline constexpr std::string_view kMigPolicy = "berth.dev/mig-policy";
 
+// NVIDIA's MIG manager, as the GPU operator runs it, applies the configuration of that name from its file when the
+// label changes, and says in the other how far it is (pending, rebooting, success, failed):
+// https://github.com/NVIDIA/mig-parted/tree/main/deployments/container
+inline constexpr std::string_view kMigConfig = "nvidia.com/mig.config";
+inline constexpr std::string_view kMigConfigState = "nvidia.com/mig.config.state";
+
+// Whether NVIDIA's MIG manager runs on the node: the operator's label nvidia.com/gpu.deploy.mig-manager says so, or,
+// without it, one of the two above is there.
+bool has_mig_manager(const api::Node& node);
+
 // False for any node without "dynamic". kInvalidInput, as a sentence with the way out, for one that asks for it and
-// cannot have it: its GPUs' model or number is not known, or they are shared, or not advertised by profile.
-Result<model::DynamicMig> mig_of(const api::Node& node);
+// cannot have it: its GPUs' model or number is not known, or they are shared, or not advertised by profile, or not all
+// of them are allocatable and nobody says which; with kCounts also where nobody is there who would cut them.
+Result<model::DynamicMig> mig_of(const api::Node& node, DeviceKnowledge knowledge);
 
 }  // namespace berth::bridge

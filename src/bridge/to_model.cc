@@ -124,7 +124,7 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   out.capacity = node.capacity;
   out.allocatable = node.allocatable;
   out.gpus = gpus_of(node, knowledge);
-  out.mig = mig_of(node).value_or(model::DynamicMig{});
+  out.mig = mig_of(node, knowledge).value_or(model::DynamicMig{});
   if (auto told = devices_of(node); told && *told) {
     if (out.allocatable.contains(kGpuResource)) out.allocatable.set(kGpuResource, (*told)->allocatable);
     bound_shares((*told)->devices, out.gpus);

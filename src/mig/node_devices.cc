@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <tuple>
+
+#include "packing/mig_fit.h"
 
 namespace berth::mig {
 namespace {
@@ -15,6 +18,12 @@ using model::MigModel;
 constexpr std::string_view kGpu = "nvidia.com/gpu";
 // A node has few devices: a beam of this width has found whatever fits in all trials (docs/mig.md).
 constexpr int64_t kWorkMax = 20'000;
+
+// A profile as the names of the MIG manager's configurations have it: "1g.5gb.me".
+std::string mig_config_profile(std::string name) {
+  std::ranges::replace(name, '+', '.');
+  return name;
+}
 
 // Slices by NVIDIA's name, of the amounts that are instances of the model. None: one of the profiles is not the
 // model's.
@@ -30,39 +39,99 @@ std::optional<packing::MigWaiting> slices_in(const model::ResourceList& amounts,
   return out;
 }
 
-int64_t memory_slices(const packing::MigWaiting& slices, const MigModel& model) {
-  int64_t sum = 0;
-  for (const auto& [name, count] : slices) sum += int64_t{count} * model.profiles[*model.find(name)].memory_slices;
-  return sum;
-}
-
-// The layouts after cutting the devices for the slices; none where not all of them find room.
+// The layouts after cutting the devices for the slices; none where not all of them find room. On devices that have no
+// instances there is nothing to keep, so that the quick way is as good as the search.
 std::optional<std::vector<MigLayout>> layouts_for(std::span<const packing::MigDevice> devices,
                                                   const packing::MigWaiting& slices, const MigModel& model,
                                                   packing::MigDemand& demand) {
-  const auto count = static_cast<int64_t>(devices.size());
-  if (memory_slices(slices, model) > count * model.memory_slices) return std::nullopt;
   std::vector<MigLayout> as_they_are;
   for (const packing::MigDevice& device : devices) as_they_are.push_back(device.layout);
   if (slices.empty()) return as_they_are;
+  const auto count = static_cast<int64_t>(devices.size());
+  if (!packing::may_fit(model, slices, count)) return std::nullopt;
+  if (std::ranges::all_of(as_they_are, &MigLayout::empty))
+    if (auto placed = packing::place_largest_first(model, slices, count, demand)) return placed;
   packing::GeometryPlan plan = packing::plan_geometry(devices, slices, demand, kWorkMax);
   return plan.served == slices ? std::optional(std::move(plan.layouts)) : std::nullopt;
+}
+
+// What cut_for() works with: idle devices, those that are cut first, the fullest before all others, then whole ones;
+// and what has to be served by them.
+struct Task {
+  std::vector<size_t> idle;
+  int64_t whole = 0;  // of these
+  packing::MigWaiting slices;
+};
+
+std::optional<Task> task_of(std::span<const GpuDevice> devices, const model::ResourceList& needs) {
+  if (devices.empty()) return std::nullopt;
+  auto slices = slices_in(needs, devices.front().mig.layout.model());
+  if (!slices) return std::nullopt;
+  Task out{{}, 0, std::move(*slices)};
+  for (size_t d = 0; d < devices.size(); ++d) {
+    const packing::MigDevice& mig = devices[d].mig;
+    if (devices[d].idle()) out.idle.push_back(d), out.whole += devices[d].whole;
+    else
+      for (auto& [name, count] : out.slices) {
+        const model::MigProfileIndex profile = *mig.layout.model().find(name);
+        count = std::max(0, count - mig.layout.count(profile) + mig.used.count(profile));
+      }
+  }
+  std::erase_if(out.slices, [](const auto& slice) { return slice.second == 0; });
+  std::stable_sort(out.idle.begin(), out.idle.end(), [&](size_t a, size_t b) {
+    if (devices[a].whole != devices[b].whole) return devices[b].whole;
+    return devices[a].mig.layout.allocated_memory_slices() > devices[b].mig.layout.allocated_memory_slices();
+  });
+  return out;
+}
+
+// A device as an agent tells it. In use is all of it: which of its instances, nobody says.
+Result<GpuDevice> told_device(const model::GpuDevice& told, const MigModel& model) {
+  GpuDevice out{{MigLayout(model), MigLayout(model)}};
+  out.whole = !told.mig_enabled;
+  out.ill = !told.unhealthy.empty();
+  out.fixed = out.ill || !told.pods.empty();
+  std::vector<model::ReportedMigInstance> reported;
+  for (const model::MigDeviceInstance& instance : told.mig_instances)
+    reported.push_back({instance.profile, instance.start});
+  BERTH_TRY(layout, MigLayout::from_report(model, reported));
+  out.mig.layout = layout;
+  if (out.fixed) out.mig.used = layout;
+  return out;
+}
+
+Result<std::vector<GpuDevice>> devices_told(const model::Node& node) {
+  std::vector<GpuDevice> out;
+  for (const model::GpuDevice& told : node.mig.told) {
+    BERTH_TRY(device, told_device(told, *node.mig.model));
+    out.push_back(device);
+  }
+  if (advertised(out) != cut_resources(node.allocatable))
+    return fail(ErrorCode::kInvalidInput,
+                fmt::format("the GPUs of node {} are left as they are cut: its agent tells other devices than kubelet "
+                            "has allocatable, so that one of both is out of date",
+                            node.name));
+  return out;
 }
 
 }  // namespace
 
 bool is_cut_resource(std::string_view name) { return name == kGpu || model::is_mig_resource(name); }
 
+model::ResourceList cut_resources(const model::ResourceList& amounts) {
+  model::ResourceList out;
+  for (const auto& [name, amount] : amounts)
+    if (amount > 0 && is_cut_resource(name)) out.set(name, amount);
+  return out;
+}
+
 Result<std::vector<GpuDevice>> devices_of(const model::Node& node) {
+  if (!node.mig.told.empty()) return devices_told(node);
   const MigModel& model = *node.mig.model;
   const auto refused = [&](const std::string& why) {
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("the GPUs of node {} are left as they are cut: {}", node.name, why));
   };
-  for (const model::ResourceList* list : {&node.capacity, &node.allocatable})
-    for (const auto& [name, amount] : *list)
-      if (is_cut_resource(name) && node.allocatable.get(name) != node.capacity.get(name))
-        return refused(fmt::format("of {} {} not all are allocatable", node.capacity.get(name), name));
   const int64_t whole = node.allocatable.get(kGpu), cut = node.mig.devices - whole;
   const auto slices = slices_in(node.allocatable, model);
   if (!slices) return refused(fmt::format("{} has not all profiles that are advertised", model.name));
@@ -90,6 +159,7 @@ Result<std::vector<GpuDevice>> devices_of(const model::Node& node) {
 model::ResourceList advertised(std::span<const GpuDevice> devices) {
   model::ResourceList out;
   for (const GpuDevice& device : devices) {
+    if (device.ill) continue;
     if (device.whole) out.add(kGpu, 1);
     for (const model::MigInstance instance : device.mig.layout.instances())
       out.add(model::mig_resource_name(device.mig.layout.profile(instance)), 1);
@@ -97,44 +167,71 @@ model::ResourceList advertised(std::span<const GpuDevice> devices) {
   return out;
 }
 
+bool can_cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs, packing::MigDemand& demand) {
+  const auto task = task_of(devices, needs);
+  if (!task) return false;
+  const MigModel& model = devices.front().mig.layout.model();
+  const int64_t cut = static_cast<int64_t>(task->idle.size()) - needs.get(kGpu);
+  if (cut < 0 || !packing::may_fit(model, task->slices, cut)) return false;
+  return packing::place_largest_first(model, task->slices, cut, demand) || cut_for(devices, needs, demand);
+}
+
 std::optional<std::vector<GpuDevice>> cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs,
                                               packing::MigDemand& demand) {
-  if (devices.empty()) return std::nullopt;
+  const auto task = task_of(devices, needs);
+  if (!task) return std::nullopt;
   const MigModel& model = devices.front().mig.layout.model();
-  auto slices = slices_in(needs, model);
-  if (!slices) return std::nullopt;
-  std::vector<size_t> idle;  // cut ones first, those with most instances before all others; then whole ones
-  int64_t whole = 0;
-  for (size_t d = 0; d < devices.size(); ++d) {
-    if (devices[d].idle()) idle.push_back(d), whole += devices[d].whole;
-    else
-      for (auto& [name, count] : *slices) {
-        const model::MigProfileIndex profile = *model.find(name);
-        count = std::max(0, count - devices[d].mig.layout.count(profile) + devices[d].mig.used.count(profile));
-      }
-  }
-  std::erase_if(*slices, [](const auto& slice) { return slice.second == 0; });
-  std::stable_sort(idle.begin(), idle.end(), [&](size_t a, size_t b) {
-    if (devices[a].whole != devices[b].whole) return devices[b].whole;
-    return devices[a].mig.layout.allocated_memory_slices() > devices[b].mig.layout.allocated_memory_slices();
-  });
   const int64_t asked = needs.get(kGpu);
-  for (int64_t keep = std::max(whole, asked); keep >= asked; --keep) {
-    const int64_t cut = static_cast<int64_t>(idle.size()) - keep;
+  for (int64_t keep = std::max(task->whole, asked); keep >= asked; --keep) {
+    const int64_t cut = static_cast<int64_t>(task->idle.size()) - keep;
     if (cut < 0) continue;
     std::vector<packing::MigDevice> mig;
-    for (int64_t i = 0; i < cut; ++i) mig.push_back(devices[idle[static_cast<size_t>(i)]].mig);
-    const auto layouts = layouts_for(mig, *slices, model, demand);
+    for (int64_t i = 0; i < cut; ++i) mig.push_back(devices[task->idle[static_cast<size_t>(i)]].mig);
+    const auto layouts = layouts_for(mig, task->slices, model, demand);
     if (!layouts) continue;
     std::vector<GpuDevice> out(devices.begin(), devices.end());
-    for (size_t i = 0; i < idle.size(); ++i) {
-      GpuDevice& device = out[idle[i]];
+    for (size_t i = 0; i < task->idle.size(); ++i) {
+      GpuDevice& device = out[task->idle[i]];
       device.whole = i >= layouts->size();
       device.mig.layout = device.whole ? MigLayout(model) : (*layouts)[i];
     }
     return out;
   }
   return std::nullopt;
+}
+
+std::optional<NamedConfig> named_for(std::span<const GpuDevice> devices, const model::ResourceList& needs) {
+  if (devices.empty()) return std::nullopt;
+  const MigModel& model = devices.front().mig.layout.model();
+  const auto suffices = [&](const NamedConfig& config) {
+    const model::ResourceList has = advertised(config.devices);
+    return std::ranges::all_of(needs, [&](const auto& need) { return has.get(need.first) >= need.second; });
+  };
+  const auto all = [&](std::string name, const MigLayout& layout, bool whole) {
+    const GpuDevice device{{layout, MigLayout(model)}, whole};
+    return NamedConfig{std::move(name), std::vector<GpuDevice>(devices.size(), device)};
+  };
+  const MigLayout empty(model);
+  std::vector<NamedConfig> configs{all("all-disabled", empty, true)};
+  MigLayout balanced = empty;
+  for (model::MigProfileIndex p = 0; p < model.profiles.size(); ++p) {
+    const model::MigProfile& profile = model.profiles[p];
+    MigLayout layout = empty;
+    for (uint8_t start = 0; start < model.memory_slices; ++start)
+      if (layout.fits({p, start})) layout.place({p, start});
+    configs.push_back(all("all-" + mig_config_profile(profile.name), layout, false));
+  }
+  for (const auto& [compute, memory, start] : {std::tuple{3, 4, 4}, {2, 2, 2}, {1, 1, 0}, {1, 1, 1}})
+    for (model::MigProfileIndex p = 0; p < model.profiles.size(); ++p) {
+      const model::MigProfile& profile = model.profiles[p];
+      const model::MigInstance instance{p, static_cast<uint8_t>(start)};
+      if (profile.compute_slices == compute && profile.memory_slices == memory && !profile.media_extensions &&
+          balanced.fits(instance))
+        balanced.place(instance);
+    }
+  configs.push_back(all("all-balanced", balanced, false));
+  const auto found = std::ranges::find_if(configs, suffices);
+  return found == configs.end() ? std::nullopt : std::optional(std::move(*found));
 }
 
 void fill_up(std::span<const GpuDevice> before, std::vector<GpuDevice>& devices, packing::MigDemand& demand) {

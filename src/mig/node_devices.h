@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,27 +22,47 @@ namespace berth::mig {
 struct GpuDevice {
   packing::MigDevice mig;  // no instances where the device is whole
   bool whole = false;
-  bool whole_in_use = false;
+  bool fixed = false;  // in use as a whole, or ill: it stays as it is
+  bool ill = false;    // nothing of it is given out; it is fixed, too
 
-  bool idle() const { return !whole_in_use && mig.used.empty(); }
+  bool idle() const { return !fixed && mig.used.empty(); }
 };
 
 // nvidia.com/gpu or nvidia.com/mig-*: what repartitioning turns into one another.
 bool is_cut_resource(std::string_view name);
 
-// The devices of a node that allows dynamic MIG, all idle, as its capacity counts them: which instance lies on which
-// device is made up, evenly if that comes out. kInvalidInput where the counts cannot be (a profile that the model has
-// not, more than the devices hold) or may not last (the node's allocatable says something else than its capacity).
+// Those of the amounts, above 0.
+model::ResourceList cut_resources(const model::ResourceList& amounts);
+
+// The devices of a node that allows dynamic MIG. As an agent tells them, if there is one: those that it has given to
+// pods are in use, the others idle. Else as allocatable counts them, all idle: which instance lies on which device is
+// made up, evenly if that comes out. kInvalidInput where the counts cannot be (a profile that the model has not, more
+// than the devices hold), or where the agent tells something else than kubelet counts: one of both is out of date.
 Result<std::vector<GpuDevice>> devices_of(const model::Node& node);
 
-// What the devices are advertised as.
+// What the devices are advertised as; those that are ill are not.
 model::ResourceList advertised(std::span<const GpuDevice> devices);
+
+// Whether cut_for() finds a way, with as many devices cut as may be; mostly microseconds.
+bool can_cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs, packing::MigDemand& demand);
 
 // The devices cut so that as much as `needs` says is free beside what is in use, changing idle devices only, and no
 // more of them than it takes: first within those that are cut already, then of whole ones. None where that cannot be.
-// A device is made whole again only if a whole one is needed.
+// A device is made whole again only if a whole one is needed. Of a device that is in use, what is not used counts.
 std::optional<std::vector<GpuDevice>> cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs,
                                               packing::MigDemand& demand);
+
+// A configuration of NVIDIA's MIG manager, which cuts all devices of a node alike.
+struct NamedConfig {
+  std::string name;
+  std::vector<GpuDevice> devices;
+};
+
+// The one with as much as `needs` says, the devices being idle: all-disabled, all-<profile> with as many of it as a
+// device takes, or, if neither does, all-balanced (two 1g, a 2g and a 3g). These the GPU operator's default-mig-parted-
+// config has for every model; newer MIG managers make the same ones from what the driver says.
+// https://github.com/NVIDIA/gpu-operator/blob/main/assets/state-mig-manager/0400_configmap.yaml
+std::optional<NamedConfig> named_for(std::span<const GpuDevice> devices, const model::ResourceList& needs);
 
 // Fills what is free of the devices that are no longer as they were `before` with instances of what is asked for most,
 // by memory slices: while anything of a device is in use, it is not cut again.

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 model::Node node_of(const model::ResourceList& gpus, int64_t devices) {
   model::Node node;
   node.name = "dgx";
-  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, devices};
+  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, devices, model::MigHand::kLayouts, {}};
   node.capacity = node.allocatable = gpus;
   return node;
 }
@@ -51,9 +51,58 @@ TEST(NodeDevices, AreNotMadeUpWhereTheCountsCannotBe) {
   EXPECT_THAT(why({{"nvidia.com/mig-1g.5gb", 15}}, 2), HasSubstr("cannot have the instances"));
   EXPECT_THAT(why({{"nvidia.com/mig-1g.10gb", 15}, {"nvidia.com/mig-1g.99gb", 1}}, 2), HasSubstr("not all profiles"));
   EXPECT_THAT(why({{"nvidia.com/gpu", 3}}, 2), HasSubstr("3 GPUs are advertised, and there are 2"));
-  model::Node ill = node_of({{"nvidia.com/gpu", 2}}, 2);
-  ill.allocatable.set("nvidia.com/gpu", 1);
-  EXPECT_THAT(devices_of(ill).error().message, HasSubstr("not all are allocatable"));
+}
+
+model::Node told_node(const model::ResourceList& gpus) {
+  model::Node node = node_of(gpus, 3);
+  model::GpuDevice busy, cut, ill;
+  busy.uuid = "busy";
+  busy.pods = {"default/x"};
+  cut.uuid = "cut";
+  cut.mig_enabled = true;
+  cut.mig_instances = {{"i", "3g.20gb", 0}, {"j", "1g.5gb", 6}};
+  ill.uuid = "ill";
+  ill.unhealthy = "XID 79";
+  node.mig.told = {busy, cut, ill};
+  return node;
+}
+
+TEST(NodeDevices, AreAsTheAgentTells) {
+  const model::ResourceList gpus = {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-1g.5gb", 1}, {"nvidia.com/mig-3g.20gb", 1}};
+  const auto got = devices_of(told_node(gpus)).value();
+  ASSERT_EQ(got.size(), 3U);
+  EXPECT_FALSE(got[0].idle());
+  EXPECT_TRUE(got[1].idle());
+  EXPECT_EQ(got[1].mig.layout.instances().back().start, 6);
+  EXPECT_FALSE(got[2].idle());
+  EXPECT_EQ(advertised(got), gpus);
+  packing::MigDemand demand;
+  EXPECT_EQ(advertised(cut_for(got, {{"nvidia.com/mig-7g.40gb", 1}}, demand).value()),
+            (model::ResourceList{{"nvidia.com/gpu", 1}, {"nvidia.com/mig-7g.40gb", 1}}));
+  EXPECT_FALSE(cut_for(got, {{"nvidia.com/mig-7g.40gb", 2}}, demand).has_value());
+}
+
+TEST(NodeDevices, AreNotKnownWhereTheAgentAndKubeletDiffer) {
+  EXPECT_THAT(devices_of(told_node({{"nvidia.com/gpu", 1}})).error().message, HasSubstr("out of date"));
+}
+
+TEST(NamedFor, FindsTheConfigurationOfTheMigManager) {
+  const auto eight = devices({{"nvidia.com/gpu", 8}}, 8);
+  const auto named = [&](const model::ResourceList& needs) {
+    const auto got = named_for(eight, needs);
+    return got ? got->name : "none";
+  };
+  EXPECT_EQ(named({{"nvidia.com/gpu", 3}}), "all-disabled");
+  EXPECT_EQ(named({{"nvidia.com/mig-1g.5gb", 56}}), "all-1g.5gb");
+  EXPECT_EQ(named({{"nvidia.com/mig-1g.5gb", 57}}), "none");
+  EXPECT_EQ(named({{"nvidia.com/mig-1g.5gb.me", 8}}), "all-1g.5gb.me");
+  EXPECT_EQ(named({{"nvidia.com/mig-1g.10gb", 32}}), "all-1g.10gb");
+  EXPECT_EQ(named({{"nvidia.com/mig-2g.10gb", 24}}), "all-2g.10gb");
+  EXPECT_EQ(named({{"nvidia.com/mig-4g.20gb", 8}}), "all-4g.20gb");
+  EXPECT_EQ(named({{"nvidia.com/mig-7g.40gb", 8}}), "all-7g.40gb");
+  EXPECT_EQ(named({{"nvidia.com/mig-1g.5gb", 16}, {"nvidia.com/mig-2g.10gb", 8}, {"nvidia.com/mig-3g.20gb", 8}}),
+            "all-balanced");
+  EXPECT_EQ(named({{"nvidia.com/mig-1g.5gb", 1}, {"nvidia.com/gpu", 1}}), "none");
 }
 
 TEST(CutFor, LeavesAloneWhatSufficesAlready) {

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
-#include "engine/evaluate.h"
+#include "mig/repartition_plan.h"
 
 namespace berth::mig {
 namespace {
@@ -18,21 +19,6 @@ using engine::ResourceId;
 using engine::State;
 
 constexpr int kRetryDoublingsMax = 6;
-constexpr size_t kRememberedMax = 10'000;  // shapes, and refusals
-
-model::ResourceList cut_requests(const State& state, const engine::PodClass& cls) {
-  model::ResourceList out;
-  for (const engine::ResourceAmount& request : cls.requests)
-    if (is_cut_resource(state.resources().name(request.id)))
-      out.set(state.resources().name(request.id), request.amount);
-  return out;
-}
-
-// A waiting class and the first of its pods that has not had its turn.
-struct Turn {
-  ClassId cls;
-  absl::btree_set<PodSlot, engine::QueueOrder>::const_iterator next, end;
-};
 
 bool uses_gpus(const State& state, const NodeState& node) {
   for (uint32_t id = 0; id < node.used.size(); ++id)
@@ -40,183 +26,196 @@ bool uses_gpus(const State& state, const NodeState& node) {
   return false;
 }
 
+// The agent has said of every pod that uses GPUs of the node, or will, where it is.
+bool all_located(const State& state, const NodeState& node) {
+  std::set<std::string_view> located;
+  for (const model::GpuDevice& device : node.node.mig.told) located.insert(device.pods.begin(), device.pods.end());
+  return std::ranges::all_of(node.pods, [&](PodSlot slot) {
+    const engine::PodState& pod = state.pod(slot);
+    const engine::PodClass& cls = state.pod_class(pod.cls);
+    if (!cls.requests_gpu && !cls.shares_gpu) return true;
+    return located.contains(pod.pod.namespace_name + "/" + pod.pod.name);
+  });
+}
+
 // What devices_of() goes by, and with it whether something can be cut of them.
 std::string shape_of(const model::Node& node) {
-  std::string out = fmt::format("{} {}", node.mig.model->name, node.mig.devices);
-  for (const model::ResourceList* list : {&node.allocatable, &node.capacity}) {
-    out += '|';
-    for (const auto& [name, amount] : *list)
-      if (is_cut_resource(name)) out += fmt::format("{} {},", amount, name);
+  std::string out = fmt::format("{} {} {}", node.mig.model->name, node.mig.devices, static_cast<int>(node.mig.hand));
+  for (const auto& [name, amount] : cut_resources(node.allocatable)) out += fmt::format(" {} {},", amount, name);
+  for (const model::GpuDevice& device : node.mig.told) {
+    const bool fixed = !device.pods.empty() || !device.unhealthy.empty();
+    out +=
+        fmt::format("|{}{}{}", device.mig_enabled ? "m" : "w", fixed ? "f" : "", device.unhealthy.empty() ? "" : "i");
+    for (const model::MigDeviceInstance& instance : device.mig_instances)
+      out += fmt::format(" {}@{}", instance.profile, instance.start);
   }
   return out;
 }
 
-std::string text_of(const model::ResourceList& amounts) {
-  std::string out;
-  for (const auto& [name, amount] : amounts) out += fmt::format("{} {},", amount, name);
-  return out;
-}
-
-// The node as it would be once it is cut. `wanted`: into what; null: open, since cut_for() says what it could have.
-NodeState imagined(const State& state, engine::NodeSlot slot, const model::ResourceList* wanted) {
-  NodeState out = state.node(slot);
-  out.repartitioning = false;
-  out.allocatable.resize(state.resources().size(), 0);
-  for (uint32_t id = 0; id < state.resources().size(); ++id) {
-    const std::string& resource = state.resources().name(ResourceId{id});
-    if (is_cut_resource(resource))
-      out.allocatable[id] = wanted != nullptr ? wanted->get(resource) : engine::kMaxAmount - 1;
+// What the devices in use leave free: no plan can count on where it lies, but that it is there. All pods are on these.
+model::ResourceList free_in_use(const State& state, const NodeState& node, std::span<const GpuDevice> devices) {
+  model::ResourceList out;
+  std::vector<GpuDevice> busy;
+  for (const GpuDevice& device : devices)
+    if (!device.idle()) busy.push_back(device);
+  out = advertised(busy);
+  for (uint32_t id = 0; id < node.used.size(); ++id) {
+    const std::string& name = state.resources().name(ResourceId{id});
+    if (out.contains(name))
+      out.set(name, std::max<int64_t>(0, out.get(name) - engine::NodeView::narrow(node.used[id])));
   }
   return out;
 }
 
 }  // namespace
 
-// A node that is being cut, or could be, with the pods that it has been promised to.
-struct Repartitioner::Offer {
-  std::string name;
-  engine::NodeSlot slot;
-  std::string shape;              // the same for nodes whose GPUs are alike, and cut alike
-  std::optional<NodeState> node;  // as it would be; made when it is first needed
-  bool under_way = false;
-  std::vector<GpuDevice> before, devices;
-  model::ResourceList needs;  // of those pods
-};
+std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, const std::string& name, Time now) {
+  Offer offer;
+  offer.name = name;
+  offer.slot = state.find_node(name);
+  const NodeState& node = state.node(offer.slot);
+  const auto record = nodes_.find(name);
+  if (record != nodes_.end() && record->second.under_way) {
+    offer.under_way = true;
+    offer.wanted = record->second.wanted;
+    return offer;
+  }
+  if (record != nodes_.end() && record->second.until > now) return std::nullopt;
+  const bool told = !node.node.mig.told.empty();
+  if (node.repartitioning || (told ? !all_located(state, node) : uses_gpus(state, node))) return std::nullopt;
+  offer.shape = shape_of(node.node);
+  if (known_.size() > kRememberedMax) known_.clear();
+  const auto [known, fresh] = known_.try_emplace(offer.shape);
+  if (fresh) {
+    if (auto devices = devices_of(node.node)) known->second = std::move(*devices);
+  }
+  if (std::ranges::none_of(known->second, &GpuDevice::idle)) return std::nullopt;
+  offer.named = node.node.mig.hand == model::MigHand::kNamed;
+  offer.before = offer.devices = known->second;
+  offer.wanted = cut_resources(node.node.allocatable);
+  std::vector<GpuDevice> idle;
+  std::ranges::copy_if(offer.before, std::back_inserter(idle), &GpuDevice::idle);
+  offer.idle = advertised(idle);
+  if (told) offer.spare = free_in_use(state, node, offer.before);
+  return offer;
+}
 
 // The nodes that pods may be promised to: those under way, then those that would be cut, the smallest first.
 std::vector<Repartitioner::Offer> Repartitioner::offers(const State& state, Time now) {
   std::vector<Offer> out;
-  for (const std::string& name : state.mig_nodes()) {
-    const NodeState& node = state.node(state.find_node(name));
-    const auto record = nodes_.find(name);
-    Offer offer;
-    offer.name = name;
-    offer.under_way = record != nodes_.end() && record->second.under_way;
-    if (!offer.under_way) {
-      if (record != nodes_.end() && record->second.until > now) continue;
-      if (node.repartitioning || uses_gpus(state, node)) continue;
-      offer.shape = shape_of(node.node);
-      if (known_.size() > kRememberedMax) known_.clear();
-      const auto [known, fresh] = known_.try_emplace(offer.shape);
-      if (fresh) {
-        if (auto devices = devices_of(node.node)) known->second = std::move(*devices);
-      }
-      if (known->second.empty()) continue;
-      offer.before = offer.devices = known->second;
-    }
-    offer.slot = state.find_node(name);
-    out.push_back(std::move(offer));
-  }
+  for (const std::string& name : state.mig_nodes())
+    if (auto offer = offer_of(state, name, now)) out.push_back(std::move(*offer));
   std::stable_sort(out.begin(), out.end(), [](const Offer& a, const Offer& b) {
     return std::tuple(!a.under_way, a.devices.size()) < std::tuple(!b.under_way, b.devices.size());
   });
   return out;
 }
 
-// Promises the node to one pod of the class, if it can have it. False also where the node has what the pod asks for as
-// it is: something else keeps the pod from it, which may not do so elsewhere.
-bool Repartitioner::serve(const engine::Engine& engine, const engine::PodClass& cls, Offer& offer, int& cuts_left) {
-  const State& state = engine.state();
-  model::ResourceList needs = offer.needs;
-  std::string refusal;
-  if (!offer.under_way) {
-    needs.add(cut_requests(state, cls));
-    refusal = offer.shape + "|" + text_of(needs);
-    if (refused_.contains(refusal)) return false;
-  }
-  if (!offer.node) offer.node = imagined(state, offer.slot, offer.under_way ? &nodes_.at(offer.name).wanted : nullptr);
-  engine::Reasons reasons;
-  if (!engine::run_filters(engine.policies(), cls, {*offer.node, state.resources(), state.volumes(), state.mix()},
-                           reasons))
-    return false;
-  if (!offer.under_way) {
-    if (--cuts_left < 0) return false;
-    auto devices = cut_for(offer.before, needs, demand_);
-    if (!devices) {
-      if (refused_.size() > kRememberedMax) refused_.clear();
-      refused_.insert(std::move(refusal));
-      return false;
-    }
-    offer.devices = std::move(*devices);
-    offer.needs = std::move(needs);
-  }
-  std::vector<Int128>& used = offer.node->used;
-  for (const engine::ResourceAmount& request : cls.requests) {
-    if (used.size() <= request.id.value) used.resize(request.id.value + 1, 0);
-    used[request.id.value] += request.amount;
-  }
-  std::vector<model::HostPort>& ports = offer.node->host_ports;
-  ports.insert(ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
-  return offer.under_way || advertised(offer.devices) != advertised(offer.before);
-}
-
-// Gives each waiting pod its turn, in the queue's order. When one of a class finds nothing, none of the class will.
-void Repartitioner::plan(const engine::Engine& engine, std::vector<Offer>& offers) {
-  const State& state = engine.state();
-  std::map<PodSlot, Turn, engine::QueueOrder> turns(engine::QueueOrder{&state});
-  for (const ClassId id : engine.queue().blocked()) {
-    const engine::ClassQueue& waiting = *engine.queue().find(id);
-    if (waiting.candidates.objection().empty() && !cut_requests(state, state.pod_class(id)).empty())
-      turns.emplace(*waiting.pods.begin(), Turn{id, waiting.pods.begin(), waiting.pods.end()});
-  }
-  int cuts_left = kCutsMax;
-  while (!turns.empty() && cuts_left > 0) {
-    Turn turn = turns.begin()->second;
-    turns.erase(turns.begin());
-    const engine::PodClass& cls = state.pod_class(turn.cls);
-    const bool served =
-        std::any_of(offers.begin(), offers.end(), [&](Offer& offer) { return serve(engine, cls, offer, cuts_left); });
-    if (served && ++turn.next != turn.end) turns.emplace(*turn.next, turn);
-  }
-}
-
 void Repartitioner::end_changes(const State& state, Time now, std::vector<RepartitionStep>& steps) {
   for (auto at = nodes_.begin(); at != nodes_.end();) {
     auto& [name, record] = *at;
     const engine::NodeSlot slot = state.find_node(name);
-    if (!slot.valid() || (!record.under_way && !state.mig_nodes().contains(name))) {
+    if (!slot.valid() || (!record.under_way && record.until <= now && !state.mig_nodes().contains(name))) {
       at = nodes_.erase(at);
       continue;
     }
     ++at;
-    model::ResourceList has;
-    for (const auto& [resource, amount] : state.node(slot).node.allocatable)
-      if (amount > 0 && is_cut_resource(resource)) has.set(resource, amount);
-    const bool arrived = has == record.wanted;
+    const bool arrived = cut_resources(state.node(slot).node.allocatable) == record.wanted;
     if (arrived) record.given_up = 0;
     if (!record.under_way || (!arrived && record.until > now)) continue;
-    record.under_way = false;
-    const auto doublings = std::min(record.given_up, kRetryDoublingsMax);
-    record.until = now + (arrived ? options_.interval : Duration{options_.retry.nanos << doublings});
-    record.given_up += arrived ? 0 : 1;
     steps.push_back({arrived ? RepartitionStep::Kind::kArrived : RepartitionStep::Kind::kTimedOut, name, {}, {}});
+    if (!arrived) {
+      fail(name, now);
+    } else {
+      record.under_way = false;
+      record.until = now + options_.interval;
+    }
   }
 }
 
-std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, Time now) {
+void Repartitioner::fail(const std::string& node, Time now) {
+  RepartitionRecord& record = nodes_[node];
+  record.under_way = false;
+  record.until = now + Duration{options_.retry.nanos << std::min(record.given_up, kRetryDoublingsMax)};
+  ++record.given_up;
+}
+
+void Repartitioner::withdraw(const std::string& node, Time now) {
+  RepartitionRecord& record = nodes_[node];
+  record.under_way = false;
+  record.until = now + options_.again;
+}
+
+bool Repartitioner::restore(const std::string& node, const RepartitionRecord& record) {
+  const auto [at, fresh] = nodes_.emplace(node, record);
+  if (fresh || !record.under_way || at->second.under_way) return fresh;
+  at->second = record;
+  return true;
+}
+
+const RepartitionRecord* Repartitioner::find(const std::string& node) const {
+  const auto at = nodes_.find(node);
+  return at == nodes_.end() ? nullptr : &at->second;
+}
+
+// True where a plan would see what the last one saw, which came to nothing.
+bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
+  std::vector<uint64_t> seen;
+  for (const std::string& name : engine.state().mig_nodes()) {
+    const engine::NodeSlot slot = engine.state().find_node(name);
+    seen.insert(seen.end(), {slot.value, engine.state().node(slot).generation});
+  }
+  for (const ClassId id : engine.queue().blocked()) {
+    const engine::PodClass& cls = engine.state().pod_class(id);
+    if (!cls.requests_gpu) continue;
+    const engine::ClassQueue& waiting = *engine.queue().find(id);
+    seen.insert(seen.end(), {id.value, cls.generation, waiting.pods.size(), waiting.pods.begin()->value});
+  }
+  if (seen == looked_at_ && (!wakeup_ || *wakeup_ > now)) return true;
+  looked_at_ = std::move(seen);
+  return false;
+}
+
+// The nodes that are to be cut for the pods that they were promised to.
+void Repartitioner::begin(std::vector<Offer>& offers, Time now, std::vector<RepartitionStep>& steps) {
+  for (Offer& offer : offers) {
+    if (offer.under_way || offer.needs.empty() || advertised(offer.devices) == advertised(offer.before)) continue;
+    const model::MigModel& model = offer.devices.front().mig.layout.model();
+    for (const auto& [name, count] : offer.needs)
+      if (const auto profile = model::parse_mig_resource(model, name))
+        demand_.observe(model.profiles[*profile].name, count);
+    if (!offer.named) fill_up(offer.before, offer.devices, demand_);
+    RepartitionRecord& record = nodes_[offer.name];
+    record.under_way = true;
+    record.wanted = offer.wanted;
+    for (const auto& [name, amount] : advertised(offer.before))
+      record.wanted.set(name, record.wanted.get(name) - amount);
+    record.wanted.add(advertised(offer.devices));
+    record.wanted = cut_resources(record.wanted);
+    record.until = now + options_.timeout;
+    steps.push_back(
+        {RepartitionStep::Kind::kBegin, offer.name, std::move(offer.devices), record.wanted, std::move(offer.config)});
+  }
+}
+
+std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, Time now, int64_t work) {
   std::vector<RepartitionStep> steps;
+  work_used_ = 0;
+  unfinished_ = false;
   end_changes(engine.state(), now, steps);
   const auto& blocked = engine.queue().blocked();
   const bool waiting = std::any_of(blocked.begin(), blocked.end(), [&](ClassId id) {
     return !cut_requests(engine.state(), engine.state().pod_class(id)).empty();
   });
-  if (waiting && !engine.state().mig_nodes().empty() && steps.empty()) {  // else the engine has news to hear first
+  const bool possible = waiting && !engine.state().mig_nodes().empty() && steps.empty();  // else there is news first
+  if (possible && !nothing_new(engine, now)) {
     std::vector<Offer> all = offers(engine.state(), now);
-    plan(engine, all);
-    for (Offer& offer : all) {
-      if (offer.under_way || offer.needs.empty()) continue;
-      for (const auto& [name, count] : offer.needs)
-        if (const auto profile = model::parse_mig_resource(offer.devices.front().mig.layout.model(), name))
-          demand_.observe(offer.devices.front().mig.layout.model().profiles[*profile].name, count);
-      if (advertised(offer.devices) == advertised(offer.before)) continue;
-      fill_up(offer.before, offer.devices, demand_);
-      model::ResourceList wanted = advertised(offer.devices);
-      NodeRecord& record = nodes_[offer.name];
-      record.under_way = true;
-      record.wanted = wanted;
-      record.until = now + options_.timeout;
-      steps.push_back({RepartitionStep::Kind::kBegin, offer.name, std::move(offer.devices), std::move(wanted)});
-    }
+    Plan plan(engine, all, demand_, work);
+    plan.run();
+    work_used_ = plan.work_used();
+    unfinished_ = plan.unfinished();
+    begin(all, now, steps);
+    if (unfinished_) looked_at_.clear();
   }
   find_wakeup(now);
   return steps;

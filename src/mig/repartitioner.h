@@ -5,20 +5,22 @@
 // (NodeRepartitioning), has the node cut, and brings the node's new resources as ever. It says, too, when the node is
 // done, or has taken too long. The engine keeps GPU work off the node meanwhile.
 //
-// Only a node none of whose GPU resources is in use is cut: what is known of a node are counts, and NVIDIA's MIG
-// manager clears the whole of it. Pods take their turn in the queue's order, and each is tried on what is under way
-// first, so that nothing is cut twice for the same pod; then on nodes that would have to be cut. A pod counts as served
-// only if all filters of nodes let it in beside those before it. So a node is cut only if some pod that waits gains
-// from it, and not again before `interval` has passed; one that took too long is left alone for `retry`, which doubles.
+// Only idle devices are cut. Where an agent tells the devices of a node, these are the ones that it has given to
+// nobody, provided that it has located every pod which the engine knows to use GPUs there: a bind on its way keeps all
+// of them. Elsewhere counts are all that is known, and a node is cut while none of its GPU resources is in use. Pods
+// take their turn in the queue's order, and each is tried on what is under way first, so that nothing is cut twice for
+// the same pod; then on nodes that would have to be cut. A pod counts as served only if all filters of nodes let it in
+// beside those before it. So a node is cut only if some pod that waits gains from it, and not again before `interval`
+// has passed; one that took too long is left alone for `retry`, which doubles.
 //
-// Owner thread only; deterministic. Cost: nothing while no node allows it or no pod with such a request waits; else
-// what waits by class, and for each pod served a few plans of one node's geometry, of which kCutsMax at most are made
-// at a time.
+// Owner thread only; deterministic. Cost: nothing while no node allows it, no pod with such a request waits, or nothing
+// of both has changed since nothing could be done; else a unit of work for each pod served and for each class at each
+// node that is of no use to it, and for each node that is promised what the plan of its geometry costs.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -33,10 +35,12 @@ struct RepartitionOptions {
   Duration timeout = Duration::seconds(600);  // a change that has not arrived by then is given up
   Duration interval = Duration::seconds(60);  // between the end of a change and the next one of that node
   Duration retry = Duration::seconds(600);  // after a change that was given up; doubles with each in a row, to 64-fold
+  Duration again = Duration::seconds(1);    // after a change that was not begun after all
 };
 
-// Plans of a node's geometry in one step(), at most.
-inline constexpr int kCutsMax = 500;
+// What the plan of one node's geometry counts as, in units of a candidate that is looked at: where it is searched for,
+// since some of its idle devices are cut already, and where none is.
+inline constexpr int64_t kSearchUnits = 4000, kCutUnits = 100;
 
 struct RepartitionStep {
   enum class Kind : uint8_t {
@@ -46,8 +50,17 @@ struct RepartitionStep {
   };
   Kind kind = Kind::kBegin;
   std::string node;
-  std::vector<GpuDevice> devices;  // by device, as wanted
-  model::ResourceList resources;   // as which they will be advertised
+  std::vector<GpuDevice> devices;  // kBegin, by device, as wanted
+  model::ResourceList resources;   // kBegin: as which they will be allocatable
+  std::string config = {};         // kBegin, where NVIDIA's MIG manager cuts: the name of the configuration
+};
+
+// What is known of a node that is being cut, or has been.
+struct RepartitionRecord {
+  bool under_way = false;
+  model::ResourceList wanted;  // of the last change
+  Time until;                  // under way: when it is given up; else: not before
+  int given_up = 0;            // in a row
 };
 
 class Repartitioner {
@@ -55,31 +68,46 @@ class Repartitioner {
   explicit Repartitioner(RepartitionOptions options = {}) : options_(options) {}
 
   // What is to be done now, by node; the engine's last cycle has finished. Its events are applied before the next call.
-  std::vector<RepartitionStep> step(const engine::Engine& engine, Time now);
+  // Plans until `work` units are used up, but for one node at least, so that calls come to an end.
+  std::vector<RepartitionStep> step(const engine::Engine& engine, Time now, int64_t work = INT64_MAX);
+  // The last step() has used so much, and would have found more to do with more of it.
+  int64_t work_used() const { return work_used_; }
+  bool unfinished() const { return unfinished_; }
   // When time alone could change what step() says.
   std::optional<Time> wakeup() const { return wakeup_; }
 
+  // What another has known of a node: somebody has cut it, or has begun to, before this object was there. False where
+  // as much is known already. The engine must hear if it is under way.
+  bool restore(const std::string& node, const RepartitionRecord& record);
+  // The node is gone.
+  void forget(const std::string& node) { nodes_.erase(node); }
+  // A change that step() has begun, or that was restored: it has failed, and is given up; or it was never begun, and
+  // may be tried again soon. The engine must hear that it is over.
+  void fail(const std::string& node, Time now);
+  void withdraw(const std::string& node, Time now);
+  // Null where nothing is known.
+  const RepartitionRecord* find(const std::string& node) const;
+  const RepartitionOptions& options() const { return options_; }
+
  private:
-  struct NodeRecord {
-    bool under_way = false;
-    model::ResourceList wanted;  // of the last change
-    Time until;                  // under way: when it is given up; else: not before
-    int given_up = 0;            // in a row
-  };
   struct Offer;
+  class Plan;
 
   void end_changes(const engine::State& state, Time now, std::vector<RepartitionStep>& steps);
+  std::optional<Offer> offer_of(const engine::State& state, const std::string& name, Time now);
   std::vector<Offer> offers(const engine::State& state, Time now);
-  bool serve(const engine::Engine& engine, const engine::PodClass& cls, Offer& offer, int& cuts_left);
-  void plan(const engine::Engine& engine, std::vector<Offer>& offers);
+  void begin(std::vector<Offer>& offers, Time now, std::vector<RepartitionStep>& steps);
+  bool nothing_new(const engine::Engine& engine, Time now);
   void find_wakeup(Time now);
 
   RepartitionOptions options_;
   packing::MigDemand demand_;
-  std::map<std::string, NodeRecord> nodes_;              // that have been cut
+  std::map<std::string, RepartitionRecord> nodes_;       // that have been cut
   std::map<std::string, std::vector<GpuDevice>> known_;  // devices_of() by shape of the node; empty: refused
-  std::set<std::string> refused_;                        // shapes, and what cannot be cut of them
+  std::vector<uint64_t> looked_at_;                      // what the last plan, in which nothing was to be done, saw
   std::optional<Time> wakeup_;
+  int64_t work_used_ = 0;
+  bool unfinished_ = false;
 };
 
 }  // namespace berth::mig

@@ -17,10 +17,18 @@ namespace berth::model {
 
 struct MigModel;  // model/mig.h
 
+// Who cuts the GPUs of a node as Berth wants them.
+enum class MigHand : uint8_t {
+  kLayouts,  // an agent, which cuts each device into what it is told and leaves others alone
+  kNamed,    // NVIDIA's MIG manager, which clears all devices and cuts them as a named configuration says
+};
+
 // The GPUs of a node whose MIG geometry Berth may choose.
 struct DynamicMig {
   const MigModel* model = nullptr;  // of all of them, with the strategy `mixed`; none: the geometry is somebody else's
   int64_t devices = 0;              // GPUs, cut or whole
+  MigHand hand = MigHand::kLayouts;
+  std::vector<GpuDevice> told;  // with kLayouts, each of them as an agent says; empty: only counts are known
   explicit operator bool() const { return model != nullptr; }
   friend bool operator==(const DynamicMig&, const DynamicMig&) = default;
 };

@@ -14,6 +14,7 @@
 #include "bridge/devices.h"
 #include "bridge/mig.h"
 #include "bridge/to_model.h"
+#include "mig/node_devices.h"
 #include "scenario/made_pods.h"
 #include "scenario/pod_names.h"
 #include "scenario/runtime_classes.h"
@@ -232,8 +233,12 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     note("a CronJob starts no job here; submit its job to see it placed");
   if (const auto* job = std::get_if<api::Job>(&object); job != nullptr && job->has_backoff_limit_per_index)
     note("backoffLimitPerIndex is not taken into account yet");
-  if (const auto* node = std::get_if<api::Node>(&object))
-    if (const auto mig = bridge::mig_of(*node); !mig) note(mig.error().message);
+  const auto* node = std::get_if<api::Node>(&object);
+  const auto mig = node != nullptr ? bridge::mig_of(*node, bridge::DeviceKnowledge::kExact) : model::DynamicMig{};
+  if (!mig) note(mig.error().message);
+  else if (*mig)
+    if (const auto devices = mig::devices_of(bridge::to_model(*node, bridge::DeviceKnowledge::kExact)); !devices)
+      note(devices.error().message);
 }
 
 std::string full_name(const api::ObjectMeta& metadata) {

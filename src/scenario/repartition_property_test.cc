@@ -1,6 +1,7 @@
 // Properties of dynamic MIG over random streams of pods that ask for slices and whole GPUs: a node whose GPUs are in
-// use is never cut, nothing is sold that is not there, whoever fits on an idle node runs in the end, and a node is not
-// cut again unless something has happened since that was decided. BERTH_LONG=1 runs twenty times as many.
+// use is never cut, nor, where an agent tells the devices, a device that is; nothing is sold that is not there, whoever
+// fits on an idle node runs in the end, and a node is not cut again unless something has happened since that was
+// decided. BERTH_LONG=1 runs twenty times as many.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,12 +36,15 @@ const std::vector<Gpu>& gpus() {
 
 constexpr int kGpusPerNode = 2;
 
-std::string node_text(const std::string& name, const Gpu& gpu, const std::string& takes) {
+// `agent`: one tells the devices of the node.
+std::string node_text(const std::string& name, const Gpu& gpu, const std::string& takes, bool agent) {
+  const std::string devices =
+      agent ? R"(, berth.dev/devices: '{"version": "v1", "devices": [{"uuid": "x"}, {"uuid": "y"}]}')" : "";
   return fmt::format(
       "---\n{{apiVersion: v1, kind: Node, metadata: {{name: {}, labels: {{berth.dev/mig-policy: dynamic, "
       "nvidia.com/gpu.product: {}, nvidia.com/gpu.count: \"{}\"}}, annotations: {{berth.dev/simulated-repartition: "
-      "{}}}}}, status: {{capacity: {{cpu: 16, memory: 64Gi, pods: 20, nvidia.com/gpu: {}}}}}}}\n",
-      name, gpu.product, kGpusPerNode, takes, kGpusPerNode);
+      "{}{}}}}}, status: {{capacity: {{cpu: 16, memory: 64Gi, pods: 20, nvidia.com/gpu: {}}}}}}}\n",
+      name, gpu.product, kGpusPerNode, takes, devices, kGpusPerNode);
 }
 
 std::string pod_text(int number, const std::string& limits, Rng& rng) {
@@ -93,6 +97,7 @@ void expect_sound(const Simulation& cluster, const Report& report) {
     ASSERT_TRUE(cut.ended.has_value());
     model::Node node = cluster.engine().state().node(cluster.engine().state().find_node(cut.node)).node;
     node.capacity = node.allocatable = cut.resources;
+    node.mig.told.clear();
     EXPECT_TRUE(mig::devices_of(node).has_value()) << "no GPUs can be cut so";
     const RepartitionReport*& before = last[cut.node];
     if (before != nullptr && !before->given_up) {
@@ -104,27 +109,39 @@ void expect_sound(const Simulation& cluster, const Report& report) {
     EXPECT_THAT(pod.ended, AnyOf("Succeeded", "Preempted")) << pod.name << ": " << pod.message;
 }
 
+// Whether some pod used GPUs of the node when that was cut.
+bool cut_beside_others(const Report& report, const RepartitionReport& cut) {
+  return std::any_of(report.pods.begin(), report.pods.end(), [&](const PodReport& pod) {
+    return pod.node == cut.node && pod.started && *pod.started < cut.begun &&
+           (!pod.finished || *pod.finished > cut.begun);
+  });
+}
+
 TEST(RepartitionProperty, HoldsOverRandomStreams) {
   const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
-  int64_t cuts = 0, slow_cuts = 0;
+  int64_t cuts = 0, slow_cuts = 0, beside = 0;
   for (uint64_t seed = 1; seed <= streams; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     const Gpu& gpu = gpus()[rng.below(gpus().size())];
     const bool slow = rng.chance(20);  // one of the nodes is never done in time
-    std::string text = node_text("a", gpu, "30s");
-    if (rng.chance(60)) text += node_text("b", gpu, slow ? "15m" : "2m");
+    std::string text = node_text("a", gpu, "30s", rng.chance(50));
+    if (rng.chance(60)) text += node_text("b", gpu, slow ? "15m" : "2m", rng.chance(50));
     const auto pods = static_cast<int>(1 + rng.below(25));
     for (int i = 0; i < pods; ++i) text += pod_text(i, limits_of(gpu, rng), rng);
     const auto cluster = run(text);
     const Report report = cluster->report();
     expect_sound(*cluster, report);
     cuts += static_cast<int64_t>(report.repartitions.size());
-    for (const RepartitionReport& cut : report.repartitions) slow_cuts += cut.given_up;
+    for (const RepartitionReport& cut : report.repartitions) {
+      slow_cuts += cut.given_up;
+      beside += cut_beside_others(report, cut);
+    }
     if (HasFailure()) break;
   }
   EXPECT_GT(cuts, static_cast<int64_t>(streams));
   EXPECT_GT(slow_cuts, 0);
+  EXPECT_GT(beside, 0) << "no device was cut while the other was in use";
 }
 
 }  // namespace

@@ -37,6 +37,7 @@
 #include "scenario/manifests.h"
 #include "scenario/pod_names.h"
 #include "scenario/report.h"
+#include "scenario/simulated_agent.h"
 #include "scenario/storage_controller.h"
 
 namespace berth::scenario {
@@ -153,11 +154,10 @@ class Simulation {
   void replace_pod(size_t pod);
   void account(SimPod& pod, bool running);
   void note_gpus_in_use();
-
-  // Nodes with dynamic MIG: simulation_mig.cc.
-  void repartition();
+  void repartition();  // nodes with dynamic MIG: simulation_mig.cc
   void cut_node(size_t repartition);
   void expect_idle(const std::string& node);
+  void tell_devices(const std::string& node);
 
   void deliver();
   void carry_out(const engine::Decision& decision);
@@ -187,7 +187,9 @@ class Simulation {
   DisruptionController budgets_{outbox_};
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   mig::Repartitioner repartitioner_;
-  std::vector<RepartitionReport> repartitions_;  // in the order in which they began
+  SimulatedAgent agent_;
+  std::vector<RepartitionReport> repartitions_;
+  std::vector<std::vector<mig::GpuDevice>> cuts_into_;  // the same, by device
   std::optional<Time> wakeup_;
   int64_t gpus_running_ = 0, gpus_peak_ = 0;
   bool shares_gpus_ = false;  // some pod asks for a share, so that only the engine knows how many are in use

@@ -40,6 +40,7 @@ void Simulation::arrive(size_t workload) {
 
 void Simulation::add_node(const api::Node& node) {
   nodes_.insert_or_assign(node.metadata.name, node);
+  agent_.put(node);
   outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
   for (SimPod& pod : pods_)  // bound to it by their manifests before it was there
     if (pod.stage == Stage::kRunning && pod.object.spec.node_name == node.metadata.name) account(pod, true);
@@ -242,6 +243,11 @@ void Simulation::account(SimPod& pod, bool running) {
   pod.counts_gpus = running;
   gpus_running_ += running ? pod.gpus : -pod.gpus;
   gpus_peak_ = std::max(gpus_peak_, gpus_running_);
+  const std::string& node = pod.object.spec.node_name;
+  if (pod.gpus == 0 || !agent_.knows(node)) return;
+  if (running) agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object));
+  else agent_.end(node, pod_name(pod.object));
+  tell_devices(node);
 }
 
 void Simulation::end(size_t index, const std::string& phase, const std::string& reason, bool replace) {

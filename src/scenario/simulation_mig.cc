@@ -2,6 +2,7 @@
 // time.
 #include <fmt/format.h>
 
+#include "bridge/devices.h"
 #include "bridge/to_model.h"
 #include "scenario/simulation.h"
 
@@ -26,10 +27,11 @@ void Simulation::repartition() {
   for (mig::RepartitionStep& step : repartitioner_.step(engine(), now_)) {
     outbox_.emplace_back(engine::NodeRepartitioning{step.node, step.kind == Kind::kBegin});
     if (step.kind == Kind::kBegin) {
-      expect_idle(step.node);
+      if (!agent_.knows(step.node)) expect_idle(step.node);
       const auto takes = simulated(nodes_.at(step.node), kSimulatedRepartition).value_or(kRepartitionDefault);
       schedule(now_, takes, DueKind::kNodeCut, repartitions_.size());
       repartitions_.push_back({step.node, now_, std::nullopt, std::move(step.resources), false});
+      cuts_into_.push_back(std::move(step.devices));
       continue;
     }
     for (RepartitionReport& report : repartitions_) {
@@ -45,14 +47,27 @@ void Simulation::cut_node(size_t repartition) {
   const RepartitionReport& report = repartitions_[repartition];
   const auto at = nodes_.find(report.node);
   if (report.ended || at == nodes_.end()) return;
-  expect_idle(report.node);
   api::Node& node = at->second;
+  if (agent_.knows(report.node)) {
+    for (const std::string& wrong : agent_.cut(report.node, cuts_into_[repartition]))
+      broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), wrong));
+    node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
+  } else {
+    expect_idle(report.node);
+  }
   node.allocatable = with_gpus(node.allocatable, report.resources);
   if (!node.capacity.empty()) node.capacity = with_gpus(node.capacity, report.resources);
   outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
 }
 
-// A node whose GPUs somebody uses is never cut.
+// Somebody's devices have changed hands.
+void Simulation::tell_devices(const std::string& name) {
+  api::Node& node = nodes_.at(name);
+  node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(name));
+  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
+}
+
+// A node whose GPUs somebody uses is never cut where devices are not known.
 void Simulation::expect_idle(const std::string& node) {
   const engine::State& state = engine().state();
   const engine::NodeView view = state.view(state.find_node(node));

@@ -66,6 +66,7 @@ Status Simulation::fail_pod(const std::string& name, const std::string& reason) 
 }
 
 Status Simulation::lose_node(const std::string& name) {
+  agent_.forget(name);
   if (nodes_.erase(name) == 0) return fail(ErrorCode::kNotFound, "no node is called " + name);
   outbox_.emplace_back(engine::NodeDeleted{name});
   const size_t count = pods_.size();
@@ -91,6 +92,7 @@ Status Simulation::update(Manifest manifest) {
     const auto at = nodes_.find(node->metadata.name);
     if (at == nodes_.end()) return fail(ErrorCode::kNotFound, "no node is called " + node->metadata.name);
     at->second = *node;
+    agent_.put(*node);
     outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(*node, bridge::DeviceKnowledge::kExact)});
     return {};
   }

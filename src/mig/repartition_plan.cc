@@ -1,0 +1,151 @@
+#include "mig/repartition_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "engine/evaluate.h"
+
+namespace berth::mig {
+namespace {
+
+using engine::ClassId;
+using engine::NodeState;
+using engine::PodSlot;
+using engine::ResourceId;
+using engine::State;
+
+constexpr std::string_view kGpu = "nvidia.com/gpu";
+
+std::string text_of(const model::ResourceList& amounts) {
+  std::string out;
+  for (const auto& [name, amount] : amounts) fmt::format_to(std::back_inserter(out), "{} {},", amount, name);
+  return out;
+}
+
+}  // namespace
+
+model::ResourceList cut_requests(const State& state, const engine::PodClass& cls) {
+  model::ResourceList out;
+  for (const engine::ResourceAmount& request : cls.requests)
+    if (is_cut_resource(state.resources().name(request.id)))
+      out.set(state.resources().name(request.id), request.amount);
+  return out;
+}
+
+Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
+                          int64_t work)
+    : engine_(engine), state_(engine.state()), offers_(offers), demand_(demand), work_(work) {}
+
+void Repartitioner::Plan::run() {
+  promise();
+  choose_devices();
+}
+
+// When one of a class finds nothing, none of the class will.
+void Repartitioner::Plan::promise() {
+  std::map<PodSlot, Turn, engine::QueueOrder> turns(engine::QueueOrder{&state_});
+  std::map<std::string, size_t> known;
+  for (const ClassId id : engine_.queue().blocked()) {
+    const engine::ClassQueue& waiting = *engine_.queue().find(id);
+    model::ResourceList asked = cut_requests(state_, state_.pod_class(id));
+    if (!waiting.candidates.objection().empty() || asked.empty()) continue;
+    const auto [request, fresh] = known.try_emplace(text_of(asked), requests_.size());
+    if (fresh) requests_.push_back(std::move(asked));
+    turns.emplace(*waiting.pods.begin(), Turn{id, waiting.pods.begin(), waiting.pods.end(), 0, request->second});
+  }
+  for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
+  bool promised = false;
+  while (!turns.empty()) {
+    if (work_used_ >= work_ && promised) {
+      unfinished_ = true;
+      return;
+    }
+    Turn turn = turns.begin()->second;
+    turns.erase(turns.begin());
+    while (turn.offer < offers_.size() && !serve(turn, offers_[turn.offer])) ++turn.offer;
+    if (turn.offer == offers_.size()) continue;
+    promised |= !offers_[turn.offer].under_way;
+    if (++turn.next != turn.end) turns.emplace(*turn.next, turn);
+  }
+}
+
+// Promises the node to one pod of the class, if it can have it.
+bool Repartitioner::Plan::serve(const Turn& turn, Offer& offer) {
+  if (offer.full_for[turn.request]) return false;
+  ++work_used_;
+  const engine::PodClass& cls = state_.pod_class(turn.cls);
+  if (!offer.node) offer.node = imagined(offer);
+  engine::Reasons reasons;
+  if (!engine::run_filters(engine_.policies(), cls, {*offer.node, state_.resources(), state_.volumes(), state_.mix()},
+                           reasons))
+    return false;
+  if (!offer.under_way && !cut(turn, offer)) return false;
+  occupy(cls, offer);
+  return true;
+}
+
+// Promises what is asked to one pod more, if the node can be cut so. False also where it has that as it is: something
+// else keeps the pod from it, which may not do so elsewhere.
+bool Repartitioner::Plan::cut(const Turn& turn, Offer& offer) {
+  const model::ResourceList& asked = requests_[turn.request];
+  model::ResourceList needs = offer.needs, beyond;
+  needs.add(asked);
+  for (const auto& [name, amount] : needs)
+    if (amount > offer.spare.get(name)) beyond.set(name, amount - offer.spare.get(name));
+  if (std::ranges::all_of(beyond, [&](const auto& each) { return offer.idle.get(each.first) >= each.second; }))
+    return false;
+  if (offer.named ? !named_for(offer.before, beyond) : !can_cut_for(offer.before, beyond, demand_)) {
+    offer.full_for[turn.request] = true;
+    return false;
+  }
+  if (offer.needs.empty())
+    work_used_ += offer.idle.size() > size_t{offer.idle.contains(kGpu)} ? kSearchUnits : kCutUnits;
+  offer.needs = std::move(needs);
+  offer.beyond = std::move(beyond);
+  return true;
+}
+
+void Repartitioner::Plan::choose_devices() {
+  std::map<std::string, std::vector<GpuDevice>> known;  // by shape and needs
+  for (Offer& offer : offers_) {
+    if (offer.under_way || offer.needs.empty()) continue;
+    if (offer.named) {
+      NamedConfig config = *named_for(offer.before, offer.beyond);
+      offer.devices = std::move(config.devices);
+      offer.config = std::move(config.name);
+      continue;
+    }
+    const auto [at, fresh] = known.try_emplace(offer.shape + "|" + text_of(offer.beyond));
+    if (fresh) at->second = cut_for(offer.before, offer.beyond, demand_).value_or(offer.before);
+    offer.devices = at->second;
+  }
+}
+
+void Repartitioner::Plan::occupy(const engine::PodClass& cls, Offer& offer) const {
+  std::vector<Int128>& used = offer.node->used;
+  for (const engine::ResourceAmount& request : cls.requests) {
+    if (used.size() <= request.id.value) used.resize(request.id.value + 1, 0);
+    used[request.id.value] += request.amount;
+  }
+  std::vector<model::HostPort>& ports = offer.node->host_ports;
+  ports.insert(ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
+}
+
+// The node as it would be once it is cut: under way, with what it will have; else open, since cut_for() says what it
+// could have.
+NodeState Repartitioner::Plan::imagined(const Offer& offer) const {
+  NodeState out = state_.node(offer.slot);
+  out.repartitioning = false;
+  out.allocatable.resize(state_.resources().size(), 0);
+  for (uint32_t id = 0; id < state_.resources().size(); ++id) {
+    const std::string& resource = state_.resources().name(ResourceId{id});
+    if (is_cut_resource(resource))
+      out.allocatable[id] = offer.under_way ? offer.wanted.get(resource) : engine::kMaxAmount - 1;
+  }
+  return out;
+}
+
+}  // namespace berth::mig

@@ -1,0 +1,79 @@
+// Repartitioner::step() within a bound of work: it goes on where it stopped, and comes to the same.
+#include <gtest/gtest.h>
+
+#include "engine/testing.h"
+#include "mig/repartitioner.h"
+#include "model/mig.h"
+#include "policy/registry.h"
+
+namespace berth::scenario {
+namespace {
+
+using namespace engine;
+using namespace engine::testing;
+using mig::RepartitionStep;
+
+constexpr int kNodes = 20, kPods = 60;
+
+// Sixty pods that wait for a third of a node each.
+std::unique_ptr<Driver> waiting_pods() {
+  auto driver = std::make_unique<Driver>(policy::default_policies());
+  for (int n = 0; n < kNodes; ++n) {
+    model::Node node = make_node("n" + std::to_string(10 + n));
+    node.capacity.set("nvidia.com/gpu", 2);
+    node.allocatable.set("nvidia.com/gpu", 2);
+    node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, 2, model::MigHand::kLayouts, {}};
+    driver->add(node);
+  }
+  for (int p = 0; p < kPods; ++p)
+    driver->add(with_spec(make_pod("p" + std::to_string(p)),
+                          [](auto& spec) { spec.requests.set("nvidia.com/mig-1g.5gb", 4); }));
+  driver->cycle();
+  return driver;
+}
+
+std::vector<RepartitionStep> all_steps(Driver& driver, int64_t work, int& calls) {
+  mig::Repartitioner repartitioner;
+  std::vector<RepartitionStep> out;
+  for (calls = 0; calls < 1000; ++calls) {
+    std::vector<RepartitionStep> steps = repartitioner.step(driver.engine(), Time{}, work);
+    for (RepartitionStep& step : steps) {
+      driver.apply(NodeRepartitioning{step.node, true});
+      out.push_back(std::move(step));
+    }
+    if (!repartitioner.unfinished()) break;
+    driver.cycle();
+  }
+  return out;
+}
+
+TEST(RepartitionWork, IsBoundedAndGoesOnWhereItStopped) {
+  int calls = 0;
+  const auto at_once = all_steps(*waiting_pods(), INT64_MAX, calls);
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(at_once.size(), static_cast<size_t>(kNodes));
+  const auto bit_by_bit = all_steps(*waiting_pods(), 1, calls);
+  EXPECT_GT(calls, kNodes / 2) << "each call plans a node, even where there is hardly any work to be done";
+  ASSERT_EQ(bit_by_bit.size(), at_once.size());
+  for (size_t i = 0; i < at_once.size(); ++i) {
+    EXPECT_EQ(bit_by_bit[i].node, at_once[i].node);
+    EXPECT_EQ(bit_by_bit[i].kind, RepartitionStep::Kind::kBegin);
+  }
+}
+
+TEST(RepartitionWork, IsNoneWhereNothingHasChanged) {
+  const auto driver = waiting_pods();
+  driver->add(with_spec(make_pod("never"), [](auto& spec) { spec.requests.set("nvidia.com/mig-7g.40gb", 3); }));
+  driver->cycle();
+  mig::Repartitioner repartitioner;
+  for (const RepartitionStep& step : repartitioner.step(driver->engine(), Time{}))
+    driver->apply(NodeRepartitioning{step.node, true});
+  EXPECT_GT(repartitioner.work_used(), 0);
+  repartitioner.step(driver->engine(), Time{});
+  EXPECT_GT(repartitioner.work_used(), 0) << "nodes are under way now";
+  repartitioner.step(driver->engine(), Time{});
+  EXPECT_EQ(repartitioner.work_used(), 0);
+}
+
+}  // namespace
+}  // namespace berth::scenario

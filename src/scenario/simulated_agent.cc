@@ -1,0 +1,91 @@
+#include "scenario/simulated_agent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bridge/devices.h"
+#include "bridge/mig.h"
+#include "model/mig.h"
+
+namespace berth::scenario {
+namespace {
+
+// "1g.5gb+me" of nvidia.com/mig-1g.5gb.me, as far as an instance's name is concerned.
+bool is_instance_of(const model::MigDeviceInstance& instance, const std::string& resource) {
+  std::string name = "nvidia.com/mig-" + instance.profile;
+  std::ranges::replace(name, '+', '.');
+  return name == resource;
+}
+
+std::vector<model::MigDeviceInstance> instances_of(const std::string& uuid, const model::MigLayout& layout) {
+  std::vector<model::MigDeviceInstance> out;
+  for (const model::MigInstance instance : layout.instances())
+    out.push_back({fmt::format("MIG-{}-{}", uuid, instance.start), layout.profile(instance).name, instance.start});
+  return out;
+}
+
+}  // namespace
+
+void SimulatedAgent::put(const api::Node& node) {
+  nodes_.erase(node.metadata.name);
+  const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kExact);
+  if (mig && !mig->told.empty()) nodes_[node.metadata.name].devices.devices = mig->told;
+}
+
+bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string& resource) {
+  const model::GpuDevice& one = node.devices.devices[device];
+  if (!one.unhealthy.empty()) return false;
+  const auto taken = std::ranges::count_if(
+      node.taken, [&](const Taken& each) { return each.device == device && each.resource == resource; });
+  if (!model::is_mig_resource(resource)) return !one.mig_enabled && one.pods.empty();
+  return std::ranges::count_if(one.mig_instances, [&](const auto& i) { return is_instance_of(i, resource); }) > taken;
+}
+
+void SimulatedAgent::start(const std::string& name, const std::string& pod, const model::ResourceList& asked) {
+  Node& node = nodes_.at(name);
+  std::vector<model::GpuDevice>& devices = node.devices.devices;
+  const auto has = [&](const model::GpuDevice& device) {
+    return std::ranges::find(device.pods, pod) != device.pods.end();
+  };
+  if (std::ranges::any_of(devices, has)) return;  // the manifest says where it is
+  for (const auto& [resource, amount] : mig::cut_resources(asked))
+    for (int64_t one = 0; one < amount; ++one)
+      for (size_t d = 0; d < devices.size(); ++d) {
+        if (!has_one(node, d, resource)) continue;
+        node.taken.push_back({pod, resource, d});
+        if (!has(devices[d])) devices[d].pods.push_back(pod);
+        break;
+      }
+}
+
+void SimulatedAgent::end(const std::string& name, const std::string& pod) {
+  Node& node = nodes_.at(name);
+  std::erase_if(node.taken, [&](const Taken& each) { return each.pod == pod; });
+  for (model::GpuDevice& device : node.devices.devices) std::erase(device.pods, pod);
+}
+
+std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<const mig::GpuDevice> wanted) {
+  std::vector<std::string> wrong;
+  std::vector<model::GpuDevice>& devices = nodes_.at(name).devices.devices;
+  for (size_t d = 0; d < devices.size() && d < wanted.size(); ++d) {
+    model::GpuDevice& device = devices[d];
+    auto instances = instances_of(device.uuid, wanted[d].mig.layout);
+    const auto alike = [](const auto& a, const auto& b) { return a.profile == b.profile && a.start == b.start; };
+    if (device.mig_enabled == !wanted[d].whole && std::ranges::equal(device.mig_instances, instances, alike)) continue;
+    if (!device.pods.empty() || !device.unhealthy.empty()) {
+      wrong.push_back(fmt::format("device {} of node {} is cut anew, and {}", device.uuid, name,
+                                  device.pods.empty() ? "it is ill" : device.pods.front() + " is on it"));
+      continue;
+    }
+    device.mig_enabled = !wanted[d].whole;
+    device.mig_instances = std::move(instances);
+  }
+  return wrong;
+}
+
+std::string SimulatedAgent::annotation(const std::string& node) const {
+  return bridge::devices_json(nodes_.at(node).devices);
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,48 @@
+// SimulatedAgent: stands where an agent would on the simulated nodes with dynamic MIG that have the annotation
+// berth.dev/devices, and keeps it true: who has which device, and how each is cut.
+//
+// A pod that starts gets the first devices with what it asks for, as kubelet would give it some. What the manifest says
+// of pods counts until such a pod ends. Owner thread; deterministic.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/cluster.h"
+#include "mig/node_devices.h"
+#include "model/devices.h"
+
+namespace berth::scenario {
+
+class SimulatedAgent {
+ public:
+  // The node has come, or is another now: it is as its annotation says.
+  void put(const api::Node& node);
+  void forget(const std::string& node) { nodes_.erase(node); }
+  bool knows(const std::string& node) const { return nodes_.contains(node); }
+
+  // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests.
+  void start(const std::string& node, const std::string& pod, const model::ResourceList& asked);
+  void end(const std::string& node, const std::string& pod);
+  // Cuts the devices so. Sentences about those that are in use and would change; these it leaves as they are.
+  std::vector<std::string> cut(const std::string& node, std::span<const mig::GpuDevice> wanted);
+  // The annotation's value now.
+  std::string annotation(const std::string& node) const;
+
+ private:
+  struct Taken {
+    std::string pod, resource;
+    size_t device = 0;
+  };
+  struct Node {
+    model::NodeDevices devices;
+    std::vector<Taken> taken;  // by pods that have started here, one by one
+  };
+  static bool has_one(const Node& node, size_t device, const std::string& resource);
+
+  std::map<std::string, Node> nodes_;
+};
+
+}  // namespace berth::scenario
