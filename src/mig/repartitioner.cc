@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -100,10 +101,21 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
   return offer;
 }
 
+// Those that allow it, and those that are under way: while a node is being cut, what it says of its GPUs is not to be
+// relied on.
+std::set<std::string> Repartitioner::candidates(const State& state) const {
+  std::set<std::string> out(state.mig_nodes().begin(), state.mig_nodes().end());
+  for (const auto& [name, record] : nodes_) {
+    const engine::NodeSlot slot = state.find_node(name);
+    if (record.under_way && slot.valid() && state.node(slot).present) out.insert(name);
+  }
+  return out;
+}
+
 // The nodes that pods may be promised to: those under way, then those that would be cut, the smallest first.
 std::vector<Repartitioner::Offer> Repartitioner::offers(const State& state, Time now) {
   std::vector<Offer> out;
-  for (const std::string& name : state.mig_nodes())
+  for (const std::string& name : candidates(state))
     if (auto offer = offer_of(state, name, now)) out.push_back(std::move(*offer));
   std::stable_sort(out.begin(), out.end(), [](const Offer& a, const Offer& b) {
     return std::tuple(!a.under_way, a.devices.size()) < std::tuple(!b.under_way, b.devices.size());
@@ -161,7 +173,7 @@ const RepartitionRecord* Repartitioner::find(const std::string& node) const {
 // True where a plan would see what the last one saw, which came to nothing.
 bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
   std::vector<uint64_t> seen;
-  for (const std::string& name : engine.state().mig_nodes()) {
+  for (const std::string& name : candidates(engine.state())) {
     const engine::NodeSlot slot = engine.state().find_node(name);
     seen.insert(seen.end(), {slot.value, engine.state().node(slot).generation});
   }
@@ -203,12 +215,13 @@ std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, T
   work_used_ = 0;
   unfinished_ = false;
   end_changes(engine.state(), now, steps);
-  const auto& blocked = engine.queue().blocked();
-  const bool waiting = std::any_of(blocked.begin(), blocked.end(), [&](ClassId id) {
-    return !cut_requests(engine.state(), engine.state().pod_class(id)).empty();
-  });
-  const bool possible = waiting && !engine.state().mig_nodes().empty() && steps.empty();  // else there is news first
-  if (possible && !nothing_new(engine, now)) {
+  const auto waiting = [&] {
+    return std::ranges::any_of(engine.queue().blocked(), [&](ClassId id) {
+      return !cut_requests(engine.state(), engine.state().pod_class(id)).empty();
+    });
+  };
+  const bool possible = !engine.state().mig_nodes().empty() && steps.empty();  // else there is news to be heard first
+  if (possible && waiting() && !nothing_new(engine, now)) {
     std::vector<Offer> all = offers(engine.state(), now);
     Plan plan(engine, all, demand_, work);
     plan.run();

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,7 @@ class Repartitioner {
   class Plan;
 
   void end_changes(const engine::State& state, Time now, std::vector<RepartitionStep>& steps);
+  std::set<std::string> candidates(const engine::State& state) const;
   std::optional<Offer> offer_of(const engine::State& state, const std::string& name, Time now);
   std::vector<Offer> offers(const engine::State& state, Time now);
   void begin(std::vector<Offer>& offers, Time now, std::vector<RepartitionStep>& steps);

@@ -34,17 +34,21 @@ Need need_of(const MigModel& model, const MigWaiting& slices) {
   return out;
 }
 
-// What is free, each slice counted once, in the largest piece that it is in.
+// What is free, each slice counted once, in the largest piece that it is in. `hosts`: devices that could take a +me;
+// `harmless`: halves that may be filled and leave their device a host, or are on none.
 struct Free {
-  int64_t whole = 0, lower = 0, upper = 0, pairs_but_last = 0, last_pairs = 0, singles = 0, media = 0;
+  int64_t whole = 0, lower = 0, upper = 0, pairs_but_last = 0, last_pairs = 0, singles = 0, hosts = 0, harmless = 0;
 
   void add(const MigLayout& layout, int64_t times) {
     const auto is_free = [&](int from, int count) { return (layout.occupied() >> from & ((1 << count) - 1)) == 0; };
-    media += layout.media_taken() ? 0 : times;
+    const bool host = !layout.media_taken() && (~layout.occupied() & kSinglesButLast) != 0;
+    hosts += host ? times : 0;
     if (layout.empty()) return void(whole += times);
     for (int half = 0; half < 8; half += 4) {
       if (is_free(half, 4)) {
         (half == 0 ? lower : upper) += times;
+        const bool only = (~layout.occupied() & kSinglesButLast & ~(0b1111 << half)) == 0;
+        harmless += !host || !only ? times : 0;
         continue;
       }
       for (int pair = half; pair < half + 4; pair += 2) {
@@ -57,7 +61,10 @@ struct Free {
 
   bool suffices(const Need& need) const {
     const int64_t cut = whole - need.whole;
-    if (cut < 0 || need.media > media) return false;
+    if (cut < 0) return false;
+    // One half of an empty device is harmless, too; each half beyond fills a host.
+    const int64_t filled = std::max<int64_t>(0, need.lower + need.half - harmless - cut);
+    if (need.media > hosts - need.whole - filled) return false;
     // Upper halves first: their last pair is worth the least.
     const int64_t upper_left = upper + cut - std::min(need.half, upper + cut);
     const int64_t lower_left = lower + cut - need.lower - (need.half - (upper + cut - upper_left));

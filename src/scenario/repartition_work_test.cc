@@ -15,16 +15,16 @@ using mig::RepartitionStep;
 
 constexpr int kNodes = 20, kPods = 60;
 
+model::Node dynamic_node(const std::string& name) {
+  model::Node node = make_node(name, {{"nvidia.com/gpu", 2}});
+  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, 2, model::MigHand::kLayouts, {}};
+  return node;
+}
+
 // Sixty pods that wait for a third of a node each.
 std::unique_ptr<Driver> waiting_pods() {
   auto driver = std::make_unique<Driver>(policy::default_policies());
-  for (int n = 0; n < kNodes; ++n) {
-    model::Node node = make_node("n" + std::to_string(10 + n));
-    node.capacity.set("nvidia.com/gpu", 2);
-    node.allocatable.set("nvidia.com/gpu", 2);
-    node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, 2, model::MigHand::kLayouts, {}};
-    driver->add(node);
-  }
+  for (int n = 0; n < kNodes; ++n) driver->add(dynamic_node("n" + std::to_string(10 + n)));
   for (int p = 0; p < kPods; ++p)
     driver->add(with_spec(make_pod("p" + std::to_string(p)),
                           [](auto& spec) { spec.requests.set("nvidia.com/mig-1g.5gb", 4); }));
@@ -73,6 +73,25 @@ TEST(RepartitionWork, IsNoneWhereNothingHasChanged) {
   EXPECT_GT(repartitioner.work_used(), 0) << "nodes are under way now";
   repartitioner.step(driver->engine(), Time{});
   EXPECT_EQ(repartitioner.work_used(), 0);
+}
+
+TEST(RepartitionWork, CountsOnANodeThatIsBeingCutWhateverItSaysMeanwhile) {
+  Driver driver(policy::default_policies());
+  model::Node first = dynamic_node("a"), second = dynamic_node("b");
+  driver.add(first);
+  driver.add(second);
+  driver.add(with_spec(make_pod("p"), [](auto& spec) { spec.requests.set("nvidia.com/mig-1g.5gb", 4); }));
+  driver.cycle();
+  mig::Repartitioner repartitioner;
+  const auto steps = repartitioner.step(driver.engine(), Time{});
+  ASSERT_EQ(steps.size(), 1U);
+  ASSERT_EQ(steps[0].node, "a");
+  driver.apply(NodeRepartitioning{"a", true});
+  first.mig = {};  // its device plugin is away
+  first.allocatable.set("nvidia.com/gpu", 0);
+  driver.apply(NodeUpserted{first});
+  driver.cycle();
+  EXPECT_TRUE(repartitioner.step(driver.engine(), Time{}).empty()) << "the pod is to have its slices there";
 }
 
 }  // namespace
