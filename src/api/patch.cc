@@ -65,4 +65,11 @@ std::string claim_reference_patch_json(std::string_view resource_version, std::s
   return dump(Json{{"metadata", std::move(metadata)}, {"spec", Json{{"claimRef", reference}}}});
 }
 
+std::string node_patch_json(const NodePatch& patch) {
+  Json metadata{{"resourceVersion", patch.resource_version}};
+  for (const auto& [name, value] : patch.annotations) metadata["annotations"][name] = value;
+  for (const auto& [name, value] : patch.labels) metadata["labels"][name] = value ? Json(*value) : Json();
+  return dump(Json{{"metadata", std::move(metadata)}});
+}
+
 }  // namespace berth::api

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "api/meta.h"
 #include "base/time.h"
@@ -35,5 +37,14 @@ std::string selected_node_patch_json(std::string_view claim_uid, std::string_vie
 // Refused with 409 where the volume is no longer at `resource_version`.
 std::string claim_reference_patch_json(std::string_view resource_version, std::string_view claim_namespace,
                                        std::string_view claim_name, std::string_view claim_uid);
+
+// What is written to a node whose GPUs are cut anew: an annotation, and labels.
+struct NodePatch {
+  std::string resource_version;  // refused with 409 where the node is another by now
+  std::vector<std::pair<std::string, std::string>> annotations = {};
+  std::vector<std::pair<std::string, std::optional<std::string>>> labels = {};  // nothing: the label goes
+};
+// A merge patch of the node's metadata.
+std::string node_patch_json(const NodePatch& patch);
 
 }  // namespace berth::api

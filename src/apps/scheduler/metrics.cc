@@ -87,6 +87,11 @@ struct Metrics::Families {
   Histogram& victims =
       histogram(registry, "scheduler_preemption_victims", "Pods chosen to be evicted for one pod.").Add({}, kVictims);
   Family<Counter>& evictions = counter(registry, "berth_evictions_total", "Evictions, by result.");
+  Family<Counter>& repartitions =
+      counter(registry, "berth_mig_repartitions_total",
+              "Changes of how a node's GPUs are cut: begun, and what became of them (arrived, failed, withdrawn).");
+  Gauge& repartitioning =
+      gauge(registry, "berth_mig_nodes_repartitioning", "Nodes whose GPUs are being cut anew.").Add({});
   Family<Counter>& patches =
       counter(registry, "berth_status_patches_total", "PodScheduled conditions written, by result.");
   Family<Counter>& quarantined = counter(registry, "berth_quarantined_objects_total",
@@ -114,6 +119,8 @@ struct Metrics::Families {
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {
+  for (const char* result : {"begun", "arrived", "failed", "withdrawn"})
+    families_->repartitions.Add({{"result", result}});
   for (const char* result : {"scheduled", "unschedulable", "error"}) families_->outcomes.Add({{"result", result}});
   for (const BindEnd end : {BindEnd::kBound, BindEnd::kUnknown, BindEnd::kFailed, BindEnd::kGone, BindEnd::kElsewhere})
     families_->binds.Add({{"result", std::string(to_string(end))}});
@@ -162,6 +169,12 @@ void Metrics::preemption(size_t victims) {
 void Metrics::eviction(std::string_view result) {
   families_->evictions.Add({{"result", std::string(result)}}).Increment();
 }
+void Metrics::repartition(std::string_view result) {
+  families_->repartitions.Add({{"result", std::string(result)}}).Increment();
+}
+
+void Metrics::repartitioning(size_t nodes) { families_->repartitioning.Set(static_cast<double>(nodes)); }
+
 void Metrics::status_patch(bool ok) { families_->patches.Add({{"result", ok ? "ok" : "failed"}}).Increment(); }
 void Metrics::quarantined(std::string_view kind) {
   families_->quarantined.Add({{"kind", std::string(kind)}}).Increment();

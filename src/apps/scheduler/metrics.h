@@ -47,6 +47,9 @@ class Metrics {
   void preemption(size_t victims);
   // to_string(EvictionEnd).
   void eviction(std::string_view result);
+  // "begun", "arrived", "failed" or "withdrawn" (the node had changed meanwhile).
+  void repartition(std::string_view result);
+  void repartitioning(size_t nodes);
   void status_patch(bool ok);
   void quarantined(std::string_view kind);
   void pending(const PendingCounts& counts);

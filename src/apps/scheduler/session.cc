@@ -32,12 +32,14 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
   return out;
 }
 
-Result<model::Node> decode_model_node(std::string_view json) {
+Result<SeenNode> decode_seen_node(std::string_view json) {
   BERTH_TRY(node, api::decode_node(json));
   if (const auto devices = bridge::devices_of(node); !devices)
     return fail(devices.error().code,
                 fmt::format("annotation {}: {}", bridge::kDevicesAnnotation, devices.error().message));
-  return bridge::to_model(node, bridge::DeviceKnowledge::kCounts);
+  SeenNode out{bridge::to_model(node, bridge::DeviceKnowledge::kCounts), mig_of_seen(node), ""};
+  out.mig_problem = mig_problem(node, out);
+  return out;
 }
 
 Result<model::DisruptionBudget> decode_model_budget(std::string_view json) {
@@ -114,9 +116,9 @@ Status Session::open() {
         return decode_seen_pod(json, served, levels);
       },
       [this](PodUpdates updates) { inbox_.push(std::move(updates)); });
-  nodes_ = std::make_unique<kube::Reflector<model::Node>>(
+  nodes_ = std::make_unique<kube::Reflector<SeenNode>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kNodes, .protobuf = &api::kNodeProtobuf},
-      &decode_model_node, [this](NodeUpdates updates) { inbox_.push(std::move(updates)); });
+      &decode_seen_node, [this](NodeUpdates updates) { inbox_.push(std::move(updates)); });
   namespaces_ = std::make_unique<kube::Reflector<SeenNamespace>>(
       *watch_client_, kube::ReflectorOptions{.resource = kube::kNamespaces}, &decode_seen_namespace,
       [this](NamespaceUpdates updates) { inbox_.push(std::move(updates)); });
@@ -127,6 +129,9 @@ Status Session::open() {
       std::make_unique<StorageWatch>(*watch_client_, [this](StorageUpdates batch) { inbox_.push(std::move(batch)); });
   volumes_ = std::make_unique<VolumeBinder>(engine_, *bind_client_, config_.volume_bind_timeout,
                                             config_.client.bind_timeout, volume_hooks());
+  mig_ = std::make_unique<MigWriter>(
+      *bind_client_, config_.client.bind_timeout,
+      MigWriter::Hooks{[this](NodePatched answer) { inbox_.push(std::move(answer)); }, options_.may_bind});
   last_tick_ = clock_.monotonic().nanos;
   options_.metrics->session_began();
   nodes_->start();
@@ -220,31 +225,6 @@ void Session::handle(BindReport& report) {
        .note = fmt::format("Successfully assigned {}/{} to {}{}", decision.namespace_name, decision.pod_name,
                            decision.node_name, bridge::with_gpus_text(decision.gpu_devices))});
   engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kSucceeded});
-}
-
-void Session::handle(NodeUpdates& updates) {
-  for (auto& update : updates) {
-    if (auto* list = std::get_if<kube::ListReplaced<model::Node>>(&update)) {
-      doubtful_ = doubtful_ || list->went_back;
-      set_aside_.clear("Node");
-      closed_.forget_all_nodes();
-      std::erase_if(list->objects, [this](const model::Node& node) { return closed_.withhold(node); });
-      engine_.apply(engine::NodesReplaced{std::move(list->objects)});
-      nodes_listed_ = true;
-    } else if (auto* upserted = std::get_if<kube::Upserted<model::Node>>(&update)) {
-      set_aside_.remove("Node", "", upserted->object.name);
-      if (!closed_.withhold(upserted->object)) engine_.apply(engine::NodeUpserted{std::move(upserted->object)});
-    } else if (auto* deleted = std::get_if<kube::Deleted<model::Node>>(&update)) {
-      set_aside_.remove("Node", "", deleted->object.name);
-      closed_.forget(deleted->object.name);
-      engine_.apply(engine::NodeDeleted{deleted->object.name});
-    } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
-      closed_.forget(malformed->name);
-      engine_.apply(engine::NodeDeleted{malformed->name});  // takes no new work while it cannot be understood
-      if (malformed->deleted) set_aside_.remove("Node", "", malformed->name);
-      else quarantine("Node", *malformed);
-    }
-  }
 }
 
 // An annotation that cannot be meant is said once; `told` is what was said of it last.

@@ -31,6 +31,8 @@
 #include "apps/scheduler/evictor.h"
 #include "apps/scheduler/inbox.h"
 #include "apps/scheduler/metrics.h"
+#include "apps/scheduler/mig_writer.h"
+#include "apps/scheduler/seen.h"
 #include "apps/scheduler/set_aside.h"
 #include "apps/scheduler/status_writer.h"
 #include "apps/scheduler/storage_watch.h"
@@ -43,22 +45,9 @@
 #include "kube/client.h"
 #include "kube/event_recorder.h"
 #include "kube/reflector.h"
+#include "mig/repartitioner.h"
 
 namespace berth::apps {
-
-// A pod as the owner thread needs it: mapped on the transport's thread already.
-struct SeenPod {
-  model::Pod pod;
-  std::string problem;  // with its annotations; empty without one
-  std::string told;     // message of its PodScheduled=False condition, if we may have written it
-  std::string scheduler_name;
-};
-
-struct SeenNamespace {
-  engine::NamespaceUpserted event;
-  std::string uid;
-  std::string problem;  // with its annotations; empty without one
-};
 
 struct SessionOptions {
   const Configuration* configuration = nullptr;  // outlives the session
@@ -91,11 +80,11 @@ class Session {
   static constexpr size_t kEventsQueuedMax = 20'000;
   struct WakeUp {};
   using PodUpdates = std::vector<kube::WatchUpdate<SeenPod>>;
-  using NodeUpdates = std::vector<kube::WatchUpdate<model::Node>>;
+  using NodeUpdates = std::vector<kube::WatchUpdate<SeenNode>>;
   using NamespaceUpdates = std::vector<kube::WatchUpdate<SeenNamespace>>;
   using BudgetUpdates = std::vector<kube::WatchUpdate<model::DisruptionBudget>>;
   using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BudgetUpdates, StorageUpdates, ClaimPatched,
-                               BindReport, EvictionReport, WakeUp>;
+                               BindReport, EvictionReport, NodePatched, WakeUp>;
 
   // The node that a waiting pod is nominated for.
   struct Nomination {
@@ -119,6 +108,7 @@ class Session {
   void handle(BindReport& report);
   void handle(BudgetUpdates& updates);
   void handle(EvictionReport& report);
+  void handle(NodePatched& answer) { mig_->handle(answer, clock_.monotonic()); }
   void handle(WakeUp&) {}
   void list_pods(kube::ListReplaced<SeenPod>& list, const PodUpdates& batch);
   void take_in(SeenPod& seen);
@@ -139,6 +129,15 @@ class Session {
   bool budgets_listed();
   void set_preemption(bool allowed);
   void evict(const engine::Decision& decision);
+  bool take_in(SeenNode& seen);  // this and what follows, dynamic MIG: session_mig.cc
+  void forget_node(const std::string& name);
+  void follow_cuts(Time now);
+  void hear(const MigOutcome& outcome, Time now);
+  void repartition(Time now);
+  void begin_cut(const mig::RepartitionStep& step, Time now);
+  void end_cut(const std::string& node, bridge::MigDesired::State how, const std::string& why, Time now);
+  void adopt_cut(const std::string& node, const bridge::MigDesired& desired, Time now);
+  void tell_node(const std::string& node, const char* reason, const std::string& note, bool warning = false);
   void count_victims(const std::vector<engine::Decision>& decisions);
   void tell_waiting(const engine::Decision& decision);
   void tell_error(const engine::Decision& decision, const std::string& text);
@@ -161,7 +160,7 @@ class Session {
   std::unique_ptr<Binder> binder_;
   std::unique_ptr<Evictor> evictor_;
   std::unique_ptr<kube::Reflector<SeenPod>> pods_;
-  std::unique_ptr<kube::Reflector<model::Node>> nodes_;
+  std::unique_ptr<kube::Reflector<SeenNode>> nodes_;
   std::unique_ptr<kube::Reflector<SeenNamespace>> namespaces_;
   std::unique_ptr<kube::Reflector<model::DisruptionBudget>> budgets_;
   std::unique_ptr<StorageWatch> storage_;
@@ -180,6 +179,9 @@ class Session {
   absl::flat_hash_map<std::string, std::string> namespaces_seen_;  // by name: the problem that was told, if any
   ClosedNodes closed_;
   std::unique_ptr<VolumeBinder> volumes_;
+  mig::Repartitioner repartitioner_;
+  std::unique_ptr<MigWriter> mig_;
+  std::map<std::string, std::string> mig_problems_;         // by node: what was told of it last
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;

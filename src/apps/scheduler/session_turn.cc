@@ -52,6 +52,7 @@ void Session::turn() {
   const Time now = clock_.monotonic();
   if (deciding_) volumes_->tick(now);
   const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_ && budgets_listed() && storage_listed();
+  if (listed && deciding_) follow_cuts(now);
   const bool due = plan_.messages() > 0 || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
   balance_lanes();
@@ -105,6 +106,7 @@ void Session::cycle(Time now) {
     wakeup_ = has_wakeup_ ? std::min(wakeup_, retry) : retry;
     has_wakeup_ = true;
   }
+  if (!result.unfinished) repartition(now);
   const Duration took = clock_.monotonic() - now;
   options_.metrics->cycle(took, result.work_used);
   if (!result.decisions.empty())
@@ -147,6 +149,7 @@ void Session::publish(Time now) {
   metrics.gpus(static_cast<double>(gpus.allocatable), static_cast<double>(gpus.used));
   metrics.fragmentation(engine::measure_fragmentation(state));
   metrics.nodes(state.node_count());
+  metrics.repartitioning(mig_->changing().size());
   metrics.owner_backlog(backlog_.size());
   metrics.events(events_->stats());
   metrics.watch("pods", pods_->stats());

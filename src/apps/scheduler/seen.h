@@ -1,0 +1,39 @@
+// Objects of the cluster as a session's owner thread needs them: mapped on the transport's thread already.
+#pragma once
+
+#include <string>
+
+#include "api/cluster.h"
+#include "apps/scheduler/mig_writer.h"
+#include "engine/event.h"
+#include "model/node.h"
+#include "model/pod.h"
+
+namespace berth::apps {
+
+struct SeenPod {
+  model::Pod pod;
+  std::string problem;  // with its annotations; empty without one
+  std::string told;     // message of its PodScheduled=False condition, if we may have written it
+  std::string scheduler_name;
+};
+
+struct SeenNamespace {
+  engine::NamespaceUpserted event;
+  std::string uid;
+  std::string problem;  // with its annotations; empty without one
+};
+
+struct SeenNode {
+  model::Node node;
+  NodeMig mig;
+  std::string mig_problem;  // why berth.dev/mig-policy has no effect; empty: it has, or is not asked for
+};
+
+// What the node says of how it is cut.
+NodeMig mig_of_seen(const api::Node& node);
+// Why berth.dev/mig-policy: dynamic has no effect there. Nothing while the node is being cut: its counts say little
+// then.
+std::string mig_problem(const api::Node& node, const SeenNode& seen);
+
+}  // namespace berth::apps
