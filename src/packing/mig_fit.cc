@@ -1,6 +1,7 @@
 #include "packing/mig_fit.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace berth::packing {
 namespace {
@@ -73,7 +74,8 @@ struct Free {
     const int64_t in_last = std::min(need.pair, last);  // there it costs one single slice instead of two
     last -= in_last;
     const int64_t pairs = pairs_but_last + 2 * lower_left + upper_left - need.pair_but_last - (need.pair - in_last);
-    return pairs >= 0 && need.single <= singles + 2 * pairs + last;
+    // A +me takes a pair or what is left of one by itself, since no device has two.
+    return pairs >= 0 && need.single <= singles + 2 * pairs + last && need.media <= singles + pairs + last;
   }
 };
 
@@ -138,14 +140,25 @@ bool may_fit(const MigModel& model, const MigWaiting& slices, int64_t devices) {
 std::optional<std::vector<MigLayout>> place_largest_first(const MigModel& model, const MigWaiting& slices,
                                                           int64_t devices, MigDemand& demand) {
   if (devices <= 0 || !may_fit(model, slices, devices)) return std::nullopt;
-  Placing placing(model, slices, devices, demand.room(model));
-  for (auto p = static_cast<model::MigProfileIndex>(model.profiles.size()); p-- > 0;) {
-    const auto wanted = slices.find(model.profiles[p].name);
-    if (wanted == slices.end()) continue;
-    for (int i = 0; i < wanted->second; ++i)
-      if (!placing.place(p)) return std::nullopt;
-  }
-  return std::move(placing).layouts();
+  const MigRoom& room = demand.room(model);
+  std::vector<model::MigProfileIndex> order;
+  for (auto p = static_cast<model::MigProfileIndex>(model.profiles.size()); p-- > 0;)
+    if (slices.contains(model.profiles[p].name)) order.push_back(p);
+  const auto placed = [&]() -> std::optional<std::vector<MigLayout>> {
+    Placing placing(model, slices, devices, room);
+    for (const model::MigProfileIndex p : order)
+      for (int i = 0; i < slices.at(model.profiles[p].name); ++i)
+        if (!placing.place(p)) return std::nullopt;
+    return std::move(placing).layouts();
+  };
+  if (auto found = placed()) return found;
+  // Where a few +me are in each other's way they come before the pairs, which have more places.
+  const auto rank = [&](model::MigProfileIndex p) {
+    const MigProfile& profile = model.profiles[p];
+    return std::tuple(profile.memory_slices < 4, !profile.media_extensions);
+  };
+  std::ranges::stable_sort(order, {}, rank);
+  return placed();
 }
 
 }  // namespace berth::packing
