@@ -18,6 +18,7 @@ using engine::ResourceId;
 using engine::State;
 
 constexpr std::string_view kGpu = "nvidia.com/gpu";
+constexpr int64_t kFitUnits = 15;  // what asking whether a node could be cut so counts as
 
 std::string text_of(const model::ResourceList& amounts) {
   std::string out;
@@ -97,6 +98,7 @@ bool Repartitioner::Plan::cut(const Turn& turn, Offer& offer) {
     if (amount > offer.spare.get(name)) beyond.set(name, amount - offer.spare.get(name));
   if (std::ranges::all_of(beyond, [&](const auto& each) { return offer.idle.get(each.first) >= each.second; }))
     return false;
+  work_used_ += kFitUnits;
   if (offer.named ? !named_for(offer.before, beyond) : !can_cut_for(offer.before, beyond, demand_)) {
     offer.full_for[turn.request] = true;
     return false;
