@@ -45,6 +45,18 @@ TEST(Devices, ReadsWhatTheAgentSays) {
   EXPECT_EQ(b.unhealthy, "XID 79");
   EXPECT_TRUE(b.mig_enabled);
   EXPECT_THAT(b.mig_instances, ElementsAre(model::MigDeviceInstance{"MIG-x", "3g.40gb", 4}));
+  EXPECT_EQ(read_devices(devices_json(*read)).value(), *read) << "as it is written";
+}
+
+TEST(Devices, AreNeverMoreThanBothSayWhileTheNodeIsBeingCut) {
+  api::Node node;
+  node.metadata.annotations.set("berth.dev/devices", with(R"({"uuid":"a"},{"uuid":"b","mig":{"enabled":true}})"));
+  node.allocatable.set(kGpuResource, 2);
+  EXPECT_FALSE(devices_of(node)) << "one of both is out of date";
+  node.metadata.annotations.set("berth.dev/mig-desired", R"({"version":"v1","state":"wanted"})");
+  EXPECT_EQ(devices_of(node).value()->allocatable, 1);
+  node.metadata.annotations.set("berth.dev/mig-desired", R"({"version":"v1","state":"arrived"})");
+  EXPECT_FALSE(devices_of(node));
 }
 
 TEST(Devices, WhatIsNotToldIsNotKnown) {
