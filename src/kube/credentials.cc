@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/base64.h"
 #include "io/system_clock.h"
-#include "kube/base64.h"
 #include "kube/exec_plugin.h"
 
 namespace berth::kube {

@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/printable.h"
-#include "kube/base64.h"
 
 extern char** environ;
 

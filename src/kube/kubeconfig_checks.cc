@@ -7,8 +7,8 @@
 #include <cctype>
 #include <filesystem>
 
+#include "base/base64.h"
 #include "io/url.h"
-#include "kube/base64.h"
 
 namespace berth::kube {
 namespace {

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <thread>
 
+#include "base/base64.h"
 #include "io/fake_transport.h"
 #include "io/system_clock.h"
-#include "kube/base64.h"
 #include "kube/credentials.h"
 #include "kube/exec_plugin.h"
 

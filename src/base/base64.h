@@ -6,10 +6,10 @@
 
 #include "base/result.h"
 
-namespace berth::kube {
+namespace berth {
 
 std::string base64_encode(std::string_view bytes);
 // Line breaks and blanks are skipped. Errors: any other character, or a length that cannot be.
 Result<std::string> base64_decode(std::string_view text);
 
-}  // namespace berth::kube
+}  // namespace berth

@@ -1,8 +1,8 @@
-#include "kube/base64.h"
+#include "base/base64.h"
 
 #include <cstdint>
 
-namespace berth::kube {
+namespace berth {
 namespace {
 
 constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -41,4 +41,4 @@ Result<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
-}  // namespace berth::kube
+}  // namespace berth
