@@ -7,11 +7,12 @@
 #include "base/base64.h"
 #include "base/printable.h"
 #include "webhook/convert.h"
+#include "webhook/object.h"
 
 namespace berth::webhook {
 namespace {
 
-constexpr size_t kWarningBytesMax = 256;  // the API server cuts longer ones
+constexpr size_t kWarningBytesMax = 250;  // and "..."; the API server cuts what is longer than 256
 constexpr size_t kWarningsMax = 16;
 constexpr const char* kAdmissionVersion = "admission.k8s.io/v1";
 constexpr const char* kConversionVersion = "apiextensions.k8s.io/v1";
@@ -33,11 +34,6 @@ bool too_deep(std::string_view text) {
     }
   }
   return false;
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const auto member = object.find(key);
-  return member != object.end() && member->is_string() ? member->get<std::string>() : std::string();
 }
 
 Json member_of(const Json& object, const char* key) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "webhook/object.h"
 #include "webhook/topology_assignment.h"
 
 namespace berth::webhook {
@@ -29,11 +30,6 @@ void rename(Json* object, const char* from, const char* to) {
 
 void drop(Json* object, const char* key) {
   if (object != nullptr) object->erase(key);
-}
-
-std::string text_of(const Json& object, const char* key) {
-  const auto member = object.find(key);
-  return member != object.end() && member->is_string() ? member->get<std::string>() : std::string();
 }
 
 // The names in a list as rules for all flavors; nothing if it is no list of names, or an empty one.

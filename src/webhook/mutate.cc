@@ -1,0 +1,91 @@
+#include "webhook/mutate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/printable.h"
+#include "webhook/object.h"
+
+namespace berth::webhook {
+namespace {
+
+// Controllers whose objects wait for quota as a whole: what they make does not wait once more.
+struct OwnerKind {
+  std::string_view group, kind;  // an empty kind is every kind of the group
+};
+constexpr OwnerKind kWholes[] = {
+    {"batch", "Job"},
+    {"jobset.x-k8s.io", "JobSet"},
+    {"kubeflow.org", ""},
+    {"trainer.kubeflow.org", ""},
+    {"ray.io", ""},
+    {"leaderworkerset.x-k8s.io", "LeaderWorkerSet"},
+    {"workload.codeflare.dev", "AppWrapper"},
+    {"sparkoperator.k8s.io", "SparkApplication"},
+};
+
+bool belongs_to_a_whole(const Json& object) {
+  for (const Json& owner : list_of(part_of(object, "metadata"), "ownerReferences")) {
+    if (!owner.is_object() || !owner.contains("controller") || owner["controller"] != true) continue;
+    const std::string version = text_of(owner, "apiVersion"), kind = text_of(owner, "kind");
+    const std::string_view group = std::string_view(version).substr(0, version.find('/'));
+    for (const OwnerKind& whole : kWholes)
+      if (group == whole.group && (whole.kind.empty() || kind == whole.kind)) return true;
+  }
+  return false;
+}
+
+// Gives a pod spec the scheduler. The API server has put the default name where the user gave none.
+void name_scheduler(Json& pod_spec, const Rules& rules, std::vector<std::string>& warnings) {
+  const std::string named = text_of(pod_spec, "schedulerName");
+  if (named.empty() || named == "default-scheduler") pod_spec["schedulerName"] = rules.scheduler_name;
+  else if (named != rules.scheduler_name)
+    warnings.push_back(fmt::format("it names a queue and schedulerName {}: {} counts its quota and does not place it",
+                                   printable(named, 80), rules.scheduler_name));
+}
+
+void mutate_job(Json& job, const Rules& rules, std::vector<std::string>& warnings) {
+  if (!job.contains("spec") || !job["spec"].is_object() || belongs_to_a_whole(job)) return;
+  job["spec"]["suspend"] = true;
+  const Json* spec = part_of(part_of(job["spec"], "template"), "spec");
+  if (spec != nullptr) name_scheduler(job["spec"]["template"]["spec"], rules, warnings);
+}
+
+// Appends to a list of the object unless it holds an item that is `equal`.
+template <typename Equal>
+void append_once(Json& object, const char* list, Json item, Equal equal) {
+  if (std::ranges::any_of(list_of(&object, list), equal)) return;
+  if (!object.contains(list) || !object[list].is_array()) object[list] = Json::array();
+  object[list].push_back(std::move(item));
+}
+
+void mutate_pod(Json& pod, const Rules& rules, std::vector<std::string>& warnings) {
+  if (!pod.contains("spec") || !pod["spec"].is_object() || belongs_to_a_whole(pod)) return;
+  if (!text_of(pod["spec"], "nodeName").empty()) {
+    warnings.emplace_back("it names a queue and is bound to a node already: it does not wait for quota");
+    return;
+  }
+  append_once(pod["spec"], "schedulingGates", Json{{"name", kAdmissionGate}},
+              [](const Json& gate) { return text_of(gate, "name") == kAdmissionGate; });
+  pod["metadata"]["labels"][std::string(kManagedLabel)] = "true";
+  if (rules.pod_finalizer)
+    append_once(pod["metadata"], "finalizers", Json(kManagedLabel),
+                [](const Json& finalizer) { return finalizer == kManagedLabel; });
+  name_scheduler(pod["spec"], rules, warnings);
+}
+
+}  // namespace
+
+AdmissionAnswer mutate(const AdmissionRequest& request, const Rules& rules) {
+  AdmissionAnswer answer;
+  if (request.operation != "CREATE" || !request.subresource.empty()) return answer;
+  if (label_of(request.object, kQueueLabel).empty()) return answer;
+  answer.object = request.object;
+  if (request.group == "batch" && request.kind == "Job") mutate_job(answer.object, rules, answer.warnings);
+  if (request.group.empty() && request.kind == "Pod") mutate_pod(answer.object, rules, answer.warnings);
+  return answer;
+}
+
+}  // namespace berth::webhook

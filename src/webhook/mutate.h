@@ -1,0 +1,19 @@
+// What the webhook adds to Jobs and pods that name a queue, so that they wait for quota and then come to Berth.
+//
+// | object, when created with the label kueue.x-k8s.io/queue-name | what it gets |
+// |---|---|
+// | Job | suspend: true; schedulerName in its template |
+// | Pod, also of a pod group | the gate kueue.x-k8s.io/admission, the label kueue.x-k8s.io/managed, schedulerName |
+//
+// Who names another scheduler keeps it, with a warning. What belongs to an object that waits itself (the pods of a Job,
+// a Job of a JobSet) is left alone. Pure functions; the same object twice is changed once.
+#pragma once
+
+#include "webhook/review.h"
+#include "webhook/rules.h"
+
+namespace berth::webhook {
+
+AdmissionAnswer mutate(const AdmissionRequest& request, const Rules& rules);
+
+}  // namespace berth::webhook

@@ -1,0 +1,140 @@
+#include "webhook/pod_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "api/names.h"
+#include "base/printable.h"
+#include "model/quantity.h"
+#include "webhook/object.h"
+
+namespace berth::webhook {
+namespace {
+
+constexpr std::string_view kVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
+// Annotations that ask for a share of a GPU: Berth's, and KAI's, which Berth reads too.
+constexpr std::string_view kShares[] = {"berth.dev/gpu-fraction", "berth.dev/gpu-memory", "gpu-fraction", "gpu-memory"};
+
+using Amounts = std::map<std::string, int64_t>;
+
+int64_t add(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
+// An amount as the API server accepts it; nothing for what it refuses itself.
+std::optional<int64_t> amount_of(const std::string& resource, const Json& value) {
+  if (!value.is_string() && !value.is_number_integer()) return {};
+  const auto amount = model::parse_resource(resource, value.is_string() ? value.get<std::string>() : value.dump());
+  return amount ? std::optional(*amount) : std::nullopt;
+}
+
+Amounts gpus_in(const Json* amounts) {
+  Amounts out;
+  if (amounts == nullptr) return out;
+  for (const auto& [resource, value] : amounts->items())
+    if (model::is_gpu_resource(resource))
+      if (const auto amount = amount_of(resource, value)) out[resource] = *amount;
+  return out;
+}
+
+// The GPUs of one container. Where a request differs from the limit, the problem is found.
+Amounts gpus_of_container(const Json& container, const std::string& path, Findings& findings) {
+  const Json* resources = part_of(container, "resources");
+  Amounts limits = gpus_in(part_of(resources, "limits"));
+  for (const auto& [resource, request] : gpus_in(part_of(resources, "requests"))) {
+    const auto limit = limits.find(resource);
+    const std::string at = api::append_key(path + ".resources.requests", resource);
+    if (limit == limits.end())
+      findings.invalid.push_back(fmt::format("{}: {} without a limit; give the same in limits, or only there",
+                                             printable(at), model::format_resource(resource, request)));
+    else if (limit->second != request)
+      findings.invalid.push_back(fmt::format("{}: {} differs from the limit, {}; a GPU cannot be overcommitted",
+                                             printable(at), model::format_resource(resource, request),
+                                             model::format_resource(resource, limit->second)));
+    if (limit == limits.end()) limits[resource] = request;
+  }
+  return limits;
+}
+
+// Says what to do about a container that reaches for GPUs and has none; empty if it does not.
+std::string reaches_for_gpus(const Json& container, const std::string& path, bool& certain) {
+  for (const Json& variable : list_of(&container, "env")) {
+    if (text_of(variable, "name") != kVisibleDevices) continue;
+    const std::string value = text_of(variable, "value");
+    certain = part_of(variable, "valueFrom") == nullptr;
+    if (certain && (value.empty() || value == "void" || value == "none")) return {};
+    return fmt::format(
+        "{}: {}={} reaches for GPUs that it does not request; ask for nvidia.com/gpu in limits, or set none",
+        printable(path), kVisibleDevices, certain ? printable(value, 40) : "(from elsewhere)");
+  }
+  return {};
+}
+
+bool asks_for_devices(const Json& pod, const Json& container) {
+  if (std::ranges::any_of(kShares, [&](std::string_view key) { return has_annotation(pod, key); })) return true;
+  return !list_of(part_of(container, "resources"), "claims").empty();
+}
+
+class Check {
+ public:
+  Check(const Json& pod, std::string_view path, const Rules& rules, Findings& findings)
+      : pod_(pod), path_(path), rules_(rules), findings_(findings) {}
+
+  void run() {
+    const Json* spec = part_of(pod_, "spec");
+    container_list(list_of(spec, "containers"), "containers");
+    container_list(list_of(spec, "initContainers"), "initContainers");
+    for (const auto& [resource, most] : rules_.node_max) {
+      const int64_t asked = std::max(running_[resource], first_[resource]);
+      if (asked > most)
+        findings_.invalid.push_back(fmt::format(
+            "{}: asks for {} {}, and no node has more than {}; ask for less, or divide it into more pods", path_,
+            model::format_resource(resource, asked), printable(resource), model::format_resource(resource, most)));
+    }
+  }
+
+ private:
+  // Init containers run one after the other, before the rest; one that is restarted always runs beside it.
+  void container_list(const Json& containers, const char* list) {
+    for (size_t i = 0; i < containers.size(); ++i) {
+      const Json& container = containers[i];
+      const std::string path = fmt::format("{}.{}[{}]", path_, list, i);
+      const Amounts gpus = gpus_of_container(container, path, findings_);
+      const bool beside = list == std::string_view("containers") || text_of(container, "restartPolicy") == "Always";
+      for (const auto& [resource, amount] : gpus) {
+        if (beside) running_[resource] = add(running_[resource], amount);
+        else first_[resource] = std::max(first_[resource], amount);
+      }
+      const bool requests = std::ranges::any_of(gpus, [](const auto& gpu) { return gpu.second > 0; });
+      if (!requests && !asks_for_devices(pod_, container)) visible_devices(container, path);
+    }
+  }
+
+  void visible_devices(const Json& container, const std::string& path) {
+    if (rules_.unrequested_gpus == UnrequestedGpus::kIgnore) return;
+    bool certain = false;
+    std::string reach = reaches_for_gpus(container, path, certain);
+    if (reach.empty()) return;
+    const bool deny = certain && rules_.unrequested_gpus == UnrequestedGpus::kDeny;
+    (deny ? findings_.forbidden : findings_.warnings).push_back(std::move(reach));
+  }
+
+  const Json& pod_;
+  const std::string path_;
+  const Rules& rules_;
+  Findings& findings_;
+  Amounts running_, first_;
+};
+
+}  // namespace
+
+void check_pod(const Json& pod, std::string_view path, const Rules& rules, Findings& findings) {
+  Check(pod, path, rules, findings).run();
+}
+
+}  // namespace berth::webhook

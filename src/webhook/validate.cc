@@ -1,0 +1,154 @@
+#include "webhook/validate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "api/kueue.h"
+#include "api/names.h"
+#include "base/printable.h"
+#include "webhook/object.h"
+#include "webhook/pod_checks.h"
+
+namespace berth::webhook {
+namespace {
+
+constexpr size_t kToldMax = 10;
+constexpr std::string_view kKueueGroup = "kueue.x-k8s.io";
+
+std::string at_label(std::string_view key) { return api::append_key("metadata.labels", key); }
+std::string at_annotation(std::string_view key) { return api::append_key("metadata.annotations", key); }
+
+// A label that is to name an object of Kueue's.
+void check_name(const Json& object, std::string_view label, Findings& findings) {
+  const std::string name = label_of(object, label);
+  if (name.empty()) return;
+  const std::string wrong = api::check_dns1123_subdomain(name);
+  if (!wrong.empty()) findings.invalid.push_back(at_label(label) + ": " + api::invalid_value(printable(name), wrong));
+}
+
+bool is_positive_number(const std::string& text) {
+  int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number > 0;
+}
+
+// Label and annotation of a pod group come together, and the count is one.
+void check_group(const Json& pod, Findings& findings) {
+  const bool named = !label_of(pod, kGroupLabel).empty(), counted = has_annotation(pod, kGroupCountAnnotation);
+  if (named && !counted)
+    findings.invalid.push_back(fmt::format("{}: Required value: a pod of a group says how many pods the group has",
+                                           at_annotation(kGroupCountAnnotation)));
+  if (counted && !named)
+    findings.invalid.push_back(
+        fmt::format("{}: Required value: a pod that counts its group names it", at_label(kGroupLabel)));
+  if (const std::string count = annotation_of(pod, kGroupCountAnnotation); counted && !is_positive_number(count))
+    findings.invalid.push_back(at_annotation(kGroupCountAnnotation) + ": " +
+                               api::invalid_value(printable(count), "must be a whole number above 0"));
+  check_name(pod, kGroupLabel, findings);
+}
+
+void check_plain_pod(const Json& pod, const Rules& rules, Findings& findings) {
+  check_pod(pod, "spec", rules, findings);
+  check_name(pod, kQueueLabel, findings);
+  check_group(pod, findings);
+  const std::string managed = label_of(pod, kManagedLabel);
+  if (!managed.empty() && managed != "true")
+    findings.invalid.push_back(at_label(kManagedLabel) + ": " +
+                               api::invalid_value(printable(managed), "can only be true"));
+}
+
+void check_job(const AdmissionRequest& request, const Rules& rules, Findings& findings) {
+  const Json& job = request.object;
+  if (const Json* pod = part_of(part_of(job, "spec"), "template"))
+    check_pod(*pod, "spec.template.spec", rules, findings);
+  check_name(job, kQueueLabel, findings);
+  const Json* before = part_of(request.old_object, "spec");
+  const bool runs = request.operation == "UPDATE" && before != nullptr &&
+                    (!before->contains("suspend") || (*before)["suspend"] == false);
+  if (runs && label_of(job, kQueueLabel) != label_of(request.old_object, kQueueLabel))
+    findings.invalid.push_back(
+        fmt::format("{}: cannot be changed while the Job runs; suspend it first", at_label(kQueueLabel)));
+}
+
+// A resource, or a flavor, is in one group of a queue: else it would be counted twice.
+void check_groups(const Json& object, Findings& findings) {
+  std::set<std::string> resources, flavors;
+  const Json& groups = list_of(part_of(object, "spec"), "resourceGroups");
+  const auto once = [&](std::set<std::string>& seen, const std::string& name, const std::string& path) {
+    if (!name.empty() && !seen.insert(name).second)
+      findings.invalid.push_back(path + ": " + api::duplicate_value(printable(name)));
+  };
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const Json& covered = list_of(&groups[i], "coveredResources");
+    for (size_t j = 0; j < covered.size(); ++j)
+      if (covered[j].is_string())
+        once(resources, covered[j].get<std::string>(),
+             fmt::format("spec.resourceGroups[{}].coveredResources[{}]", i, j));
+    const Json& named = list_of(&groups[i], "flavors");
+    for (size_t j = 0; j < named.size(); ++j)
+      once(flavors, text_of(named[j], "name"), fmt::format("spec.resourceGroups[{}].flavors[{}].name", i, j));
+  }
+}
+
+void check_kueue(const AdmissionRequest& request, Findings& findings) {
+  api::Document document;
+  document.api_version = request.group + "/" + request.version;
+  document.kind = request.kind;
+  if (!api::is_kueue_kind(document)) return;
+  api::Problems problems;
+  for (const api::Document& each : api::read_documents(request.object.dump(), "", problems))
+    (void)api::decode_kueue(each, problems);
+  for (const api::Problem& problem : problems)
+    findings.invalid.push_back(problem.path.empty() ? problem.message : problem.path + ": " + problem.message);
+  check_groups(request.object, findings);
+}
+
+// Nothing about the object is new.
+bool unchanged(const AdmissionRequest& request) {
+  if (request.operation != "UPDATE" || !request.old_object.is_object() || !request.object.is_object()) return false;
+  const auto of = [](const Json& object, const char* key) {
+    const auto member = object.find(key);
+    return member != object.end() ? *member : Json();
+  };
+  const auto labels = [](const Json& object) {
+    const Json* found = part_of(part_of(object, "metadata"), "labels");
+    return found != nullptr ? *found : Json::object();
+  };
+  return of(request.object, "spec") == of(request.old_object, "spec") &&
+         labels(request.object) == labels(request.old_object);
+}
+
+std::string joined(std::vector<std::string> texts) {
+  const size_t more = texts.size() > kToldMax ? texts.size() - kToldMax : 0;
+  texts.resize(texts.size() - more);
+  return fmt::format("{}{}", fmt::join(texts, "; "), more > 0 ? fmt::format("; and {} more", more) : "");
+}
+
+}  // namespace
+
+AdmissionAnswer validate(const AdmissionRequest& request, const Rules& rules) {
+  const bool writes = request.operation == "CREATE" || request.operation == "UPDATE";
+  if (!writes || !request.subresource.empty() || unchanged(request)) return {};
+  if (!text_of(part_of(request.object, "metadata"), "deletionTimestamp").empty()) return {};
+  Findings findings;
+  if (request.group.empty() && request.kind == "Pod") {
+    // Of what a pod asks for, nothing can be changed later.
+    if (request.operation == "CREATE") check_plain_pod(request.object, rules, findings);
+  } else if (request.group == "batch" && request.kind == "Job") {
+    check_job(request, rules, findings);
+  } else if (request.group == kKueueGroup) {
+    check_kueue(request, findings);
+  }
+  AdmissionAnswer answer;
+  if (!findings.invalid.empty()) answer = deny_invalid(joined(std::move(findings.invalid)));
+  else if (!findings.forbidden.empty()) answer = deny_forbidden(joined(std::move(findings.forbidden)));
+  answer.warnings = std::move(findings.warnings);
+  return answer;
+}
+
+}  // namespace berth::webhook
