@@ -15,6 +15,7 @@
 #include "apps/scheduler_command.h"
 #include "apps/simulate_command.h"
 #include "apps/version_command.h"
+#include "apps/webhook_command.h"
 #include "apps/why_command.h"
 #include "base/printable.h"
 #include "base/version.h"
@@ -61,6 +62,7 @@ int run(int argc, char** argv) {
   CLI::App app("Berth decides which GPU work runs where, and when, on Kubernetes.", "berth");
   app.set_version_flag("--version", "berth " + std::string(version()), "Print the version");
   add_scheduler_command(app, exit_code);
+  add_webhook_command(app, exit_code);
   add_simulate_command(app, exit_code);
   add_why_command(app, exit_code);
   add_frag_command(app, exit_code);

@@ -1,9 +1,9 @@
 #include "io/http_server.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -12,8 +12,11 @@
 #include <boost/beast/ssl.hpp>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
+
+#include "io/tls_files.h"
 
 namespace berth::io {
 namespace {
@@ -34,50 +37,6 @@ std::string lower(std::string_view text) {
   std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
-
-// The certificate and key in use; replaced as a whole when the files change.
-class TlsFiles {
- public:
-  TlsFiles(std::string cert, std::string key) : cert_(std::move(cert)), key_(std::move(key)) {}
-
-  bool enabled() const { return !cert_.empty(); }
-  const std::shared_ptr<asio::ssl::context>& context() const { return context_; }
-  bool changed() const { return stamp() != stamp_; }
-
-  Status load() {
-    const auto seen = stamp();
-    stamp_ = seen;  // a broken pair is reported once, then again when it changes
-    auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
-    error_code error;
-    const auto give_up = [&](const std::string& file) {
-      return fail(
-          ErrorCode::kInvalidInput,
-          fmt::format("TLS file {}: {}; a PEM certificate and its matching key are needed", file, error.message()));
-    };
-    context->set_options(
-        asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, error);
-    if (context->use_certificate_chain_file(cert_, error)) return give_up(cert_);
-    if (context->use_private_key_file(key_, asio::ssl::context::pem, error)) return give_up(key_);
-    context_ = std::move(context);
-    return {};
-  }
-
- private:
-  // Modification times and inodes; a mounted Secret is replaced by a symlink's change, which stat() follows.
-  std::array<std::pair<ino_t, int64_t>, 2> stamp() const {
-    std::array<std::pair<ino_t, int64_t>, 2> out{};
-    for (size_t i = 0; i < 2; ++i) {
-      struct stat info {};
-      if (stat((i == 0 ? cert_ : key_).c_str(), &info) == 0)
-        out[i] = {info.st_ino, info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
-    }
-    return out;
-  }
-
-  std::string cert_, key_;
-  std::array<std::pair<ino_t, int64_t>, 2> stamp_{};
-  std::shared_ptr<asio::ssl::context> context_;
-};
 
 const Route* find_route(const std::vector<Route>& routes, std::string_view path) {
   const Route* best = nullptr;
@@ -104,12 +63,20 @@ struct Gate {
   }
 };
 
+// A connection as drain() sees it.
+struct Connection {
+  virtual ~Connection() = default;
+  virtual void close_if_idle() = 0;
+};
+
 // What all sessions share. `io` goes first at the end, and with it the sessions that its handlers own.
 struct Shared {
   HttpServerOptions options;
   std::vector<Route> routes;
   TlsFiles tls;
-  size_t connections = 0;
+  std::set<Connection*> connections;
+  std::atomic<size_t> open{0};  // of them, for other threads
+  bool draining = false;
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   asio::io_context io{1};
 
@@ -126,16 +93,26 @@ void accept_tls(beast::ssl_stream<beast::tcp_stream>& stream, std::function<void
 
 // One connection: read, decide, answer, again. Owns itself through the handlers that are pending.
 template <typename Stream>
-class Session : public std::enable_shared_from_this<Session<Stream>> {
+class Session : public Connection, public std::enable_shared_from_this<Session<Stream>> {
  public:
   template <typename... Args>
   Session(Shared& shared, std::shared_ptr<asio::ssl::context> context, Args&&... args)
       : shared_(shared), context_(std::move(context)), stream_(std::forward<Args>(args)...) {
-    ++shared_.connections;
+    shared_.connections.insert(this);
+    shared_.open = shared_.connections.size();
     error_code ignored;
     peer_ = beast::get_lowest_layer(stream_).socket().remote_endpoint(ignored).address().to_string(ignored);
   }
-  ~Session() { --shared_.connections; }
+  ~Session() override {
+    shared_.connections.erase(this);
+    shared_.open = shared_.connections.size();
+  }
+
+  void close_if_idle() override {
+    if (!reading_ || parser_->got_some()) return;
+    error_code ignored;
+    beast::get_lowest_layer(stream_).socket().close(ignored);
+  }
 
   void start() {
     arm();
@@ -152,12 +129,14 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     parser_.emplace();
     parser_->header_limit(kMaxHeaderBytes);
     parser_->body_limit(shared_.options.max_body_bytes);
+    reading_ = true;
     http::async_read(stream_, buffer_, *parser_,
                      [self = this->shared_from_this()](error_code error, size_t) { self->on_read(error); });
   }
 
   void on_read(error_code error) {
-    keep_alive_ = !error && parser_->get().keep_alive();
+    reading_ = false;
+    keep_alive_ = !error && parser_->get().keep_alive() && !shared_.draining;
     if (error == http::error::body_limit) return respond(text_response(413, "the request is too large"));
     if (error == http::error::header_limit) return respond(text_response(431, "the request's headers are too large"));
     if (error && error.category() == http::make_error_code(http::error::bad_method).category() &&
@@ -232,7 +211,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     request_ = {};
     arm();
     http::async_write(stream_, *response, [self = this->shared_from_this(), response](error_code error, size_t) {
-      if (!error && self->keep_alive_) return self->read();
+      if (!error && self->keep_alive_ && !self->shared_.draining) return self->read();
       error_code ignored;
       beast::get_lowest_layer(self->stream_).socket().shutdown(tcp::socket::shutdown_send, ignored);
     });
@@ -248,6 +227,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   std::string peer_;
   uint64_t turn_ = 0;
   bool keep_alive_ = false;
+  bool reading_ = false;  // waits for a request, or for the rest of one
 };
 
 }  // namespace
@@ -277,6 +257,18 @@ class HttpServer::Impl {
     return {};
   }
 
+  void drain(Duration longest) {
+    asio::post(shared_.io, [this] {
+      shared_.draining = true;
+      error_code ignored;
+      acceptor_.close(ignored);
+      for (Connection* connection : shared_.connections) connection->close_if_idle();
+    });
+    const auto deadline = std::chrono::steady_clock::now() + chrono(longest);
+    do std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (shared_.open > 0 && std::chrono::steady_clock::now() < deadline);
+  }
+
   void stop() {
     const std::lock_guard lock(stop_mutex_);
     if (!thread_.joinable()) return;
@@ -287,6 +279,7 @@ class HttpServer::Impl {
   }
 
   uint16_t port() const { return port_; }
+  int64_t certificate_expiry_s() const { return shared_.tls.expiry_s(); }
 
  private:
   Status listen() {
@@ -304,7 +297,8 @@ class HttpServer::Impl {
   }
 
   void accept() {
-    if (shared_.connections >= shared_.options.max_connections) return accept_later();
+    if (shared_.draining) return;
+    if (shared_.connections.size() >= shared_.options.max_connections) return accept_later();
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (error) return accept_later();  // out of descriptors: the pause lets some close
       open_session(std::move(socket));
@@ -361,6 +355,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options,
 }
 
 uint16_t HttpServer::port() const { return impl_->port(); }
+int64_t HttpServer::certificate_expiry_s() const { return impl_->certificate_expiry_s(); }
+void HttpServer::drain(Duration longest) { impl_->drain(longest); }
 void HttpServer::stop() { impl_->stop(); }
 
 }  // namespace berth::io

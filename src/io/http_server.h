@@ -65,6 +65,11 @@ class HttpServer {
   ~HttpServer();  // stop()
 
   uint16_t port() const;
+  // When the certificate in use runs out, in seconds since 1970; 0 without TLS.
+  int64_t certificate_expiry_s() const;
+  // Accepts no more connections, closes those that wait for a request and lets the others have their answer, for at
+  // most `longest`. stop() comes after. Not from a handler.
+  void drain(Duration longest);
   // Closes the listener and all connections, and joins the thread. Not from a handler.
   void stop();
 

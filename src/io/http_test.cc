@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -358,6 +359,34 @@ TEST_F(Tls, ServerTakesUpANewCertificate) {
     if (!taken) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   EXPECT_TRUE(taken);
+}
+
+TEST_F(Tls, ServerSaysWhenItsCertificateRunsOut) {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  EXPECT_GT(serve_tls()->certificate_expiry_s(), now);
+  EXPECT_EQ(serve({})->certificate_expiry_s(), 0);
+}
+
+TEST(HttpServer, DrainLetsWhatHasBegunBeAnsweredAndClosesTheRest) {
+  std::promise<void> begun;
+  const auto slow = [&](const ServerRequest&) {
+    begun.set_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return ServerResponse{.body = "done"};
+  };
+  const auto server = serve({echo_route(), {.path = "/slow", .handler = slow}});
+  const auto idle = connect_to(url_of(*server));
+  ASSERT_EQ(idle->call({.target = "/echo"})->status, 200);  // stays open
+  const auto busy = connect_to(url_of(*server));
+  auto answer = std::async(std::launch::async, [&] { return busy->call({.target = "/slow"}); });
+  begun.get_future().wait();
+  const auto start = std::chrono::steady_clock::now();
+  server->drain(Duration::seconds(30));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  const auto got = answer.get();
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->body, "done");
+  EXPECT_FALSE(connect_to(url_of(*server))->call({.target = "/echo"}));
 }
 
 TEST(HttpServer, AnswersUnknownPathsMethodsAndLargeBodies) {

@@ -36,16 +36,17 @@ bool too_deep(std::string_view text) {
   return false;
 }
 
-Json member_of(const Json& object, const char* key) {
+// Takes a member out of an object, since it may be large; null without it.
+Json take(Json& object, const char* key) {
   const auto member = object.find(key);
-  return member != object.end() ? *member : Json();
+  return member != object.end() ? std::move(*member) : Json();
 }
 
 // The request of a review of this kind.
-Result<Json> request_of(const Json& review, const char* version, const char* kind) {
+Result<Json> request_of(Json& review, const char* version, const char* kind) {
   if (!review.is_object() || text_of(review, "apiVersion") != version || text_of(review, "kind") != kind)
     return fail(ErrorCode::kInvalidInput, fmt::format("this is no {} of {}", kind, version));
-  Json request = member_of(review, "request");
+  Json request = take(review, "request");
   if (!request.is_object() || text_of(request, "uid").empty())
     return fail(ErrorCode::kInvalidInput, fmt::format("a {} needs a request with a uid", kind));
   return request;
@@ -77,11 +78,11 @@ Result<Json> parse_body(std::string_view body) {
 AdmissionAnswer deny_invalid(std::string message) { return denial(422, "Invalid", std::move(message)); }
 AdmissionAnswer deny_forbidden(std::string message) { return denial(403, "Forbidden", std::move(message)); }
 
-Result<AdmissionRequest> read_admission(const Json& review) {
+Result<AdmissionRequest> read_admission(Json review) {
   BERTH_TRY(from, request_of(review, kAdmissionVersion, "AdmissionReview"));
   AdmissionRequest out;
   out.uid = text_of(from, "uid");
-  if (const Json kind = member_of(from, "kind"); kind.is_object()) {
+  if (const Json kind = take(from, "kind"); kind.is_object()) {
     out.group = text_of(kind, "group");
     out.version = text_of(kind, "version");
     out.kind = text_of(kind, "kind");
@@ -90,8 +91,8 @@ Result<AdmissionRequest> read_admission(const Json& review) {
   out.subresource = text_of(from, "subResource");
   out.namespace_name = text_of(from, "namespace");
   out.name = text_of(from, "name");
-  out.object = member_of(from, "object");
-  out.old_object = member_of(from, "oldObject");
+  out.object = take(from, "object");
+  out.old_object = take(from, "oldObject");
   return out;
 }
 
@@ -112,11 +113,11 @@ Json write_admission(const AdmissionRequest& request, const AdmissionAnswer& ans
   return review_with(kAdmissionVersion, "AdmissionReview", std::move(response));
 }
 
-Result<Json> answer_conversion(const Json& review) {
+Result<Json> answer_conversion(Json review) {
   BERTH_TRY(request, request_of(review, kConversionVersion, "ConversionReview"));
   const std::string version = text_of(request, "desiredAPIVersion");
   Json response{{"uid", text_of(request, "uid")}, {"convertedObjects", Json::array()}};
-  Json objects = member_of(request, "objects");
+  Json objects = take(request, "objects");
   for (Json& object : objects) {
     const std::string kind = object.is_object() ? text_of(object, "kind") : "";
     Result<Json> converted = convert_kueue(std::move(object), version);

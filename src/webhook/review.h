@@ -44,11 +44,11 @@ struct AdmissionAnswer {
 AdmissionAnswer deny_invalid(std::string message);
 AdmissionAnswer deny_forbidden(std::string message);
 
-Result<AdmissionRequest> read_admission(const Json& review);
+Result<AdmissionRequest> read_admission(Json review);
 // An AdmissionReview with the answer; the change of the object as a JSON Patch (RFC 6902).
 Json write_admission(const AdmissionRequest& request, const AdmissionAnswer& answer);
 
 // Answers a ConversionReview: all of its objects in the version that it asks for, or the first reason why not.
-Result<Json> answer_conversion(const Json& review);
+Result<Json> answer_conversion(Json review);
 
 }  // namespace berth::webhook
