@@ -164,6 +164,7 @@ constexpr Field<model::ClusterQueue> kQueueSpec[] = {
     {"stopPolicy", [](const Reader& r, model::ClusterQueue& q) { read_word(r, kStop, q.stop); }},
     {"fairSharing", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kFairSharing, q.fair_weight); }},
     {"admissionScope"},
+    {"concurrentAdmissionPolicy"},
 };
 
 constexpr Field<model::Cohort> kCohortSpec[] = {
@@ -184,6 +185,7 @@ constexpr Field<model::ResourceFlavor> kFlavorSpec[] = {
     {"nodeTaints", [](const Reader& r, model::ResourceFlavor& f) { read_list(r, f.node_taints, &read_taint); }},
     {"tolerations", [](const Reader& r, model::ResourceFlavor& f) { read_list(r, f.tolerations, &read_toleration); }},
     {"topologyName"},
+    {"resourceWeights"},
 };
 
 constexpr Field<WorkloadPodSet> kPodSet[] = {
@@ -321,9 +323,10 @@ const KindEntry* find_kind(const Document& document) {
 
 bool is_kueue_kind(const Document& document) { return find_kind(document) != nullptr; }
 
-std::optional<KueueObject> decode_kueue(const Document& document, Problems& problems) {
+std::optional<KueueObject> decode_kueue(const Document& document, Problems& problems, bool from_server) {
   // Controllers write Workloads, and the API server does not judge the pods in them: what it would refuse passes.
-  ProblemSink sink{.strict = document.kind != "Workload", .document = &document, .problems = {}};
+  const bool strict = !from_server && document.kind != "Workload";
+  ProblemSink sink{.strict = strict, .document = &document, .problems = {}};
   std::optional<KueueObject> object;
   const Status status = read_json(document.json, sink, [&](const Reader& reader) {
     const KindEntry* kind = find_kind(document);

@@ -62,7 +62,8 @@ using KueueObject = std::variant<ResourceFlavor, ClusterQueue, Cohort, LocalQueu
 
 // True for an object of kueue.x-k8s.io of a kind that decode_kueue() reads.
 bool is_kueue_kind(const Document& document);
-// Strict. Or nothing: it had problems, which are appended, or it is of another kind, which is one.
-std::optional<KueueObject> decode_kueue(const Document& document, Problems& problems);
+// Strict, unless it is `from_server`: then it has passed a schema, perhaps a newer one, and what is unknown is no
+// problem. Or nothing: it had problems, which are appended, or it is of another kind, which is one.
+std::optional<KueueObject> decode_kueue(const Document& document, Problems& problems, bool from_server = false);
 
 }  // namespace berth::api

@@ -246,6 +246,10 @@ TEST(Validate, KueuesObjectsAreJudgedAsTheSchedulerReadsThem) {
                          {"coveredResources":["cpu"],"flavors":[{"name":"a","resources":[{"name":"cpu","nominalQuota":1}]}]}])"),
       testing::AllOf(HasSubstr("spec.resourceGroups[1].coveredResources[0]: Duplicate value"),
                      HasSubstr("spec.resourceGroups[1].flavors[0].name: Duplicate value")));
+  // The API server's schemas may be newer than Berth.
+  Json newer = queue("[]");
+  newer["spec"]["newPolicy"] = 1;
+  EXPECT_TRUE(validate(create("kueue.x-k8s.io", "ClusterQueue", newer), {}).allowed);
   EXPECT_TRUE(validate(create("kueue.x-k8s.io", "Topology", json(R"({"spec":{"levels":7}})")), {}).allowed);
 }
 

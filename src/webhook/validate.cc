@@ -102,7 +102,7 @@ void check_kueue(const AdmissionRequest& request, Findings& findings) {
   if (!api::is_kueue_kind(document)) return;
   api::Problems problems;
   for (const api::Document& each : api::read_documents(request.object.dump(), "", problems))
-    (void)api::decode_kueue(each, problems);
+    (void)api::decode_kueue(each, problems, true);
   for (const api::Problem& problem : problems)
     findings.invalid.push_back(problem.path.empty() ? problem.message : problem.path + ": " + problem.message);
   check_groups(request.object, findings);

@@ -246,6 +246,17 @@ def case_frag() -> None:
     expect(berth("frag"), 2, err="--filename")
 
 
+def case_webhook() -> None:
+    expect(berth("webhook"), 2, err="--cert-file is required")
+    files = ("--cert-file", "absent.crt", "--key-file", "absent.key")
+    expect(berth("webhook", *files, "--port", "0"), 2, err="TLS file absent.crt: No such file")
+    for wrong, told in (("nvidia.com/gpu", "write RESOURCE=COUNT"), ("cpu=4", "'cpu' is no GPU resource"),
+                        ("nvidia.com/gpu=x", "nvidia.com/gpu=x")):
+        expect(berth("webhook", *files, "--node-max", wrong), 2, err=told)
+    expect(berth("webhook", *files, "--unrequested-gpus", "maybe"), 2, err="'maybe' is none of: ignore, warn, deny")
+    expect(berth("webhook", *files, "--scheduler-name", "No Name"), 2, err="--scheduler-name 'No Name'")
+
+
 def case_files_folders_and_stdin() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "a.yaml").write_text(NODE)

@@ -241,6 +241,11 @@ class Cluster:
         self._etcd("kv/compaction", {"revision": str(revision), "physical": True})
         return revision
 
+    def stored(self, key: str) -> dict:
+        """The custom resource that etcd holds at /registry/`key`, as it is stored: JSON in the storage version."""
+        found = self._etcd("kv/range", {"key": base64.b64encode(f"/registry/{key}".encode()).decode()})
+        return json.loads(base64.b64decode(found["kvs"][0]["value"]))
+
     def environment(self) -> dict[str, str]:
         """What a shell needs to use the cluster."""
         return {"KUBECONFIG": str(self.admin_kubeconfig), "BERTH_KUBECONFIG": str(self.berth_kubeconfig)}

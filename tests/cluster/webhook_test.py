@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""`berth webhook` beside a real kube-apiserver, registered as deploy/webhook.yaml and deploy/crds/both say.
+
+Both versions of Kueue's API from one store; Jobs and pods that name a queue; refusals and warnings; and what happens
+to everybody else while the webhook is away, slow clients and large bodies come, or its certificate is renewed. Ends
+with status 77 (skipped, for ctest) where the test servers or the program are not built.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.daemon import wait_until  # noqa: E402
+from harness.kueue import (GPU, NEW, OLD, cases, convert_with, flavor, group, install, make, path_of,  # noqa: E402
+                           quota, template)  # fmt: skip
+from harness.suite import CORE, MERGE, Cluster, main  # noqa: E402
+from harness.webhook import KINDS, Webhook, make_certificate, manifests, register  # noqa: E402
+
+from cluster import ApiError  # noqa: E402
+
+JOBS, PODS = "/apis/batch/v1/namespaces/default/jobs", "/api/v1/namespaces/default/pods"
+QUEUE, GATE = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/admission"
+
+
+def pod(name: str, *, labels: dict | None = None, env: list | None = None, gpus: int = 0, **spec) -> dict:
+    container = {"name": "main", "image": "none", "env": env or []}
+    if gpus:
+        container["resources"] = {"limits": {GPU: gpus}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}},
+            "spec": {"containers": [container], "terminationGracePeriodSeconds": 0, **spec}}  # fmt: skip
+
+
+def job(name: str, *, labels: dict | None = None, **pod_spec) -> dict:
+    spec = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}], **pod_spec}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels or {}},
+            "spec": {"template": {"spec": spec}}}  # fmt: skip
+
+
+REACHING = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+
+
+class WithWebhook(unittest.TestCase):
+    ARGS: tuple[str, ...] = ("--node-max", f"{GPU}=8", "--shutdown-delay", "1")
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.cluster = Cluster(components=CORE).__enter__()
+        cls.addClassCleanup(cls.cluster.__exit__)
+        cls.api = cls.cluster.api
+        cls.webhook = Webhook(Path(scratch.name), *cls.ARGS)
+        cls.addClassCleanup(cls.webhook.kill)
+        cls.webhook.start()
+        cls.set_up_server()
+
+    @classmethod
+    def set_up_server(cls) -> None:
+        register(cls.cluster, cls.webhook)
+        probe = job("probe", labels={QUEUE: "q"})
+        wait_until("the configurations are in effect", lambda: cls.api.call(
+            "POST", JOBS + "?dryRun=All", probe)["spec"].get("suspend"))  # fmt: skip
+
+    def create(self, path: str, one: dict) -> dict:
+        made = self.api.call("POST", path, one)
+        where = f"{path}/{one['metadata']['name']}"
+        self.addCleanup(self.api.call, "DELETE", where, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
+        return made
+
+    def refused(self, path: str, one: dict, status: int = 422) -> str:
+        with self.assertRaises(ApiError) as caught:
+            self.api.call("POST", path + "?dryRun=All", one)
+        self.assertEqual(caught.exception.status, status, str(caught.exception))
+        return str(caught.exception)
+
+    def kubectl(self, one: dict) -> subprocess.CompletedProcess:
+        """kubectl create, with its warnings."""
+        command = [str(self.cluster.binaries / "kubectl"), f"--kubeconfig={self.cluster.admin_kubeconfig}",
+                   "create", "--dry-run=server", "-f", "-"]  # fmt: skip
+        return subprocess.run(command, input=json.dumps(one), capture_output=True, text=True)
+
+
+class Admission(WithWebhook):
+    def test_a_job_that_names_a_queue_comes_back_suspended_and_berths(self) -> None:
+        made = self.create(JOBS, job("queued", labels={QUEUE: "lq"}))
+        self.assertIs(made["spec"]["suspend"], True)
+        self.assertEqual(made["spec"]["template"]["spec"]["schedulerName"], "berth")
+        plain = self.create(JOBS, job("plain"))
+        self.assertIs(plain["spec"]["suspend"], False)
+        self.assertEqual(plain["spec"]["template"]["spec"]["schedulerName"], "default-scheduler")
+
+    def test_a_pod_that_names_a_queue_waits_at_the_gate(self) -> None:
+        group_labels = {QUEUE: "lq", "kueue.x-k8s.io/pod-group-name": "g"}
+        member = pod("member", labels=group_labels)
+        member["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+        for one in (pod("queued", labels={QUEUE: "lq"}), member):
+            made = self.create(PODS, one)
+            self.assertEqual(made["spec"]["schedulingGates"], [{"name": GATE}])
+            self.assertEqual(made["spec"]["schedulerName"], "berth")
+            self.assertEqual(made["metadata"]["labels"]["kueue.x-k8s.io/managed"], "true")
+        plain = self.create(PODS, pod("plain"))
+        self.assertNotIn("schedulingGates", plain["spec"])
+
+    def test_what_is_certainly_wrong_is_refused_with_the_way_out(self) -> None:
+        self.assertIn("RFC 1123", self.refused(JOBS, job("j", labels={QUEUE: "My_Queue"})))
+        self.assertIn("pod-group-total-count", self.refused(
+            PODS, pod("p", labels={QUEUE: "lq", "kueue.x-k8s.io/pod-group-name": "g"})))  # fmt: skip
+        self.assertIn("asks for 16 nvidia.com/gpu, and no node has more than 8", self.refused(
+            PODS, pod("p", gpus=16, schedulerName="berth")))  # fmt: skip
+        self.assertIn(GPU, self.refused(PODS, pod("p") | {"spec": {"containers": [
+            {"name": "c", "image": "none", "resources": {"requests": {GPU: 1}, "limits": {GPU: 2}}}]}}))  # fmt: skip
+        passed = self.api.call("POST", PODS + "?dryRun=All", pod("p", gpus=16))  # another scheduler's: not asked about
+        self.assertEqual(passed["spec"]["schedulerName"], "default-scheduler")
+
+    def test_who_reaches_for_gpus_is_warned(self) -> None:
+        done = self.kubectl(pod("reaching", env=REACHING))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Warning: spec.containers[0]: NVIDIA_VISIBLE_DEVICES=all reaches for GPUs", done.stderr)
+        self.assertNotIn("Warning", self.kubectl(pod("asking", env=REACHING, gpus=1)).stderr)
+
+    def test_a_running_job_keeps_its_queue(self) -> None:
+        self.create(JOBS, job("moving", labels={QUEUE: "lq"}))
+        where = f"{JOBS}/moving"
+        to = {"metadata": {"labels": {QUEUE: "other"}}}
+        self.api.call("PATCH", where, to, content_type=MERGE)  # while it is suspended
+        self.api.call("PATCH", where, {"spec": {"suspend": False}}, content_type=MERGE)
+        with self.assertRaises(ApiError) as caught:
+            self.api.call("PATCH", where, {"metadata": {"labels": {QUEUE: None}}}, content_type=MERGE)
+        self.assertIn("suspend it first", str(caught.exception))
+
+    def test_the_manifests_are_accepted_without_a_warning(self) -> None:
+        restricted = "pod-security.kubernetes.io/warn=restricted"
+        self.cluster.kubectl("label", "ns", "berth-system", restricted)
+        self.addCleanup(self.cluster.kubectl, "label", "ns", "berth-system", restricted.split("=")[0] + "-")
+        found = manifests(self.cluster)
+        self.assertTrue(set(KINDS) < {one["kind"] for one in found})
+        for one in found:
+            one["metadata"]["name"] += "-whole"  # beside those that are in effect
+            done = self.kubectl(one)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), one["kind"])
+
+
+class Away(WithWebhook):
+    """Each test takes the webhook away or maltreats it."""
+
+    def setUp(self) -> None:
+        if self.webhook.get("/readyz")[0] != 200:
+            self.webhook.kill()
+            self.webhook.start()
+
+    def test_while_it_is_away_only_what_names_a_queue_is_held_up(self) -> None:
+        self.webhook.kill()
+        start = time.monotonic()
+        for one in (pod("plain"), pod("reaching", env=REACHING), pod("mine", schedulerName="berth", gpus=16)):
+            self.create(PODS, one)
+        self.create(JOBS, job("plain"))
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertIn("failed calling webhook", self.refused(JOBS, job("queued", labels={QUEUE: "lq"}), 500))
+        self.webhook.start()
+        self.create(JOBS, job("queued", labels={QUEUE: "lq"}))
+
+    def test_large_deep_and_foreign_bodies_are_turned_away(self) -> None:
+        before = self.webhook.memory_peak_bytes()
+        status, why = self.webhook.post("/mutate", b"x" * (64 << 20))
+        self.assertIn(status, (0, 413), why)  # 0: it hung up while we were still sending
+        self.assertEqual(self.webhook.post("/convert", b"[" * 100)[0], 400)
+        self.assertIn("deeper than 64", self.webhook.post("/validate", b"[" * 100)[1])
+        self.assertEqual(self.webhook.post("/mutate", b"{}")[0], 400)
+        self.assertEqual(self.webhook.get("/mutate")[0], 405)
+        self.assertEqual(self.webhook.get("/secrets")[0], 404)
+        self.assertLess(self.webhook.memory_peak_bytes() - before, 64 << 20)
+        bad = 'berth_webhook_requests_total{path="validate",result="bad_request"'
+        self.assertGreaterEqual(self.webhook.metric(bad), 1)
+        self.create(JOBS, job("after", labels={QUEUE: "lq"}))
+
+    def test_slow_clients_are_cut_off_and_hold_up_nobody(self) -> None:
+        slow = [self.webhook.connect() for _ in range(50)]
+        for connection in slow[:25]:
+            connection.sendall(b"POST /mutate HTTP/1.1\r\nContent-Le")
+        for connection in slow[25:]:
+            connection.sendall(b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
+        self.create(JOBS, job("meanwhile", labels={QUEUE: "lq"}))
+        for connection in slow:
+            connection.settimeout(20)
+            try:
+                self.assertEqual(connection.recv(100), b"")
+            except OSError:
+                pass  # reset: cut off, too
+            connection.close()
+
+    def test_sigterm_is_graceful(self) -> None:
+        failed: list[str] = []
+        stop = threading.Event()
+
+        def ask() -> None:
+            while not stop.is_set():
+                status, why = self.webhook.post("/validate", b"{}")
+                if status == 0:
+                    return failed.append(why)
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        self.webhook.ask_to_stop()
+        wait_until("it says that it is going", lambda: self.webhook.get("/readyz")[0] == 503)
+        time.sleep(0.3)
+        self.assertEqual(failed, [])  # it is still there for those who have not heard
+        stop.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(self.webhook.status(), 0)
+        self.assertEqual(self.webhook.log()[-1]["msg"], "stopped")
+
+    def test_a_new_certificate_is_taken_up_without_a_lost_request(self) -> None:
+        old = self.webhook.context()
+        before = self.webhook.metric("berth_webhook_certificate_expiry")
+        self.assertGreater(before, time.time())
+        connection = self.webhook.connect()  # keeps the certificate that it began with
+        make_certificate(self.webhook.folder)
+        wait_until("new connections see the new certificate", lambda: self.webhook.get("/healthz")[0] == 200)
+        self.assertNotEqual(old.get_ca_certs(), self.webhook.context().get_ca_certs())
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertIn(b"200 OK", connection.recv(1000))
+        connection.close()
+        (self.webhook.folder / "tls.crt").rename(self.webhook.folder / "away.crt")
+        wait_until("it says that the file is gone", lambda: any("TLS file" in one["msg"] for one in self.webhook.log()))
+        (self.webhook.folder / "away.crt").rename(self.webhook.folder / "tls.crt")
+        self.assertEqual(self.webhook.get("/healthz")[0], 200)
+        self.reregister()
+
+    def reregister(self) -> None:
+        """The API server learns the new certificate, as cert-manager would tell it."""
+        for one in manifests(self.cluster):
+            if one["kind"] in KINDS:
+                path = f"/apis/admissionregistration.k8s.io/v1/{KINDS[one['kind']]}/{one['metadata']['name']}"
+                self.api.call("DELETE", path)
+        self.set_up_server()
+
+
+# Two versions, one store.
+OLD_QUEUE = make("ClusterQueue", "team", {
+    "cohort": "all", "queueingStrategy": "StrictFIFO", "namespaceSelector": {}, "admissionChecks": ["dws", "budget"],
+    "resourceGroups": [group(flavor("h100", quota(nominal=8, lendingLimit="4")))], "stopPolicy": "None",
+    "flavorFungibility": {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"},
+    "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority",
+                   "borrowWithinCohort": {"policy": "Never"}}}, version=OLD)  # fmt: skip
+NEW_QUEUE = make("ClusterQueue", "fresh", {
+    "cohortName": "all", "stopPolicy": "None", "queueingStrategy": "BestEffortFIFO",
+    "resourceGroups": [group(flavor("h100", quota(nominal=8)))],
+    "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor",
+                          "preference": "PreemptionOverBorrowing"},
+    "concurrentAdmissionPolicy": {"migration": {"mode": "RetainFirstAdmission"}},
+    "preemption": {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never",
+                   "borrowWithinCohort": {"policy": "Never"}}})  # fmt: skip
+# A tutorial's objects. Its second flavor leaves out cpu and memory, and its Job names a priority class.
+TUTORIAL = [
+    make("ResourceFlavor", "a100-80gb", {
+        "nodeLabels": {"accelerator": "nvidia-a100-80gb"},
+        "tolerations": [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]}, version=OLD),
+    make("ResourceFlavor", "h100-80gb", {"nodeLabels": {"accelerator": "nvidia-h100-80gb"}}, version=OLD),
+    make("ClusterQueue", "ml-training-cluster", {
+        "cohort": "ml-org", "queueingStrategy": "BestEffortFIFO", "fairSharing": {"weight": 1},
+        "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+        "resourceGroups": [group(
+            flavor("a100-80gb", quota(GPU, 64, borrowingLimit=16, lendingLimit=16), quota("cpu", 512),
+                   quota("memory", "4Ti")),
+            flavor("h100-80gb", quota(GPU, 32)), covers=("cpu", "memory", GPU))]}, version=OLD),
+    make("LocalQueue", "team-a-training", {"clusterQueue": "ml-training-cluster"}, version=OLD, namespace="default"),
+]  # fmt: skip
+
+
+class TwoVersions(WithWebhook):
+    @classmethod
+    def set_up_server(cls) -> None:
+        super().set_up_server()
+        install(cls.cluster, "v1beta2")
+        cls.earlier = make("Cohort", "earlier", {"parentName": "root"})
+        cls.api.call("POST", path_of(cls.earlier), cls.earlier)
+        plurals = install(cls.cluster, "both")
+        convert_with(cls.cluster, plurals, cls.webhook.url + "/convert", cls.webhook.certificate)
+        wait_until("the older version is served", lambda: cls.api.raw(
+            "GET", f"/apis/{OLD}/cohorts/earlier")[0] == 200)  # fmt: skip
+
+    def get(self, one: dict, version: str) -> dict:
+        return self.api.call("GET", f"{path_of(one | {'apiVersion': version})}/{one['metadata']['name']}")
+
+    def test_the_older_version_is_stored_as_the_newer_and_comes_back_as_it_was(self) -> None:
+        self.create(path_of(OLD_QUEUE), OLD_QUEUE)
+        stored = self.cluster.stored("kueue.x-k8s.io/clusterqueues/team")
+        self.assertEqual((stored["apiVersion"], stored["spec"]["cohortName"]), (NEW, "all"))
+        self.assertNotIn("cohort", stored["spec"])
+        self.assertEqual(self.get(OLD_QUEUE, OLD)["spec"], OLD_QUEUE["spec"])
+        newer = self.get(OLD_QUEUE, NEW)["spec"]
+        self.assertEqual(newer["admissionChecksStrategy"], {"admissionChecks": [{"name": "dws"}, {"name": "budget"}]})
+        self.assertEqual(set(newer["flavorFungibility"].values()), {"MayStopSearch"})
+
+    def test_what_was_stored_before_the_webhook_came_is_served_in_both(self) -> None:
+        self.assertEqual(self.get(self.earlier, OLD)["spec"], {"parentName": "root"})
+
+    def test_an_older_client_does_not_lose_what_it_does_not_see(self) -> None:
+        self.create(path_of(NEW_QUEUE), NEW_QUEUE)
+        seen = self.get(NEW_QUEUE, OLD)
+        self.assertNotIn("concurrentAdmissionPolicy", seen["spec"])
+        self.assertNotIn("preference", seen["spec"]["flavorFungibility"])
+        seen["spec"]["cohort"] = "others"
+        self.api.call("PUT", f"/apis/{OLD}/clusterqueues/fresh", seen)
+        changed = copy.deepcopy(NEW_QUEUE["spec"])
+        changed["cohortName"] = "others"
+        found = self.get(NEW_QUEUE, NEW)
+        self.assertEqual(found["spec"], changed)
+        self.assertNotIn("berth.dev/kept-v1beta2", found["metadata"].get("annotations", {}))
+
+    def test_status_and_lists_are_converted_too(self) -> None:
+        pod_sets = [{"name": "main", "count": 1, "template": template()}]
+        work = make("Workload", "w", {"queueName": "lq", "podSets": pod_sets}, namespace="default")
+        self.create(path_of(work), work)
+        slices = [{"domainCount": 2, "valuesPerLevel": [{"prefix": "rack-", "roots": ["1", "2"]}], "podCounts": [1, 3]}]
+        assignment = {"name": "main", "topologyAssignment": {"levels": ["rack"], "slices": slices}}
+        status = {"admission": {"clusterQueue": "team", "podSetAssignments": [assignment]},
+                  "accumulatedPastExecutionTimeSeconds": 5}  # fmt: skip
+        self.api.call("PATCH", f"{path_of(work)}/w/status", {"status": status}, content_type=MERGE)
+        older = self.api.call("GET", path_of(work | {"apiVersion": OLD}))["items"][0]
+        self.assertEqual(older["apiVersion"], OLD)
+        self.assertEqual(older["status"]["accumulatedPastExexcutionTimeSeconds"], 5)
+        self.assertEqual(older["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"]["domains"],
+                         [{"values": ["rack-1"], "count": 1}, {"values": ["rack-2"], "count": 3}])  # fmt: skip
+        self.api.call("PUT", f"{path_of(work | {'apiVersion': OLD})}/w/status", older)
+        self.assertEqual(self.get(work, NEW)["status"], status)
+        self.assertIn("kueue.x-k8s.io/w", self.cluster.kubectl("get", "workloads.v1beta1.kueue.x-k8s.io", "-o", "name"))
+
+    def test_a_tutorials_objects_are_accepted_or_told_what_is_wrong(self) -> None:
+        for one in TUTORIAL:
+            if one["kind"] == "ClusterQueue":
+                self.assertIn("each flavor must give a quota for each of the coveredResources",
+                              self.refused(path_of(one), one))  # fmt: skip
+                one = copy.deepcopy(one)
+                h100 = one["spec"]["resourceGroups"][0]["flavors"][1]
+                h100["resources"] += [quota("cpu", 256), quota("memory", "2Ti")]
+            made = self.create(path_of(one), one)
+            self.assertEqual(made["apiVersion"], OLD)
+        queued = job("llama", labels={QUEUE: "team-a-training", "kueue.x-k8s.io/priority-class": "high-priority"})
+        self.assertIs(self.create(JOBS, queued)["spec"]["suspend"], True)
+
+    def test_what_the_schemas_cannot_say_the_webhook_does(self) -> None:
+        groups = [group(flavor("a", quota())), group(flavor("b", quota()))]
+        twice = make("ClusterQueue", "twice", {"resourceGroups": groups})
+        told = self.refused(path_of(twice), twice)
+        self.assertIn("spec.resourceGroups[1].coveredResources[0]: Duplicate value", told)
+
+    @unittest.skipUnless(os.environ.get("BERTH_CASES"), "BERTH_CASES names no folder with recorded cases")
+    def test_recorded_cases_pass_and_convert(self) -> None:
+        for name, objects in cases(Path(os.environ["BERTH_CASES"])).items():
+            with self.subTest(name):
+                text = "\n---\n".join(objects)
+                self.cluster.kubectl("create", "--dry-run=server", "-f", "-", input=text)
+        self.assertEqual(self.webhook.metric('berth_webhook_requests_total{path="convert",result="failed"'), 0)
+
+
+if __name__ == "__main__":
+    main()
