@@ -63,10 +63,11 @@ struct Gate {
   }
 };
 
-// A connection as drain() sees it.
+// A connection as those see it who want it to end.
 struct Connection {
   virtual ~Connection() = default;
-  virtual void close_if_idle() = 0;
+  // Closes it while it waits for a request of which nothing has come; with `served`, only after an earlier one.
+  virtual bool close_if_idle(bool served) = 0;
 };
 
 // What all sessions share. `io` goes first at the end, and with it the sessions that its handlers own.
@@ -108,10 +109,12 @@ class Session : public Connection, public std::enable_shared_from_this<Session<S
     shared_.open = shared_.connections.size();
   }
 
-  void close_if_idle() override {
-    if (!reading_ || parser_->got_some()) return;
+  bool close_if_idle(bool served) override {
+    if (!reading_ || parser_->got_some() || (served && !served_)) return false;
+    reading_ = false;
     error_code ignored;
     beast::get_lowest_layer(stream_).socket().close(ignored);
+    return true;
   }
 
   void start() {
@@ -136,6 +139,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session<S
 
   void on_read(error_code error) {
     reading_ = false;
+    served_ = true;
     keep_alive_ = !error && parser_->get().keep_alive() && !shared_.draining;
     if (error == http::error::body_limit) return respond(text_response(413, "the request is too large"));
     if (error == http::error::header_limit) return respond(text_response(431, "the request's headers are too large"));
@@ -228,6 +232,7 @@ class Session : public Connection, public std::enable_shared_from_this<Session<S
   uint64_t turn_ = 0;
   bool keep_alive_ = false;
   bool reading_ = false;  // waits for a request, or for the rest of one
+  bool served_ = false;
 };
 
 }  // namespace
@@ -262,7 +267,7 @@ class HttpServer::Impl {
       shared_.draining = true;
       error_code ignored;
       acceptor_.close(ignored);
-      for (Connection* connection : shared_.connections) connection->close_if_idle();
+      for (Connection* connection : shared_.connections) connection->close_if_idle(false);
     });
     const auto deadline = std::chrono::steady_clock::now() + chrono(longest);
     do std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -298,12 +303,21 @@ class HttpServer::Impl {
 
   void accept() {
     if (shared_.draining) return;
-    if (shared_.connections.size() >= shared_.options.max_connections) return accept_later();
+    if (shared_.connections.size() >= shared_.options.max_connections) {
+      make_room();
+      return accept_later();
+    }
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (error) return accept_later();  // out of descriptors: the pause lets some close
       open_session(std::move(socket));
       accept();
     });
+  }
+
+  // A client that keeps its connection for later gives way to one that has something to ask now.
+  void make_room() {
+    for (Connection* connection : shared_.connections)
+      if (connection->close_if_idle(true)) return;
   }
 
   void accept_later() {

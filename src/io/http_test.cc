@@ -389,6 +389,20 @@ TEST(HttpServer, DrainLetsWhatHasBegunBeAnsweredAndClosesTheRest) {
   EXPECT_FALSE(connect_to(url_of(*server))->call({.target = "/echo"}));
 }
 
+TEST(HttpServer, ConnectionsKeptForLaterGiveWay) {
+  HttpServerOptions options;
+  options.max_connections = 2;
+  const auto server = serve({echo_route()}, options);
+  std::vector<std::unique_ptr<CurlTransport>> kept;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 6; ++i) {
+    kept.push_back(connect_to(url_of(*server)));
+    EXPECT_EQ(kept.back()->call({.target = "/echo"})->status, 200);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));  // idle ones have 10 s
+  for (const auto& transport : kept) EXPECT_EQ(transport->call({.target = "/echo"})->status, 200);
+}
+
 TEST(HttpServer, AnswersUnknownPathsMethodsAndLargeBodies) {
   HttpServerOptions options;
   options.max_body_bytes = 1000;

@@ -60,7 +60,7 @@ TEST(Mutate, AJobThatNamesAQueueIsSuspendedAndComesToBerth) {
 }
 
 TEST(Mutate, OtherObjectsStayAsTheyAre) {
-  const auto untouched = [](AdmissionRequest request) {
+  const auto untouched = [](const AdmissionRequest& request) {
     const Json before = request.object;
     const AdmissionAnswer answer = mutate(request, {});
     return answer.object.is_null() || answer.object == before;

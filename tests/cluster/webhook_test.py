@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -304,6 +305,28 @@ class TwoVersions(WithWebhook):
         newer = self.get(OLD_QUEUE, NEW)["spec"]
         self.assertEqual(newer["admissionChecksStrategy"], {"admissionChecks": [{"name": "dws"}, {"name": "budget"}]})
         self.assertEqual(set(newer["flavorFungibility"].values()), {"MayStopSearch"})
+
+    def test_while_it_is_away_the_newer_version_is_as_ever(self) -> None:
+        self.webhook.kill()
+        try:
+            one = make("Cohort", "meanwhile", {"parentName": "root"})
+            self.create(path_of(one), one)
+            self.assertEqual(self.get(one, NEW)["spec"], one["spec"])
+            self.assertEqual(self.api.call("GET", path_of(OLD_QUEUE | {"apiVersion": NEW}))["kind"], "ClusterQueueList")
+            with self.assertRaises(ApiError) as caught:
+                self.get(one, OLD)
+            self.assertIn("conversion webhook", str(caught.exception))
+        finally:
+            self.webhook.start()
+        self.assertEqual(self.get(one, OLD)["spec"], one["spec"])
+
+    def test_a_burst_is_answered_whole(self) -> None:
+        labels = {QUEUE: "lq"}
+        with ThreadPoolExecutor(max_workers=64) as pool:
+            made = list(pool.map(lambda i: self.api.call(
+                "POST", JOBS + "?dryRun=All", job(f"many-{i}", labels=labels)), range(640)))  # fmt: skip
+        self.assertTrue(all(one["spec"]["suspend"] for one in made))
+        self.assertEqual(self.webhook.metric('berth_webhook_requests_total{path="mutate",result="error"'), 0)
 
     def test_what_was_stored_before_the_webhook_came_is_served_in_both(self) -> None:
         self.assertEqual(self.get(self.earlier, OLD)["spec"], {"parentName": "root"})

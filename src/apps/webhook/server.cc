@@ -23,6 +23,7 @@ namespace berth::apps {
 namespace {
 
 constexpr Duration kDrain = Duration::seconds(5);
+constexpr size_t kConnectionsMax = 512;  // an API server opens one for each request that is under way
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
 using io::ServerRequest;
@@ -88,6 +89,7 @@ class Webhook {
     http.port = static_cast<uint16_t>(options_.port);
     http.tls_cert_file = options_.cert_file;
     http.tls_key_file = options_.key_file;
+    http.max_connections = kConnectionsMax;
     http.on_warning = [](const Error& error) { log_warn(error.message); };
     BERTH_TRY(server, io::HttpServer::start(std::move(http), routes()));
     server_ = server.get();
@@ -109,9 +111,7 @@ class Webhook {
  private:
   std::vector<io::Route> routes() {
     const auto post = [this](const char* path, Result<Answer> (Webhook::*review)(Json)) {
-      const auto handler = [this, path, review](const ServerRequest& request) {
-        return answer(path, request, review);
-      };
+      const auto handler = [this, path, review](const ServerRequest& request) { return answer(path, request, review); };
       return io::Route{fmt::format("/{}", path), handler, {}, {"POST"}};
     };
     const auto get = [](const char* path, io::Handler handler) { return io::Route{path, std::move(handler), {}}; };
