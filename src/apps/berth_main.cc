@@ -62,10 +62,10 @@ int run(int argc, char** argv) {
   CLI::App app("Berth decides which GPU work runs where, and when, on Kubernetes.", "berth");
   app.set_version_flag("--version", "berth " + std::string(version()), "Print the version");
   add_scheduler_command(app, exit_code);
-  add_webhook_command(app, exit_code);
   add_simulate_command(app, exit_code);
   add_why_command(app, exit_code);
   add_frag_command(app, exit_code);
+  add_webhook_command(app, exit_code);
   add_config_command(app, exit_code);
   add_policies_command(app, exit_code);
   add_version_command(app, exit_code);
