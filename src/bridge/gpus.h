@@ -19,8 +19,7 @@ namespace berth::bridge {
 // A part of one GPU, as a decimal number above 0 and at most 1; or so much of its memory, as a quantity of bytes.
 inline constexpr std::string_view kGpuFractionAnnotation = "berth.dev/gpu-fraction";
 inline constexpr std::string_view kGpuMemoryAnnotation = "berth.dev/gpu-memory";
-// The resource of which one is a whole GPU, where the node does not advertise each several times.
-inline constexpr std::string_view kGpuResource = "nvidia.com/gpu";
+inline constexpr std::string_view kGpuResource = model::kWholeGpuResource;
 // Which devices of its node a pod has or shares, with commas between them: UUIDs, or numbers from 0 on where nobody
 // lists the devices; written with the bind where devices are known.
 inline constexpr std::string_view kGpuDevicesAnnotation = "berth.dev/gpu-devices";

@@ -45,15 +45,15 @@ Status all_allocatable(const api::Node& node) {
   return {};
 }
 
-// The devices, as an agent tells them, must be of the model that the label names.
-Result<std::vector<model::GpuDevice>> told_devices(const api::Node& node, const model::MigModel& model) {
+// How many devices an agent tells, which must be of the model that the label names; 0: there is none.
+Result<int64_t> told_devices(const api::Node& node, const model::MigModel& model) {
   BERTH_TRY(told, devices_of(node));
-  if (!told) return std::vector<model::GpuDevice>{};
+  if (!told) return 0;
   for (const model::GpuDevice& device : told->devices.devices)
     if (!device.model.empty() && model::read_gpu_product(device.model).model != &model)
       return refused(fmt::format("{} is a {}, and the label nvidia.com/gpu.product says otherwise", device.uuid,
                                  printable(device.model, 80)));
-  return std::move(told->devices.devices);
+  return std::ssize(told->devices.devices);
 }
 
 }  // namespace
@@ -83,9 +83,8 @@ Result<model::DynamicMig> mig_of(const api::Node& node, DeviceKnowledge knowledg
     return refused("the device plugin advertises each GPU several times (nvidia.com/gpu.replicas)");
   const bool named = has_mig_manager(node);
   if (!named) {
-    BERTH_TRY(told, told_devices(node, *read.model));
-    const auto count = static_cast<int64_t>(told.size());
-    if (count > 0) return model::DynamicMig{read.model, count, model::MigHand::kLayouts, std::move(told)};
+    BERTH_TRY(count, told_devices(node, *read.model));
+    if (count > 0) return model::DynamicMig{read.model, count, model::MigHand::kLayouts};
     if (knowledge == DeviceKnowledge::kCounts)
       return refused(
           fmt::format("nobody is there who would cut the GPUs: neither an agent that writes {} nor NVIDIA's "
@@ -97,7 +96,7 @@ Result<model::DynamicMig> mig_of(const api::Node& node, DeviceKnowledge knowledg
     return refused(
         fmt::format("the label nvidia.com/gpu.count has to say how many GPUs there are, from 1 to {}", kDevicesMax));
   BERTH_TRY_VOID(all_allocatable(node));
-  return model::DynamicMig{read.model, devices, named ? model::MigHand::kNamed : model::MigHand::kLayouts, {}};
+  return model::DynamicMig{read.model, devices, named ? model::MigHand::kNamed : model::MigHand::kLayouts};
 }
 
 }  // namespace berth::bridge

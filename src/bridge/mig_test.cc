@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bridge/devices.h"
+#include "bridge/to_model.h"
 #include "model/mig.h"
 
 namespace berth::bridge {
@@ -92,8 +93,9 @@ TEST(DynamicMig, TakesTheDevicesFromTheAgentWhereThereIsOne) {
   const model::DynamicMig mig = mig_of(node, DeviceKnowledge::kCounts).value();
   EXPECT_EQ(mig.hand, model::MigHand::kLayouts);
   EXPECT_EQ(mig.devices, 2);
-  ASSERT_EQ(mig.told.size(), 2U);
-  EXPECT_EQ(mig.told[0].pods.front(), "default/x");
+  const model::Node told = to_model(node, DeviceKnowledge::kCounts);
+  ASSERT_EQ(told.cut_by_agent().size(), 2U);
+  EXPECT_EQ(told.cut_by_agent()[0].pods.front(), "default/x");
   node.metadata.labels.set(std::string(kMigConfig), "all-disabled");
   node.metadata.labels.set("nvidia.com/gpu.count", "2");
   node.allocatable = node.capacity;

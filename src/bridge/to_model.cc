@@ -128,8 +128,7 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   if (auto told = devices_of(node); told && *told) {
     if (out.allocatable.contains(kGpuResource)) out.allocatable.set(kGpuResource, (*told)->allocatable);
     bound_shares((*told)->devices, out.gpus);
-    if (out.gpus.resource == kGpuResource && out.gpus.sharing != model::GpuSharing::kReplicas)
-      out.devices = std::move((*told)->devices);
+    out.devices = std::move((*told)->devices);
   }
   for (const api::ContainerImage& image : node.images)
     for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);

@@ -106,9 +106,10 @@ NodeSlot State::upsert_node(model::Node object) {
   const auto replace = [&] {
     if (!object.gpus.resource.empty()) node.share_resource = resources_.intern(object.gpus.resource);
     if (!same_gpus) {
-      const model::DeviceSet usable = model::whole_devices(object.devices);
-      node.devices = SharedDevices(object.gpus.units(), object.devices.devices.empty() ? 0 : ~usable);
-      node.listed = ListedDevices(device_topologies_.of(object.devices), usable);
+      const bool listed = object.lists_whole_devices();
+      const model::DeviceSet usable = listed ? model::whole_devices(object.devices) : 0;
+      node.devices = SharedDevices(object.gpus.units(), listed ? ~usable : 0);
+      node.listed = ListedDevices(listed ? device_topologies_.of(object.devices) : nullptr, usable);
     }
     node.node = std::move(object);
   };

@@ -102,7 +102,7 @@ Result<GpuDevice> told_device(const model::GpuDevice& told, const MigModel& mode
 
 Result<std::vector<GpuDevice>> devices_told(const model::Node& node) {
   std::vector<GpuDevice> out;
-  for (const model::GpuDevice& told : node.mig.told) {
+  for (const model::GpuDevice& told : node.cut_by_agent()) {
     BERTH_TRY(device, told_device(told, *node.mig.model));
     out.push_back(device);
   }
@@ -126,7 +126,7 @@ model::ResourceList cut_resources(const model::ResourceList& amounts) {
 }
 
 Result<std::vector<GpuDevice>> devices_of(const model::Node& node) {
-  if (!node.mig.told.empty()) return devices_told(node);
+  if (!node.cut_by_agent().empty()) return devices_told(node);
   const MigModel& model = *node.mig.model;
   const auto refused = [&](const std::string& why) {
     return fail(ErrorCode::kInvalidInput,

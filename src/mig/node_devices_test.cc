@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 model::Node node_of(const model::ResourceList& gpus, int64_t devices) {
   model::Node node;
   node.name = "dgx";
-  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, devices, model::MigHand::kLayouts, {}};
+  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, devices, model::MigHand::kLayouts};
   node.capacity = node.allocatable = gpus;
   return node;
 }
@@ -63,7 +63,7 @@ model::Node told_node(const model::ResourceList& gpus) {
   cut.mig_instances = {{"i", "3g.20gb", 0}, {"j", "1g.5gb", 6}};
   ill.uuid = "ill";
   ill.unhealthy = "XID 79";
-  node.mig.told = {busy, cut, ill};
+  node.devices.devices = {busy, cut, ill};
   return node;
 }
 

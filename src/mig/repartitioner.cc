@@ -30,7 +30,8 @@ bool uses_gpus(const State& state, const NodeState& node) {
 // The agent has said of every pod that uses GPUs of the node, or will, where it is.
 bool all_located(const State& state, const NodeState& node) {
   std::set<std::string_view> located;
-  for (const model::GpuDevice& device : node.node.mig.told) located.insert(device.pods.begin(), device.pods.end());
+  for (const model::GpuDevice& device : node.node.cut_by_agent())
+    located.insert(device.pods.begin(), device.pods.end());
   return std::ranges::all_of(node.pods, [&](PodSlot slot) {
     const engine::PodState& pod = state.pod(slot);
     const engine::PodClass& cls = state.pod_class(pod.cls);
@@ -43,7 +44,7 @@ bool all_located(const State& state, const NodeState& node) {
 std::string shape_of(const model::Node& node) {
   std::string out = fmt::format("{} {} {}", node.mig.model->name, node.mig.devices, static_cast<int>(node.mig.hand));
   for (const auto& [name, amount] : cut_resources(node.allocatable)) out += fmt::format(" {} {},", amount, name);
-  for (const model::GpuDevice& device : node.mig.told) {
+  for (const model::GpuDevice& device : node.cut_by_agent()) {
     const bool fixed = !device.pods.empty() || !device.unhealthy.empty();
     out +=
         fmt::format("|{}{}{}", device.mig_enabled ? "m" : "w", fixed ? "f" : "", device.unhealthy.empty() ? "" : "i");
@@ -82,7 +83,7 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
     return offer;
   }
   if (record != nodes_.end() && record->second.until > now) return std::nullopt;
-  const bool told = !node.node.mig.told.empty();
+  const bool told = !node.node.cut_by_agent().empty();
   if (node.repartitioning || (told ? !all_located(state, node) : uses_gpus(state, node))) return std::nullopt;
   offer.shape = shape_of(node.node);
   if (known_.size() > kRememberedMax) known_.clear();

@@ -9,6 +9,8 @@
 namespace berth::model {
 
 inline constexpr int64_t kWholeGpu = 1'000'000;  // micro-GPUs
+// The resource of which one is a whole GPU, where the node does not advertise each several times.
+inline constexpr std::string_view kWholeGpuResource = "nvidia.com/gpu";
 
 inline constexpr int64_t kGpuMemoryMax = int64_t{8} << 40;  // bytes, so that every unit of a device fits 64 bits
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +29,6 @@ struct DynamicMig {
   const MigModel* model = nullptr;  // of all of them, with the strategy `mixed`; none: the geometry is somebody else's
   int64_t devices = 0;              // GPUs, cut or whole
   MigHand hand = MigHand::kLayouts;
-  std::vector<GpuDevice> told;  // with kLayouts, each of them as an agent says; empty: only counts are known
   explicit operator bool() const { return model != nullptr; }
   friend bool operator==(const DynamicMig&, const DynamicMig&) = default;
 };
@@ -45,10 +45,18 @@ struct Node {
   NodeDevices devices;  // as an agent lists them; empty: nobody does
   DynamicMig mig;
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
+  // The listed devices that an agent cuts by layouts; empty: only their counts are known, or somebody else cuts them.
+  std::span<const GpuDevice> cut_by_agent() const {
+    return mig && mig.hand == MigHand::kLayouts ? std::span(devices.devices) : std::span<const GpuDevice>();
+  }
+  // Each listed device without MIG is one of `gpus`.
+  bool lists_whole_devices() const {
+    return !devices.devices.empty() && gpus.resource == kWholeGpuResource && gpus.sharing != GpuSharing::kReplicas;
+  }
   // How many devices shares are a part of: those that are not healthy now are numbered, too.
   int64_t gpu_devices() const { return std::max(capacity.get(gpus.resource), allocatable.get(gpus.resource)); }
   DeviceMode device_mode() const {
-    if (!devices.devices.empty()) return DeviceMode::kAgent;
+    if (lists_whole_devices()) return DeviceMode::kAgent;
     return gpus.sharing == GpuSharing::kDevices ? DeviceMode::kExact : DeviceMode::kCounts;
   }
   friend bool operator==(const Node&, const Node&) = default;

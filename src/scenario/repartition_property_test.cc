@@ -97,7 +97,7 @@ void expect_sound(const Simulation& cluster, const Report& report) {
     ASSERT_TRUE(cut.ended.has_value());
     model::Node node = cluster.engine().state().node(cluster.engine().state().find_node(cut.node)).node;
     node.capacity = node.allocatable = cut.resources;
-    node.mig.told.clear();
+    node.devices.devices.clear();
     EXPECT_TRUE(mig::devices_of(node).has_value()) << "no GPUs can be cut so";
     const RepartitionReport*& before = last[cut.node];
     if (before != nullptr && !before->given_up) {

@@ -17,7 +17,7 @@ constexpr int kNodes = 20, kPods = 60;
 
 model::Node dynamic_node(const std::string& name) {
   model::Node node = make_node(name, {{"nvidia.com/gpu", 2}});
-  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, 2, model::MigHand::kLayouts, {}};
+  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, 2, model::MigHand::kLayouts};
   return node;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "bridge/devices.h"
 #include "bridge/mig.h"
@@ -30,7 +31,8 @@ std::vector<model::MigDeviceInstance> instances_of(const std::string& uuid, cons
 void SimulatedAgent::put(const api::Node& node) {
   nodes_.erase(node.metadata.name);
   const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kExact);
-  if (mig && !mig->told.empty()) nodes_[node.metadata.name].devices.devices = mig->told;
+  if (!mig || mig->model == nullptr || mig->hand != model::MigHand::kLayouts) return;
+  if (const auto told = bridge::devices_of(node); told && *told) nodes_[node.metadata.name].devices = (*told)->devices;
 }
 
 bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string& resource) {
@@ -42,16 +44,21 @@ bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string&
   return std::ranges::count_if(one.mig_instances, [&](const auto& i) { return is_instance_of(i, resource); }) > taken;
 }
 
-void SimulatedAgent::start(const std::string& name, const std::string& pod, const model::ResourceList& asked) {
+void SimulatedAgent::start(const std::string& name, const std::string& pod, const model::ResourceList& asked,
+                           const std::vector<std::string>& given) {
   Node& node = nodes_.at(name);
   std::vector<model::GpuDevice>& devices = node.devices.devices;
   const auto has = [&](const model::GpuDevice& device) {
     return std::ranges::find(device.pods, pod) != device.pods.end();
   };
   if (std::ranges::any_of(devices, has)) return;  // the manifest says where it is
+  std::vector<size_t> order(devices.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_partition(order,
+                                [&](size_t d) { return std::ranges::find(given, devices[d].uuid) != given.end(); });
   for (const auto& [resource, amount] : mig::cut_resources(asked))
     for (int64_t one = 0; one < amount; ++one)
-      for (size_t d = 0; d < devices.size(); ++d) {
+      for (const size_t d : order) {
         if (!has_one(node, d, resource)) continue;
         node.taken.push_back({pod, resource, d});
         if (!has(devices[d])) devices[d].pods.push_back(pod);

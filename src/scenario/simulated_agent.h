@@ -1,8 +1,8 @@
 // SimulatedAgent: stands where an agent would on the simulated nodes with dynamic MIG that have the annotation
 // berth.dev/devices, and keeps it true: who has which device, and how each is cut.
 //
-// A pod that starts gets the first devices with what it asks for, as kubelet would give it some. What the manifest says
-// of pods counts until such a pod ends. Owner thread; deterministic.
+// A pod that starts gets the whole devices that its bind names, and else the first with what it asks for, as kubelet
+// would give it some. What the manifest says of pods counts until such a pod ends. Owner thread; deterministic.
 #pragma once
 
 #include <map>
@@ -23,8 +23,9 @@ class SimulatedAgent {
   void forget(const std::string& node) { nodes_.erase(node); }
   bool knows(const std::string& node) const { return nodes_.contains(node); }
 
-  // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests.
-  void start(const std::string& node, const std::string& pod, const model::ResourceList& asked);
+  // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests; `given`: UUIDs of devices.
+  void start(const std::string& node, const std::string& pod, const model::ResourceList& asked,
+             const std::vector<std::string>& given);
   void end(const std::string& node, const std::string& pod);
   // Cuts the devices so. Sentences about those that are in use and would change; these it leaves as they are.
   std::vector<std::string> cut(const std::string& node, std::span<const mig::GpuDevice> wanted);

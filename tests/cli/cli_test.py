@@ -213,13 +213,14 @@ def case_json_shape() -> None:
     assert report["pods"] == [{"namespace": "default", "name": "a", "node": "n1", "reason": "Scheduled",
                                "message": "Successfully assigned default/a to n1", "submitted_s": 0, "started_s": 0,
                                "finished_s": None, "feasible": ["n1"], "feasible_count": 1, "nominated_node": None,
-                               "evicted": [], "gpu_share": None, "gpu_device": None}], report["pods"]
+                               "evicted": [], "gpu_share": None, "gpu_device": None, "gpu_devices": [],
+                               "gpu_uuids": [], "gpu_link": None}], report["pods"]
     nodes = "\n---\n".join(NODE.replace("n1", f"n{i:03}") for i in range(120))
     many = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{nodes}\n---\n{pod}\n").stdout)["pods"][0]
     assert many["feasible_count"] == 120 and many["feasible"] == [f"n{i:03}" for i in range(100)], many
     [node] = report["nodes"]
     assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
-    assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"}, node
+    assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"} and node["device_mode"] is None, node
     assert report["repartitions"] == [], report
     mig = NODE.replace("name: n1", 'name: n1, labels: {berth.dev/mig-policy: dynamic, nvidia.com/gpu.count: "1", '
                                    "nvidia.com/gpu.product: NVIDIA-H200}").replace("pods: ", "nvidia.com/gpu: 1, pods: ")

@@ -22,7 +22,7 @@ std::vector<bridge::DesiredDevice> desired_devices(const model::Node& node, cons
   std::vector<bridge::DesiredDevice> out;
   for (size_t d = 0; d < wanted.size(); ++d) {
     bridge::DesiredDevice device;
-    if (d < node.mig.told.size()) device.uuid = node.mig.told[d].uuid;
+    if (d < node.cut_by_agent().size()) device.uuid = node.cut_by_agent()[d].uuid;
     device.mig_enabled = !wanted[d].whole;
     for (const model::MigInstance instance : wanted[d].mig.layout.instances())
       device.instances.push_back({"", wanted[d].mig.layout.profile(instance).name, instance.start});
@@ -52,7 +52,7 @@ std::string mig_problem(const api::Node& node, const SeenNode& seen) {
   if (seen.mig.desired && seen.mig.desired->state == State::kWanted) return "";
   if (seen.mig.state == "pending" || seen.mig.state == "rebooting") return "";
   if (const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kCounts); !mig) return mig.error().message;
-  if (!seen.node.mig || !seen.node.mig.told.empty()) return "";  // what an agent tells may be behind for a moment
+  if (!seen.node.mig || !seen.node.cut_by_agent().empty()) return "";  // what an agent tells may be behind for a moment
   const auto devices = mig::devices_of(seen.node);
   return devices ? "" : devices.error().message;
 }
