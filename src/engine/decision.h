@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "engine/shared_devices.h"
 
 namespace berth::engine {
 
@@ -44,13 +45,13 @@ struct Decision {
   std::shared_ptr<const std::string> message = {};
   std::vector<VolumeBinding> volumes = {};  // kBind
   std::string preemptor_uid = {};           // kEvict: for whom
-  DeviceNames gpu_devices = {};             // kBind: which of the node's it gets
+  DeviceUse devices = {};                   // kBind: of the node; State::devices_of() has their names
   // kBind, as EngineOptions::list_feasible says: the first by name of the nodes that fit, and how many do.
   std::vector<std::string> feasible = {};
   uint32_t feasible_count = 0;
   friend bool operator==(const Decision& a, const Decision& b) {
     return a.kind == b.kind && a.pod_uid == b.pod_uid && a.node_name == b.node_name && a.volumes == b.volumes &&
-           a.preemptor_uid == b.preemptor_uid && a.gpu_devices == b.gpu_devices &&
+           a.preemptor_uid == b.preemptor_uid && a.devices == b.devices &&
            (a.message == b.message || (a.message && b.message && *a.message == *b.message));
   }
 };

@@ -334,7 +334,7 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
                               nullptr,
                               state_.volumes_to_bind(pod),
                               {},
-                              state_.devices_of(pod),
+                              placed.devices,
                               std::move(feasible),
                               feasible_count});
 }

@@ -244,9 +244,8 @@ class ShareHistory {
       const NodeState& node = state.node(state.find_node(decision.node_name));
       const PodState& pod = state.pod(state.find_pod(decision.pod_uid));
       const Books books(state, node, false);
+      EXPECT_EQ(decision.devices, pod.devices) << decision.pod_name;
       if (pod.pod.spec->gpu_share.asked()) {
-        EXPECT_EQ(decision.gpu_devices.numbers,
-                  pod.devices.device < 0 ? std::vector<int32_t>{} : std::vector{pod.devices.device});
         EXPECT_TRUE(pod.devices.device < 0 || !Books::is_ill(node.node, pod.devices.device)) << decision.pod_name;
       } else {
         expect_own_devices(result, decision, node);
@@ -265,11 +264,11 @@ class ShareHistory {
     const PodState& pod = state.pod(slot);
     const int64_t asked = pod.pod.spec->requests.get("nvidia.com/gpu");
     if (node.node.devices.devices.empty() || asked == 0) {
-      EXPECT_TRUE(decision.gpu_devices.numbers.empty()) << decision.pod_name;
+      EXPECT_EQ(decision.devices.whole, 0U) << decision.pod_name;
       return;
     }
-    model::DeviceSet own = 0, others = 0;
-    for (const int32_t number : decision.gpu_devices.numbers) own |= model::DeviceSet{1} << number;
+    const model::DeviceSet own = decision.devices.whole;
+    model::DeviceSet others = 0;
     bool guesses = false;
     for (const PodSlot other : node.pods) {
       if (other == slot) continue;

@@ -142,7 +142,7 @@ void Simulation::carry_out(const engine::Decision& decision) {
     pod.feasible = decision.feasible;
     pod.feasible_count = decision.feasible_count;
   }
-  pod.gpu_devices = decision.gpu_devices;
+  pod.gpu_devices = engine().state().devices_of(engine().state().find_pod(decision.pod_uid));
   if (!decision.volumes.empty())
     storage_.bind(decision.namespace_name, decision.volumes, nodes_.at(decision.node_name).metadata.labels);
   const auto plan = planned_.find(pod_name(pod.object));

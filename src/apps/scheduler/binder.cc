@@ -26,6 +26,7 @@ struct Binder::Attempt {
   bool held_back = false;     // not sent, since the lane had closed
   Duration ask_wait = kAskMin;
   engine::Decision decision;
+  engine::DeviceNames devices;
   std::string error, refusal;
 };
 
@@ -50,15 +51,16 @@ Binder::Binder(kube::Client& client, io::Transport& transport, BinderOptions opt
                          std::make_shared<Lane>(transport, options.connections),
                          {}}) {}
 
-void Binder::bind(const engine::Decision& decision) {
+void Binder::bind(const engine::Decision& decision, engine::DeviceNames devices) {
   auto attempt = std::make_shared<Attempt>();
   attempt->shared = shared_;
   attempt->binding = {.name_space = decision.namespace_name,
                       .pod = decision.pod_name,
                       .uid = decision.pod_uid,
                       .node = decision.node_name};
-  if (std::string devices = bridge::gpu_devices_text(decision.gpu_devices); !devices.empty())
-    attempt->binding.annotations.set(std::string(bridge::kGpuDevicesAnnotation), std::move(devices));
+  if (std::string text = bridge::gpu_devices_text(devices); !text.empty())
+    attempt->binding.annotations.set(std::string(bridge::kGpuDevicesAnnotation), std::move(text));
+  attempt->devices = std::move(devices);
   attempt->decision = decision;
   attempt->started = shared_->transport.clock().monotonic();
   ++shared_->outstanding;
@@ -100,7 +102,8 @@ void Binder::answered(const std::shared_ptr<Attempt>& attempt, const Result<std:
   attempt->refusal = error.http_status == 0 ? "" : kube::server_words(error.message);
   if (!io::surely_not_applied(error)) {
     if (!attempt->outcome_open)
-      attempt->shared->sink({attempt->binding.uid, BindEnd::kUnknown, {}, error.message, {}, attempt->decision});
+      attempt->shared->sink(
+          {attempt->binding.uid, BindEnd::kUnknown, {}, error.message, {}, attempt->decision, attempt->devices, {}});
     attempt->outcome_open = true;
     return ask(attempt);
   }
@@ -138,7 +141,8 @@ void Binder::end(const std::shared_ptr<Attempt>& attempt, BindEnd how, std::opti
                     .seen = std::move(seen),
                     .error = {},
                     .took = shared.transport.clock().monotonic() - attempt->started,
-                    .decision = std::move(attempt->decision)};
+                    .decision = std::move(attempt->decision),
+                    .devices = std::move(attempt->devices)};
   if (how == BindEnd::kFailed) {
     report.error = std::move(attempt->error);
     report.refusal = std::move(attempt->refusal);

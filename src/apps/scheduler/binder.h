@@ -41,7 +41,8 @@ struct BindReport {
   std::string error;             // kFailed, kUnknown: why
   Duration took;
   engine::Decision decision = {};
-  std::string refusal = {};  // kFailed: the server's own words, if it refused
+  engine::DeviceNames devices = {};  // that the decision gives the pod
+  std::string refusal = {};          // kFailed: the server's own words, if it refused
 };
 
 struct BinderOptions {
@@ -60,7 +61,8 @@ class Binder {
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
-  void bind(const engine::Decision& decision);
+  // `devices`: that the decision gives the pod.
+  void bind(const engine::Decision& decision, engine::DeviceNames devices = {});
   // Binds whose end has not been reported.
   size_t outstanding() const { return shared_->outstanding; }
   // Answers of 429 so far.

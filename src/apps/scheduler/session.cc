@@ -189,7 +189,9 @@ void Session::carry_out(const engine::Decision& decision) {
 void Session::send_bind(const engine::Decision& decision) {
   engine_.apply(engine::BindProgress{decision.pod_uid, engine::BindOutcome::kSent});
   log_debug("binding", {{"pod", decision.namespace_name + "/" + decision.pod_name}, {"node", decision.node_name}});
-  if (statuses_->forget(decision.pod_uid, [this, decision] { binder_->bind(decision); }))
+  const engine::PodSlot slot = engine_.state().find_pod(decision.pod_uid);
+  const engine::DeviceNames devices = slot.valid() ? engine_.state().devices_of(slot) : engine::DeviceNames{};
+  if (statuses_->forget(decision.pod_uid, [this, decision, devices] { binder_->bind(decision, devices); }))
     told_.forget(decision.pod_uid);
 }
 
@@ -218,12 +220,11 @@ void Session::handle(BindReport& report) {
   if (slot.valid()) options_.metrics->pod_scheduled(waited(engine_.state().pod(slot).pod));
   // Also of a pod that has ended or was deleted by now: the watch may be faster than the answer.
   const engine::Decision& decision = report.decision;
-  events_->record(
-      {.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = report.uid},
-       .reason = "Scheduled",
-       .action = "Binding",
-       .note = fmt::format("Successfully assigned {}/{} to {}{}", decision.namespace_name, decision.pod_name,
-                           decision.node_name, bridge::with_gpus_text(decision.gpu_devices))});
+  events_->record({.regarding = {.name_space = decision.namespace_name, .name = decision.pod_name, .uid = report.uid},
+                   .reason = "Scheduled",
+                   .action = "Binding",
+                   .note = fmt::format("Successfully assigned {}/{} to {}{}", decision.namespace_name,
+                                       decision.pod_name, decision.node_name, bridge::with_gpus_text(report.devices))});
   engine_.apply(engine::BindProgress{report.uid, engine::BindOutcome::kSucceeded});
 }
 
