@@ -54,8 +54,8 @@ void SimulatedAgent::start(const std::string& name, const std::string& pod, cons
   if (std::ranges::any_of(devices, has)) return;  // the manifest says where it is
   std::vector<size_t> order(devices.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_partition(order,
-                                [&](size_t d) { return std::ranges::find(given, devices[d].uuid) != given.end(); });
+  const auto named = [&](size_t d) { return std::ranges::find(given, devices[d].uuid) != given.end(); };
+  std::stable_partition(order.begin(), order.end(), named);
   for (const auto& [resource, amount] : mig::cut_resources(asked))
     for (int64_t one = 0; one < amount; ++one)
       for (const size_t d : order) {
