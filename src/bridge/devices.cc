@@ -147,6 +147,9 @@ void check_together(const Reader& reader, const Root& root) {
   std::map<std::string, const ReadDevice*> by_uuid;
   for (const ReadDevice& read : root.devices) {
     if (read.device.uuid.empty()) return reader.problem_at("devices", "a device has no uuid");
+    if (read.device.uuid.find_first_of(", \t\n") != std::string::npos)
+      return reader.problem_at(
+          "devices", fmt::format("'{}' is no uuid: it has a comma or a space in it", printable(read.device.uuid, 80)));
     if (!by_uuid.emplace(read.device.uuid, &read).second)
       return reader.problem_at("devices", fmt::format("{} stands there twice", read.device.uuid));
     if (!read.device.mig_enabled && !read.device.mig_instances.empty())

@@ -25,22 +25,25 @@ model::DeviceSet told_by_agent(const model::NodeDevices& node, const PodState& p
   return out;
 }
 
-// A device as an annotation names it; -1: the node has no such.
-int32_t device_number(const model::Node& node, const std::string& name) {
-  const std::vector<model::GpuDevice>& listed = node.devices.devices;
-  for (size_t i = 0; i < listed.size(); ++i)
-    if (listed[i].uuid == name) return static_cast<int32_t>(i);
+// How many devices have numbers: those that are listed, whatever of them kubelet counts.
+int64_t device_count(const NodeState& node) { return node.listed ? node.listed.size() : node.node.gpu_devices(); }
+
+// A device as an annotation names it; -1: the node has no such, or it is cut into MIG instances.
+int32_t device_number(const NodeState& node, const std::string& name) {
+  const std::vector<model::GpuDevice>& listed = node.node.devices.devices;
   int32_t number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool whole = error == std::errc{} && end == name.data() + name.size();
-  return whole && number < node.gpu_devices() ? number : -1;
+  if (error != std::errc{} || end != name.data() + name.size()) number = -1;
+  for (size_t i = 0; node.listed && i < listed.size(); ++i)
+    if (listed[i].uuid == name) number = static_cast<int32_t>(i);
+  if (number < 0 || number >= device_count(node)) return -1;
+  return node.listed && listed[static_cast<size_t>(number)].mig_enabled ? -1 : number;
 }
 
-model::DeviceSet told_by_pod(const model::Node& node, const model::Pod& pod) {
+model::DeviceSet told_by_pod(const NodeState& node, const model::Pod& pod) {
   model::DeviceSet out = 0;
   for (const std::string& name : pod.gpu_devices)
-    if (const int32_t number = device_number(node, name); number >= 0 && number < std::ssize(node.devices.devices))
-      out |= model::DeviceSet{1} << number;
+    if (const int32_t number = device_number(node, name); number >= 0) out |= model::DeviceSet{1} << number;
   return out;
 }
 
@@ -58,17 +61,17 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
   const model::NodeGpus& gpus = node.node.gpus;
   const PodClass& cls = classes_[pod.cls.value];
   const int64_t asked = gpus.units_of(cls.spec->gpu_share);
-  const bool measured = asked > 0 && asked <= gpus.units();
+  const bool measured = gpus.sharing != model::GpuSharing::kUnlike && asked > 0 && asked <= gpus.units();
   DeviceUse out;
   if (gpus.sharing == model::GpuSharing::kReplicas)
     out.amount = measured ? node.replicas_beside_requests(cls) : std::max<int64_t>(1, gpus.replicas);
-  if (gpus.sharing != model::GpuSharing::kDevices) return out;
+  if (gpus.sharing != model::GpuSharing::kDevices && gpus.sharing != model::GpuSharing::kUnlike) return out;
   out.amount = measured ? asked : gpus.units();
   if (const model::DeviceSet told = told_by_agent(node.node.devices, pod); std::has_single_bit(told))
     device = std::countr_zero(told);
   else if (pod.pod.gpu_devices.size() == 1)
-    if (const int32_t named = device_number(node.node, pod.pod.gpu_devices.front()); named >= 0) device = named;
-  out.guessed = device < 0 || device >= node.node.gpu_devices();
+    if (const int32_t named = device_number(node, pod.pod.gpu_devices.front()); named >= 0) device = named;
+  out.guessed = device < 0 || device >= device_count(node);
   if (out.guessed) device = node.devices.best_fit(out.amount);
   if (device < 0 && node.listed) {
     const model::DeviceSet best = node.listed.topology().choose(node.listed.free(node.devices.open()), 1);
@@ -79,16 +82,34 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
 }
 
 // Which of the node's devices a pod has that asks for whole ones: those that it is known to have, else those that go
-// best together. None where more are in use than there are, or where the pod has only the promise of room.
+// best together. Of more than it asks for, so many; where fewer are known, others beside them, but none in the place of
+// those that the pod names and that are no more there. None where more are in use than there are, or where the pod has
+// only the promise of room.
 DeviceUse State::find_whole(const NodeState& node, const PodState& pod, model::DeviceSet own) const {
-  const PodClass& cls = classes_[pod.cls.value];
-  const int64_t count = cls.request(node.share_resource);
+  const auto count = static_cast<int>(
+      std::min<int64_t>(classes_[pod.cls.value].request(node.share_resource), model::kNodeDevicesMax + 1));
   DeviceUse out;
   if (count <= 0 || pod.phase == PodPhase::kNominated) return out;
-  for (const model::DeviceSet told : {told_by_agent(node.node.devices, pod), told_by_pod(node.node, pod.pod), own})
-    if (out.whole == 0 && std::popcount(told) == count && told >> node.listed.size() == 0) out.whole = told;
-  out.guessed = out.whole == 0;
-  if (out.guessed) out.whole = node.best_devices(cls);
+  const model::DeviceSet agent = told_by_agent(node.node.devices, pod), named = told_by_pod(node, pod.pod);
+  const model::DeviceTopology& topology = node.listed.topology();
+  out.whole = std::popcount(agent) >= count ? agent : agent | named;
+  if (std::popcount(out.whole) > count) out.whole = topology.choose(out.whole, count);
+  if (out.whole == 0 && std::popcount(own) == count && own >> node.listed.size() == 0) out.whole = own;
+  const bool some_are_gone = std::ssize(pod.pod.gpu_devices) == count;
+  if (std::popcount(out.whole) >= count || (named != 0 && some_are_gone)) return out;
+  out.guessed = true;
+  model::DeviceSet free = node.listed.free(node.devices.open()) & ~out.whole;
+  if (out.whole == 0) {
+    out.whole = topology.choose(free, count);
+    return out;
+  }
+  while (std::popcount(out.whole) < count && free != 0) {
+    model::DeviceSet best = free & -free;
+    for (model::DeviceSet left = free; left != 0; left &= left - 1)
+      if (topology.score(out.whole | (left & -left)) > topology.score(out.whole | best)) best = left & -left;
+    out.whole |= best;
+    free &= ~best;
+  }
   return out;
 }
 
@@ -113,7 +134,7 @@ void State::charge_devices(PodState& pod, const DeviceUse& own) {
   NodeState& node = nodes_[pod.node.value];
   const PodClass& cls = classes_[pod.cls.value];
   DeviceUse use = find_devices(node, pod, own);
-  const bool there = cls.shares_gpu ? use.device < node.node.gpu_devices() : use.whole != 0;
+  const bool there = cls.shares_gpu ? use.device < device_count(node) : use.whole != 0;
   if (pod.phase != PodPhase::kBound && there) use.guessed = false;  // Berth's own choice
   charge_use(pod, use);
 }
@@ -149,7 +170,7 @@ DeviceNames State::devices_of(PodSlot slot) const {
   DeviceNames out;
   if (!holds_room(pod.phase)) return out;
   const NodeState& node = nodes_[pod.node.value];
-  if (pod.devices.device >= 0 && pod.devices.device < node.node.gpu_devices())
+  if (pod.devices.device >= 0 && pod.devices.device < device_count(node))
     out.numbers.push_back(pod.devices.device);  // there may be more shares than devices
   for (model::DeviceSet left = pod.devices.whole; left != 0; left &= left - 1)
     out.numbers.push_back(std::countr_zero(left));
@@ -198,9 +219,12 @@ void State::with_devices_released(NodeState& node, const std::function<void()>& 
   }
   if (change) change();
   const auto rank = [&](const Use& use) {
-    if (use.pod->phase == PodPhase::kNominated) return 3;
-    if (!find_devices(node, *use.pod, use.before).guessed) return 0;
-    return use.pod->phase == PodPhase::kBound ? 2 : 1;  // what Berth chooses for its own stays so
+    const PodState& pod = *use.pod;
+    if (pod.phase == PodPhase::kNominated) return 3;
+    if (!find_devices(node, pod, use.before).guessed) return 0;
+    const bool some_known =
+        told_by_agent(node.node.devices, pod) != 0 || (node.listed && told_by_pod(node, pod.pod) != 0);
+    return pod.phase == PodPhase::kBound && !some_known ? 2 : 1;  // what Berth chooses for its own stays so
   };
   const auto size = [&](const PodState& pod) {
     const PodClass& cls = classes_[pod.cls.value];

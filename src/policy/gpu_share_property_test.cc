@@ -54,7 +54,9 @@ struct Books {
   }
   static bool is_ill(const model::Node& node, int32_t device) {
     const auto& listed = node.devices.devices;
-    return !listed.empty() && (device >= std::ssize(listed) || !listed[static_cast<size_t>(device)].unhealthy.empty());
+    if (listed.empty()) return false;
+    if (device >= std::ssize(listed)) return true;
+    return !listed[static_cast<size_t>(device)].unhealthy.empty() || listed[static_cast<size_t>(device)].mig_enabled;
   }
   bool fits(const model::SchedulingSpec& spec, const model::Node& node) const {
     const model::NodeGpus& gpus = node.gpus;
@@ -170,7 +172,11 @@ class ShareHistory {
       if (rng_.chance(30)) device.pods.push_back("default/p" + std::to_string(rng_.below(12)));
       node.devices.devices.push_back(device);
     }
-    if (count > 1 && rng_.chance(50)) {
+    if (rng_.chance(20)) {  // kubelet does not count it, and it has the first number
+      node.devices.devices.insert(node.devices.devices.begin(), model::GpuDevice{});
+      node.devices.devices.front().uuid = "GPU-mig";
+      node.devices.devices.front().mig_enabled = true;
+    } else if (count > 1 && rng_.chance(50)) {
       node.devices.devices[0].nvlinks = {{count - 1, 4}};
       node.devices.devices[count - 1].nvlinks = {{0, 4}};
     }

@@ -56,7 +56,10 @@ void SimulatedAgent::start(const std::string& name, const std::string& pod, cons
   std::iota(order.begin(), order.end(), size_t{0});
   const auto named = [&](size_t d) { return std::ranges::find(given, devices[d].uuid) != given.end(); };
   std::stable_partition(order.begin(), order.end(), named);
-  for (const auto& [resource, amount] : mig::cut_resources(asked))
+  const model::ResourceList resources = mig::cut_resources(asked);
+  for (model::GpuDevice& device : devices)  // a share is of the device that the bind names
+    if (resources.empty() && std::ranges::find(given, device.uuid) != given.end()) device.pods.push_back(pod);
+  for (const auto& [resource, amount] : resources)
     for (int64_t one = 0; one < amount; ++one)
       for (const size_t d : order) {
         if (!has_one(node, d, resource)) continue;

@@ -244,7 +244,7 @@ void Simulation::account(SimPod& pod, bool running) {
   gpus_running_ += running ? pod.gpus : -pod.gpus;
   gpus_peak_ = std::max(gpus_peak_, gpus_running_);
   const std::string& node = pod.object.spec.node_name;
-  if (pod.gpus == 0 || !agent_.knows(node)) return;
+  if ((pod.gpus == 0 && pod.gpu_devices.uuids.empty()) || !agent_.knows(node)) return;
   if (running) agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object), pod.gpu_devices.uuids);
   else agent_.end(node, pod_name(pod.object));
   tell_devices(node);
