@@ -53,7 +53,7 @@ struct MigWriterTest : ::testing::Test {
   bool leading = true;
   MigWriter writer{client,
                    Duration::seconds(5),
-                   {[this](NodePatched answer) { writer.handle(answer, transport.clock().monotonic()); },
+                   {[this](const NodePatched& answer) { writer.handle(answer, transport.clock().monotonic()); },
                     [this] { return leading; }}};
 };
 
