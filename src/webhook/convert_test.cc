@@ -78,23 +78,24 @@ TEST(Convert, TopologyAssignments) {
   const Json domains = json(R"({"levels":["block","rack"],"domains":[{"values":["b1","r1"],"count":4},
                                                                      {"values":["b1","r2"],"count":2}]})");
   const Json slices = json(R"({"levels":["block","rack"],"slices":[{"domainCount":2,
-      "valuesPerLevel":[{"universalValue":"b1"},{"roots":["r1","r2"]}],"podCounts":[4,2]}]})");
+      "valuesPerLevel":[{"universal":"b1"},{"individual":{"roots":["r1","r2"]}}],"podCounts":{"individual":[4,2]}}]})");
   EXPECT_EQ(pack_domains(domains), slices);
   EXPECT_EQ(unpack_domains(slices), domains);
   EXPECT_EQ(
       unpack_domains(json(R"({"levels":["host"],"slices":[
-      {"domainCount":2,"valuesPerLevel":[{"prefix":"rack-1-","suffix":".x","roots":["a","b"]}],"universalPodCount":1},
-      {"domainCount":1,"valuesPerLevel":[{"universalValue":"h"}],"podCounts":[3]}]})")),
+      {"domainCount":2,"valuesPerLevel":[{"individual":{"prefix":"rack-1-","suffix":".x","roots":["a","b"]}}],
+       "podCounts":{"universal":1}},
+      {"domainCount":1,"valuesPerLevel":[{"universal":"h"}],"podCounts":{"individual":[3]}}]})")),
       json(R"({"levels":["host"],"domains":[{"values":["rack-1-a.x"],"count":1},{"values":["rack-1-b.x"],"count":1},
                                                    {"values":["h"],"count":3}]})"));
   EXPECT_EQ(unpack_domains(json(R"({"levels":["host"],"slices":[
-      {"domainCount":2,"valuesPerLevel":[{"roots":["a"]}],"universalPodCount":1}]})")),
+      {"domainCount":2,"valuesPerLevel":[{"individual":{"roots":["a"]}}],"podCounts":{"universal":1}}]})")),
             std::nullopt);
 }
 
 TEST(Convert, AFewBytesThatStandForTooManyDomainsHaveNoOtherForm) {
   const Json bomb = json(R"({"levels":["host"],"slices":[{"domainCount":2000000000,
-      "valuesPerLevel":[{"universalValue":"a"}],"universalPodCount":1}]})");
+      "valuesPerLevel":[{"universal":"a"}],"podCounts":{"universal":1}}]})");
   EXPECT_EQ(unpack_domains(bomb), std::nullopt);
   Json workload = stored("Workload", R"({"status":{"admission":{"podSetAssignments":[{"name":"main"}]}}})");
   workload["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"] = bomb;
@@ -324,16 +325,16 @@ class Maker {
     for (uint64_t i = 0; i < levels; ++i) {
       Json level = Json::object();
       if (rng_.chance(50)) {
-        level["universalValue"] = word();
+        level["universal"] = word();
       } else {
-        for (uint64_t j = 0; j < count; ++j) level["roots"].push_back(word());
-        maybe(level, "prefix", [&] { return word(); });
+        for (uint64_t j = 0; j < count; ++j) level["individual"]["roots"].push_back(word());
+        maybe(level["individual"], "prefix", [&] { return word(); });
       }
       out["valuesPerLevel"].push_back(std::move(level));
     }
-    if (rng_.chance(50)) out["universalPodCount"] = 1;
+    if (rng_.chance(50)) out["podCounts"]["universal"] = 1;
     else
-      for (uint64_t j = 0; j < count; ++j) out["podCounts"].push_back(rng_.below(9) + 1);
+      for (uint64_t j = 0; j < count; ++j) out["podCounts"]["individual"].push_back(rng_.below(9) + 1);
     return out;
   }
 

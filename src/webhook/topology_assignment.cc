@@ -1,8 +1,11 @@
 #include "webhook/topology_assignment.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace berth::webhook {
@@ -12,58 +15,92 @@ using Json = nlohmann::json;
 
 bool is_list(const Json& object, const char* key) { return object.contains(key) && object[key].is_array(); }
 
+constexpr size_t kValueBytesMax = 63;  // of a label, and so of each part of one
+
+bool is_value(const Json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().size() <= kValueBytesMax;
+}
+
+bool is_count(const Json& count) {
+  return count.is_number_integer() && count > 0 && count <= std::numeric_limits<int32_t>::max();
+}
+
+// An object with no other members than these.
+bool has_only(const Json& object, std::initializer_list<std::string_view> keys) {
+  return object.is_object() && std::ranges::all_of(object.items(), [&](const auto& member) {
+           return std::ranges::find(keys, member.key()) != keys.end();
+         });
+}
+
 // {values, count} with a value for each level.
 bool is_domain(const Json& domain, size_t levels) {
   return domain.is_object() && domain.size() == 2 && is_list(domain, "values") && domain["values"].size() == levels &&
-         domain.contains("count") && domain["count"].is_number_integer() &&
-         std::ranges::all_of(domain["values"], [](const Json& value) { return value.is_string(); });
+         domain.contains("count") && is_count(domain["count"]) && std::ranges::all_of(domain["values"], &is_value);
 }
 
 bool all_equal(const Json& list) {
   return std::ranges::all_of(list, [&](const Json& item) { return item == list.front(); });
 }
 
-// The value of domain `index` at a level of a slice; nothing if malformed.
-std::optional<std::string> value_of(const Json& level, size_t index) {
-  if (!level.is_object()) return {};
-  const auto text = [&](const char* key) {
-    return level.contains(key) && level[key].is_string() ? level[key].get<std::string>() : std::string();
-  };
-  if (level.contains("universalValue")) {
-    if (!level["universalValue"].is_string()) return {};
-    return text("universalValue");
-  }
-  if (!is_list(level, "roots") || index >= level["roots"].size() || !level["roots"][index].is_string()) return {};
-  return text("prefix") + level["roots"][index].get<std::string>() + text("suffix");
+// The values or counts of a slice: {universal} or {individual}, of which `individual` checks the latter.
+template <typename Individual>
+bool is_choice(const Json& choice, bool (*is_item)(const Json&), Individual individual) {
+  if (!choice.is_object() || choice.size() != 1) return false;
+  return choice.contains("universal") ? is_item(choice["universal"])
+                                      : choice.contains("individual") && individual(choice["individual"]);
 }
 
-std::optional<Json> count_of(const Json& slice, size_t index) {
-  if (slice.contains("universalPodCount")) return slice["universalPodCount"];
-  if (!is_list(slice, "podCounts") || index >= slice["podCounts"].size()) return {};
-  return slice["podCounts"][index];
+bool is_list_of(const Json& list, size_t count, bool (*is_item)(const Json&)) {
+  return list.is_array() && list.size() == count && std::ranges::all_of(list, is_item);
+}
+
+// A slice as the schema has it, with a value for each level.
+bool is_slice(const Json& slice, size_t levels) {
+  if (!has_only(slice, {"domainCount", "valuesPerLevel", "podCounts"}) || slice.size() != 3) return false;
+  if (!is_count(slice["domainCount"]) || !is_list(slice, "valuesPerLevel")) return false;
+  const auto count = slice["domainCount"].get<size_t>();
+  const auto fix = [](const Json& values, const char* key) {
+    return !values.contains(key) || (is_value(values[key]) && values[key] != "");
+  };
+  const auto is_values = [&](const Json& values) {
+    return has_only(values, {"prefix", "suffix", "roots"}) && values.contains("roots") &&
+           is_list_of(values["roots"], count, &is_value) && fix(values, "prefix") && fix(values, "suffix");
+  };
+  const Json& per_level = slice["valuesPerLevel"];
+  return per_level.size() == levels &&
+         std::ranges::all_of(per_level, [&](const Json& level) { return is_choice(level, &is_value, is_values); }) &&
+         is_choice(slice["podCounts"], &is_count,
+                   [&](const Json& counts) { return is_list_of(counts, count, &is_count); });
+}
+
+// The value of domain `index` at a level of a slice.
+std::string value_of(const Json& level, size_t index) {
+  if (level.contains("universal")) return level["universal"].get<std::string>();
+  const Json& values = level["individual"];
+  return values.value("prefix", "") + values["roots"][index].get<std::string>() + values.value("suffix", "");
+}
+
+const Json& count_of(const Json& slice, size_t index) {
+  const Json& counts = slice["podCounts"];
+  return counts.contains("universal") ? counts["universal"] : counts["individual"][index];
 }
 
 constexpr size_t kOverheadBytes = 32;  // of a value or count as JSON in memory
 
 // Appends the domains of one slice and takes their size from `budget_bytes`; false if malformed or too large.
 bool unpack_slice(const Json& slice, size_t levels, Json& domains, size_t& budget_bytes) {
-  if (!slice.is_object() || !is_list(slice, "valuesPerLevel") || slice["valuesPerLevel"].size() != levels) return false;
-  if (!slice.contains("domainCount") || !slice["domainCount"].is_number_unsigned()) return false;
-  const size_t count = slice["domainCount"].get<size_t>();
+  if (!is_slice(slice, levels)) return false;
+  const auto count = slice["domainCount"].get<size_t>();
   for (size_t i = 0; i < count; ++i) {
     Json values = Json::array();
     size_t bytes = kOverheadBytes;
     for (const Json& level : slice["valuesPerLevel"]) {
-      std::optional<std::string> value = value_of(level, i);
-      if (!value) return false;
-      bytes += value->size() + kOverheadBytes;
-      values.push_back(std::move(*value));
+      values.push_back(value_of(level, i));
+      bytes += values.back().get_ref<const std::string&>().size() + kOverheadBytes;
     }
     if (bytes > budget_bytes) return false;
     budget_bytes -= bytes;
-    std::optional<Json> pods = count_of(slice, i);
-    if (!pods || !pods->is_number_integer()) return false;
-    domains.push_back(Json{{"values", std::move(values)}, {"count", std::move(*pods)}});
+    domains.push_back(Json{{"values", std::move(values)}, {"count", count_of(slice, i)}});
   }
   return true;
 }
@@ -83,12 +120,13 @@ std::optional<Json> pack_domains(const Json& assignment) {
   for (size_t level = 0; level < levels; ++level) {
     Json roots = Json::array();
     for (const Json& domain : domains) roots.push_back(domain["values"][level]);
-    per_level.push_back(all_equal(roots) ? Json{{"universalValue", roots.front()}} : Json{{"roots", roots}});
+    if (all_equal(roots)) per_level.push_back(Json{{"universal", roots.front()}});
+    else per_level.push_back(Json{{"individual", {{"roots", std::move(roots)}}}});
   }
   for (const Json& domain : domains) counts.push_back(domain["count"]);
   Json slice{{"domainCount", domains.size()}, {"valuesPerLevel", std::move(per_level)}};
-  if (all_equal(counts)) slice["universalPodCount"] = counts.front();
-  else slice["podCounts"] = std::move(counts);
+  if (all_equal(counts)) slice["podCounts"]["universal"] = counts.front();
+  else slice["podCounts"]["individual"] = std::move(counts);
   out["slices"].push_back(std::move(slice));
   return out;
 }

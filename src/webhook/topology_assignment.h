@@ -1,5 +1,10 @@
 // Where the pods of a set go, as the two versions write it: v1beta1 lists every domain with its values and pods;
-// v1beta2 has slices of domains, in which what is equal stands once.
+// v1beta2 has slices of domains, in which what is equal stands once:
+//
+//   {"levels":["rack"],"slices":[{"domainCount":2,"podCounts":{"universal":1},
+//     "valuesPerLevel":[{"individual":{"prefix":"rack-","roots":["1","2"]}}]}]}
+//
+// Source: TopologyAssignment in https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -65,7 +65,8 @@ EXAMPLES = [
     make("ProvisioningRequestConfig", "dws", {"provisioningClassName": "queued", "parameters": {"zone": "a"},
                                               "managedResources": [GPU], "retryStrategy": {"backoffLimitCount": 1}}),
 ]  # fmt: skip
-SLICES = [{"domainCount": 2, "valuesPerLevel": [{"prefix": "rack-", "roots": ["1", "2"]}], "podCounts": [3, 1]}]
+SLICES = [{"domainCount": 2, "valuesPerLevel": [{"individual": {"prefix": "rack-", "roots": ["1", "2"]}}],
+           "podCounts": {"individual": [3, 1]}}]  # fmt: skip
 STATUS = {
     "conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": NOW, "reason": "QuotaReserved",
                     "message": "ok", "observedGeneration": 1}],
@@ -256,7 +257,7 @@ class Definitions(unittest.TestCase):
         self.refused("podSetAssignments must have one entry for each pod set", lambda: self.api.call(
             "PATCH", f"{where}/status", assignments, content_type=MERGE))  # fmt: skip
         uneven = copy.deepcopy(STATUS["admission"])
-        uneven["podSetAssignments"][0]["topologyAssignment"]["slices"][0]["podCounts"] = [3]
+        uneven["podSetAssignments"][0]["topologyAssignment"]["slices"][0]["podCounts"] = {"individual": [3]}
         self.refused("one of the podCounts for each domain", lambda: self.api.call(
             "PATCH", f"{where}/status", {"status": {"admission": uneven}}, content_type=MERGE))  # fmt: skip
 

@@ -348,7 +348,8 @@ class TwoVersions(WithWebhook):
         pod_sets = [{"name": "main", "count": 1, "template": template()}]
         work = make("Workload", "w", {"queueName": "lq", "podSets": pod_sets}, namespace="default")
         self.create(path_of(work), work)
-        slices = [{"domainCount": 2, "valuesPerLevel": [{"prefix": "rack-", "roots": ["1", "2"]}], "podCounts": [1, 3]}]
+        slices = [{"domainCount": 2, "valuesPerLevel": [{"individual": {"prefix": "rack-", "roots": ["1", "2"]}}],
+                   "podCounts": {"individual": [1, 3]}}]  # fmt: skip
         assignment = {"name": "main", "topologyAssignment": {"levels": ["rack"], "slices": slices}}
         status = {"admission": {"clusterQueue": "team", "podSetAssignments": [assignment]},
                   "accumulatedPastExecutionTimeSeconds": 5}  # fmt: skip

@@ -75,23 +75,28 @@ def workload() -> dict:
 
 def _topology_assignment() -> dict:
     most = 100000
+    values = object({
+        "prefix": told("What all values begin with.", text(63, 1)),
+        "suffix": told("What all values end with.", text(63, 1)),
+        "roots": told("What is between, for each domain.", items(text(63), most, 1)),
+    }, "roots")  # fmt: skip
+    either = rule("has(self.universal) != has(self.individual)", "either universal or individual")
     level = object({
-        "prefix": text(63), "suffix": text(63), "roots": items(text(63), most, 1), "universalValue": text(63),
-    }, rules=(
-        rule("has(self.roots) != has(self.universalValue)", "either roots or universalValue"),
-        rule("!has(self.universalValue) || !(has(self.prefix) || has(self.suffix))",
-             "a universalValue has neither prefix nor suffix"),
-    ))  # fmt: skip
+        "universal": told("The value of all domains.", text(63, 1)),
+        "individual": told("The values of the domains.", values),
+    }, rules=(either,))  # fmt: skip
+    counts = object({
+        "universal": told("So many pods in every domain.", number(1)),
+        "individual": told("So many pods in each domain.", items(number(1), most, 1)),
+    }, rules=(either,))  # fmt: skip
     part = object({
-        "domainCount": number(1),
+        "domainCount": number(1, maximum=most),
         "valuesPerLevel": items(level, 16, 1),
-        "podCounts": items(number(), most, 1),
-        "universalPodCount": number(),
-    }, "domainCount", "valuesPerLevel", rules=(
-        rule("!has(self.podCounts) || size(self.podCounts) == self.domainCount",
+        "podCounts": counts,
+    }, "domainCount", "valuesPerLevel", "podCounts", rules=(
+        rule("!has(self.podCounts.individual) || size(self.podCounts.individual) == self.domainCount",
              "one of the podCounts for each domain"),
-        rule("has(self.podCounts) != has(self.universalPodCount)", "either podCounts or universalPodCount"),
-        rule("self.valuesPerLevel.all(v, !has(v.roots) || size(v.roots) == self.domainCount)",
+        rule("self.valuesPerLevel.all(v, !has(v.individual) || size(v.individual.roots) == self.domainCount)",
              "one of the roots for each domain"),
     ))  # fmt: skip
     return object({"levels": items(text(317), 16, 1), "slices": items(part, 1000)}, "levels", "slices", rules=(
