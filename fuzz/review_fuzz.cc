@@ -34,8 +34,11 @@ void admit(const Json& body) {
 void convert(const Json& body) {
   (void)answer_conversion(body);
   for (const std::string_view version : {kOlderVersion, kStoredVersion}) {
-    const auto there = convert_kueue(body, version);
-    if (there) check(convert_kueue(*there, body["apiVersion"].get<std::string>()).has_value(), "there is a way back");
+    UnpackBudget budget, budget_back;
+    const auto there = convert_kueue(body, version, budget);
+    if (there)
+      check(convert_kueue(*there, body["apiVersion"].get<std::string>(), budget_back).has_value(),
+            "there is a way back");
   }
 }
 

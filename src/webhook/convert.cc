@@ -8,6 +8,8 @@
 
 #include "base/printable.h"
 #include "webhook/kept.h"
+#include "webhook/kept_members.h"
+#include "webhook/object.h"
 #include "webhook/versions.h"
 
 namespace berth::webhook {
@@ -18,18 +20,29 @@ using Json = nlohmann::json;
 constexpr const char* kKeptOfOlder = "berth.dev/kept-v1beta1";
 constexpr const char* kKeptOfStored = "berth.dev/kept-v1beta2";
 
+using Translate = void (*)(Json& object, UnpackBudget& budget);
 struct Direction {
-  void (*there)(Json&);
-  void (*back)(Json&);
-  const char* kept_of_source;  // annotation of what it makes
-  const char* kept_of_target;  // annotation of what it is given
+  Translate there = nullptr, back = nullptr;
+  const char* source = nullptr;  // versions
+  const char* target = nullptr;
+  const char* kept_of_source = nullptr;  // annotation of what it makes
+  const char* kept_of_target = nullptr;  // annotation of what it is given
 };
-constexpr Direction kUp{&translate_up, &translate_down, kKeptOfOlder, kKeptOfStored};
-constexpr Direction kDown{&translate_down, &translate_up, kKeptOfStored, kKeptOfOlder};
+constexpr Direction kUp{&translate_up, &translate_down, "v1beta1", "v1beta2", kKeptOfOlder, kKeptOfStored};
+constexpr Direction kDown{&translate_down, &translate_up, "v1beta2", "v1beta1", kKeptOfStored, kKeptOfOlder};
 
-Json translated(Json object, void (*translate)(Json&)) {
-  translate(object);
+Json translated(Json object, Translate translate, UnpackBudget& budget) {
+  translate(object, budget);
   return object;
+}
+
+// Those of the notes that may restore something in an object of this kind and version.
+Json permitted(const Json& notes, std::string_view version, std::string_view kind) {
+  Json out = Json::array();
+  if (!notes.is_array() || notes.size() > kNotesMax) return out;
+  for (const Json& note : notes)
+    if (may_restore(version, kind, note)) out.push_back(note);
+  return out;
 }
 
 // The notes in an annotation, which is taken away; null without or when they are none.
@@ -76,14 +89,21 @@ Result<Json> bounded(const Json& notes) {
   return out;
 }
 
-Result<Json> convert(Json object, const Direction& direction) {
-  const Json kept = take_notes(object, direction.kept_of_target);
+Result<Json> convert(Json object, const Direction& direction, UnpackBudget& budget) {
+  const std::string kind = text_of(object, "kind");
+  const Json kept = permitted(take_notes(object, direction.kept_of_target), direction.target, kind);
   (void)take_notes(object, direction.kept_of_source);  // copied from elsewhere: it says nothing of this object
-  Json out = translated(object, direction.there);
-  const Json shown = translated(out, direction.back);
-  apply_kept(out, kept, [&](const Json& restored) { return translated(restored, direction.back) == shown; });
+  Json out = translated(object, direction.there, budget);
+  const Json shown = translated(out, direction.back, budget);
+  if (!kept.empty())
+    apply_kept(out, kept, [&](const Json& restored) { return translated(restored, direction.back, budget) == shown; });
+  if (budget.exceeded)
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("the topology assignments of this request take more than {} MiB in v1beta1; list fewer "
+                            "objects at once, or use {}",
+                            kRequestUnpackedBytesMax >> 20, kStoredVersion));
   if (direction.there == &translate_up) drop_idle_preference(out);
-  BERTH_TRY(notes, bounded(note_kept(shown, object)));
+  BERTH_TRY(notes, bounded(permitted(note_kept(shown, object), direction.source, kind)));
   if (!notes.empty())
     out["metadata"]["annotations"][direction.kept_of_source] =
         notes.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -92,7 +112,7 @@ Result<Json> convert(Json object, const Direction& direction) {
 
 }  // namespace
 
-Result<Json> convert_kueue(Json object, std::string_view version) {
+Result<Json> convert_kueue(Json object, std::string_view version, UnpackBudget& budget) {
   const auto member = object.is_object() ? object.find("apiVersion") : object.end();
   if (!object.is_object() || member == object.end() || !member->is_string())
     return fail(ErrorCode::kInvalidInput, "this is no object with an apiVersion");
@@ -108,7 +128,7 @@ Result<Json> convert_kueue(Json object, std::string_view version) {
   if (const auto found = object["metadata"].find("annotations");
       found != object["metadata"].end() && !found->is_object() && !found->is_null())
     return fail(ErrorCode::kInvalidInput, "metadata.annotations is no map");
-  BERTH_TRY(out, convert(std::move(object), version == kStoredVersion ? kUp : kDown));
+  BERTH_TRY(out, convert(std::move(object), version == kStoredVersion ? kUp : kDown, budget));
   out["apiVersion"] = version;
   return std::move(out);
 }

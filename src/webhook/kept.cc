@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace berth::webhook {
@@ -20,8 +21,12 @@ bool comparable(const Json& is, const Json& was) {
   return true;
 }
 
+// Its parts say nothing alone; it is noted whole.
+constexpr std::string_view kWhole = "topologyAssignment";
+
 // One member that differs: goes deeper, or false where the member itself has to be noted.
 bool descend(const Json& is, const Json& was, const std::string& key, Json& path, Json& notes) {
+  if (key == kWhole) return false;
   path.push_back(key);
   const bool objects = is.is_object() && was.is_object();
   const bool lists = comparable(is, was);
@@ -70,12 +75,6 @@ Json* find(Json& root, const Json& path) {
   return here->is_object() ? here : nullptr;
 }
 
-bool is_note(const Json& note) {
-  const auto has = [&](const char* key) { return note.contains(key) && note[key].is_object(); };
-  return note.is_object() && note.contains("at") && note["at"].is_array() && !note["at"].empty() && has("is") &&
-         has("was") && note["at"][0] != "metadata";
-}
-
 // Every member that the note speaks of is as it says.
 bool holds(const Json& object, const Json& note) {
   for (const auto& [key, value] : note["is"].items()) {
@@ -103,6 +102,12 @@ void heed(Json& object, const Json& note) {
 }
 
 }  // namespace
+
+bool is_note(const Json& note) {
+  const auto has = [&](const char* key) { return note.contains(key) && note[key].is_object(); };
+  return note.is_object() && note.contains("at") && note["at"].is_array() && !note["at"].empty() && has("is") &&
+         has("was") && note["at"][0] != "metadata";
+}
 
 Json note_kept(const Json& is, const Json& was) {
   Json notes = Json::array(), path = Json::array();

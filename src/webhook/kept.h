@@ -7,14 +7,17 @@
 //
 // A note is heeded only while everything that it says in `is` still holds, and then as a whole: whoever has changed one
 // of its members in the other version meant it. Notes travel in an annotation, which anyone may write who may write the
-// object; so the caller also says what a note may do: never change what the other version shows. Pure functions; a note
-// that is no note is none.
+// object; so the caller passes on only those that may be heeded (webhook/kept_members.h), and says what they may do:
+// never change what the other version shows. Pure functions; a note that is no note is none.
 #pragma once
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 
 namespace berth::webhook {
+
+// Whether it has the form of a note; where it points and what it says may still be anything.
+bool is_note(const nlohmann::json& note);
 
 // The notes by which apply_kept() turns `is` into `was`; an empty array if they are equal. Members of the root whose
 // names are apiVersion, kind or metadata are not looked at.

@@ -118,9 +118,10 @@ Result<Json> answer_conversion(Json review) {
   const std::string version = text_of(request, "desiredAPIVersion");
   Json response{{"uid", text_of(request, "uid")}, {"convertedObjects", Json::array()}};
   Json objects = take(request, "objects");
+  UnpackBudget budget;
   for (Json& object : objects) {
     const std::string kind = object.is_object() ? text_of(object, "kind") : "";
-    Result<Json> converted = convert_kueue(std::move(object), version);
+    Result<Json> converted = convert_kueue(std::move(object), version, budget);
     if (!converted) {
       response.erase("convertedObjects");
       response["result"] = Json{{"status", "Failed"}, {"message", printable(kind + ": " + converted.error().message)}};

@@ -21,6 +21,8 @@ bool is_value(const Json& value) {
   return value.is_string() && value.get_ref<const std::string&>().size() <= kValueBytesMax;
 }
 
+constexpr int32_t kDomainsMax = 100'000;  // of a slice
+
 bool is_count(const Json& count) {
   return count.is_number_integer() && count > 0 && count <= std::numeric_limits<int32_t>::max();
 }
@@ -57,7 +59,8 @@ bool is_list_of(const Json& list, size_t count, bool (*is_item)(const Json&)) {
 // A slice as the schema has it, with a value for each level.
 bool is_slice(const Json& slice, size_t levels) {
   if (!has_only(slice, {"domainCount", "valuesPerLevel", "podCounts"}) || slice.size() != 3) return false;
-  if (!is_count(slice["domainCount"]) || !is_list(slice, "valuesPerLevel")) return false;
+  if (!is_count(slice["domainCount"]) || slice["domainCount"] > kDomainsMax || !is_list(slice, "valuesPerLevel"))
+    return false;
   const auto count = slice["domainCount"].get<size_t>();
   const auto fix = [](const Json& values, const char* key) {
     return !values.contains(key) || (is_value(values[key]) && values[key] != "");
@@ -85,24 +88,32 @@ const Json& count_of(const Json& slice, size_t index) {
   return counts.contains("universal") ? counts["universal"] : counts["individual"][index];
 }
 
-constexpr size_t kOverheadBytes = 32;  // of a value or count as JSON in memory
+// What a domain {values, count}, and each of its values, take in memory beside the text: the nodes of the map, the
+// blocks of the list and of the strings, rounded up as an allocator does.
+constexpr size_t kDomainBytes = 352, kValueBytes = 96;
 
-// Appends the domains of one slice and takes their size from `budget_bytes`; false if malformed or too large.
-bool unpack_slice(const Json& slice, size_t levels, Json& domains, size_t& budget_bytes) {
-  if (!is_slice(slice, levels)) return false;
+// What the domains of a slice will take.
+size_t unpacked_bytes(const Json& slice) {
+  const auto count = slice["domainCount"].get<size_t>();
+  size_t bytes = count * kDomainBytes;
+  for (const Json& level : slice["valuesPerLevel"])
+    for (size_t i = 0; i < count; ++i) bytes += kValueBytes + value_of(level, i).size();
+  return bytes;
+}
+
+void unpack_slice(const Json& slice, Json& domains) {
   const auto count = slice["domainCount"].get<size_t>();
   for (size_t i = 0; i < count; ++i) {
     Json values = Json::array();
-    size_t bytes = kOverheadBytes;
-    for (const Json& level : slice["valuesPerLevel"]) {
-      values.push_back(value_of(level, i));
-      bytes += values.back().get_ref<const std::string&>().size() + kOverheadBytes;
-    }
-    if (bytes > budget_bytes) return false;
-    budget_bytes -= bytes;
+    for (const Json& level : slice["valuesPerLevel"]) values.push_back(value_of(level, i));
     domains.push_back(Json{{"values", std::move(values)}, {"count", count_of(slice, i)}});
   }
-  return true;
+}
+
+bool is_packed(const Json& assignment) {
+  return assignment.is_object() && is_list(assignment, "levels") && is_list(assignment, "slices") &&
+         std::ranges::all_of(assignment["slices"],
+                             [&](const Json& slice) { return is_slice(slice, assignment["levels"].size()); });
 }
 
 }  // namespace
@@ -131,16 +142,27 @@ std::optional<Json> pack_domains(const Json& assignment) {
   return out;
 }
 
-std::optional<Json> unpack_domains(const Json& assignment) {
-  if (!assignment.is_object() || !is_list(assignment, "levels") || !is_list(assignment, "slices")) return {};
-  Json domains = Json::array();
-  size_t budget_bytes = kUnpackedBytesMax;
-  for (const Json& slice : assignment["slices"])
-    if (!unpack_slice(slice, assignment["levels"].size(), domains, budget_bytes)) return {};
+std::optional<Json> unpack_domains(const Json& assignment, UnpackBudget& budget) {
+  if (!is_packed(assignment)) return {};
+  size_t bytes = 0;
+  for (const Json& slice : assignment["slices"]) bytes += unpacked_bytes(slice);
+  if (bytes > budget.object_bytes) return {};
+  if (bytes > budget.request_bytes) budget.exceeded = true;
+  if (budget.exceeded) return {};
+  budget.object_bytes -= bytes;
+  budget.request_bytes -= bytes;
   Json out = assignment;
   out.erase("slices");
-  out["domains"] = std::move(domains);
+  out["domains"] = Json::array();
+  for (const Json& slice : assignment["slices"]) unpack_slice(slice, out["domains"]);
   return out;
+}
+
+std::optional<size_t> domain_count(const Json& assignment) {
+  if (!is_packed(assignment)) return {};
+  size_t count = 0;
+  for (const Json& slice : assignment["slices"]) count += slice["domainCount"].get<size_t>();
+  return count;
 }
 
 }  // namespace berth::webhook

@@ -43,7 +43,7 @@ std::optional<Json> rules_of(const Json& names) {
   return rules;
 }
 
-void cluster_queue_up(Json* spec, Json* status) {
+void cluster_queue_up(Json* spec, Json* status, UnpackBudget&) {
   drop(status, "pendingWorkloadsStatus");
   if (spec == nullptr) return;
   rename(spec, "cohort", "cohortName");
@@ -57,23 +57,23 @@ void cluster_queue_up(Json* spec, Json* status) {
   }
 }
 
-void cluster_queue_down(Json* spec, Json*) {
+void cluster_queue_down(Json* spec, Json*, UnpackBudget&) {
   rename(spec, "cohortName", "cohort");
   drop(spec, "concurrentAdmissionPolicy");
   drop(part(spec, "flavorFungibility"), "preference");
 }
 
-void cohort_up(Json* spec, Json*) { rename(spec, "parent", "parentName"); }
+void cohort_up(Json* spec, Json*, UnpackBudget&) { rename(spec, "parent", "parentName"); }
 
-void local_queue_up(Json*, Json* status) {
+void local_queue_up(Json*, Json* status, UnpackBudget&) {
   rename(status, "flavorUsage", "flavorsUsage");
   drop(status, "flavors");
 }
-void local_queue_down(Json*, Json* status) { rename(status, "flavorsUsage", "flavorUsage"); }
+void local_queue_down(Json*, Json* status, UnpackBudget&) { rename(status, "flavorsUsage", "flavorUsage"); }
 
-void flavor_down(Json* spec, Json*) { drop(spec, "resourceWeights"); }
+void flavor_down(Json* spec, Json*, UnpackBudget&) { drop(spec, "resourceWeights"); }
 
-void check_up(Json* spec, Json*) { drop(spec, "retryDelayMinutes"); }
+void check_up(Json* spec, Json*, UnpackBudget&) { drop(spec, "retryDelayMinutes"); }
 
 struct PrioritySource {
   std::string_view source;  // of v1beta1
@@ -85,7 +85,8 @@ constexpr PrioritySource kPrioritySources[] = {
 };
 
 // Translates the topology assignment of each pod set; one that has no other form is left out.
-void translate_assignments(Json* status, std::optional<Json> (*translate)(const Json&)) {
+template <typename Translate>
+void translate_assignments(Json* status, Translate translate) {
   Json* admission = part(status, "admission");
   if (admission == nullptr || !admission->contains("podSetAssignments")) return;
   Json& sets = (*admission)["podSetAssignments"];
@@ -97,7 +98,7 @@ void translate_assignments(Json* status, std::optional<Json> (*translate)(const 
   }
 }
 
-void workload_up(Json* spec, Json* status) {
+void workload_up(Json* spec, Json* status, UnpackBudget&) {
   rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds");
   translate_assignments(status, &pack_domains);
   if (spec == nullptr) return;
@@ -109,9 +110,10 @@ void workload_up(Json* spec, Json* status) {
       (*spec)["priorityClassRef"] = Json{{"group", known.group}, {"kind", known.kind}, {"name", name}};
 }
 
-void workload_down(Json* spec, Json* status) {
+void workload_down(Json* spec, Json* status, UnpackBudget& budget) {
   rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds");
-  translate_assignments(status, &unpack_domains);
+  budget.object_bytes = kObjectUnpackedBytesMax;
+  translate_assignments(status, [&](const Json& assignment) { return unpack_domains(assignment, budget); });
   const Json* reference = part(spec, "priorityClassRef");
   if (reference == nullptr) return drop(spec, "priorityClassRef");
   const std::string group = text_of(*reference, "group"), kind = text_of(*reference, "kind");
@@ -124,7 +126,7 @@ void workload_down(Json* spec, Json* status) {
     }
 }
 
-using Translation = void (*)(Json* spec, Json* status);  // null where the object has none
+using Translation = void (*)(Json* spec, Json* status, UnpackBudget& budget);  // null where the object has none
 struct KindTranslation {
   std::string_view kind;
   Translation up = nullptr, down = nullptr;
@@ -138,17 +140,17 @@ constexpr KindTranslation kKinds[] = {
     {"AdmissionCheck", &check_up, nullptr},
 };
 
-void translate(Json& object, Translation KindTranslation::*direction) {
+void translate(Json& object, Translation KindTranslation::*direction, UnpackBudget& budget) {
   if (!object.is_object()) return;
   const std::string kind = text_of(object, "kind");
   for (const KindTranslation& known : kKinds)
     if (known.kind == kind && known.*direction != nullptr)
-      (known.*direction)(part(&object, "spec"), part(&object, "status"));
+      (known.*direction)(part(&object, "spec"), part(&object, "status"), budget);
 }
 
 }  // namespace
 
-void translate_up(Json& object) { translate(object, &KindTranslation::up); }
-void translate_down(Json& object) { translate(object, &KindTranslation::down); }
+void translate_up(Json& object, UnpackBudget& budget) { translate(object, &KindTranslation::up, budget); }
+void translate_down(Json& object, UnpackBudget& budget) { translate(object, &KindTranslation::down, budget); }
 
 }  // namespace berth::webhook

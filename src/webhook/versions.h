@@ -16,7 +16,8 @@
 // | AdmissionCheck | spec.retryDelayMinutes | - |
 //
 // What is not in the table is the same in both. Alone the translations lose what the other version cannot say;
-// webhook/convert.h keeps it. Malformed members are left as they are. Source:
+// webhook/convert.h keeps what webhook/kept_members.h lists. Malformed members are left as they are, save topology
+// assignments, which are left out. Source:
 // https://kueue.sigs.k8s.io/docs/reference/.
 #pragma once
 
@@ -24,8 +25,11 @@
 
 namespace berth::webhook {
 
-// Translates the spec and status of an object, by its kind; apiVersion and metadata stay.
-void translate_up(nlohmann::json& object);    // v1beta1 to v1beta2
-void translate_down(nlohmann::json& object);  // v1beta2 to v1beta1
+struct UnpackBudget;
+
+// Translates the spec and status of an object, by its kind; apiVersion and metadata stay. Topology assignments that
+// grow (webhook/topology_assignment.h) do so at the expense of the budget.
+void translate_up(nlohmann::json& object, UnpackBudget& budget);    // v1beta1 to v1beta2
+void translate_down(nlohmann::json& object, UnpackBudget& budget);  // v1beta2 to v1beta1
 
 }  // namespace berth::webhook
