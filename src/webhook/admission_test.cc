@@ -128,6 +128,13 @@ std::string with_gpus(const char* requests, const char* limits) {
          "}}]}";
 }
 
+Json queue(const char* groups) {
+  Json out = json(
+      R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","metadata":{"name":"q"},"spec":{"cohortName":"c"}})");
+  out["spec"]["resourceGroups"] = json(groups);
+  return out;
+}
+
 TEST(Validate, AGpuRequestMustEqualItsLimit) {
   const auto denied = [](const char* requests, const char* limits) {
     const AdmissionAnswer answer = validate_pod(pod(with_gpus(requests, limits).c_str()));
@@ -159,6 +166,20 @@ TEST(Validate, MoreGpusThanAnyNodeHasAreRefusedWhereThePoolIsFixed) {
   EXPECT_TRUE(validate_pod(pod(spec.c_str()), rules).allowed);
 }
 
+TEST(Validate, AnInitContainerRunsBesideTheSidecarsBeforeIt) {
+  const std::string sidecar = R"({"name":"s","restartPolicy":"Always","resources":{"limits":{"nvidia.com/gpu":4}}})";
+  const std::string init = R"({"name":"i","resources":{"limits":{"nvidia.com/gpu":5}}})";
+  const auto with = [](const std::string& inits) {
+    return pod((R"({"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":1}}}],"initContainers":[)" +
+                inits + "]}")
+                   .c_str());
+  };
+  Rules rules;
+  rules.node_max["nvidia.com/gpu"] = 8;
+  EXPECT_THAT(validate_pod(with(sidecar + "," + init), rules).message, HasSubstr("asks for 9 nvidia.com/gpu"));
+  EXPECT_TRUE(validate_pod(with(init + "," + sidecar), rules).allowed);  // 5, then 4 and 1
+}
+
 TEST(Validate, ReachingForGpusIsToldOrRefusedAsThePolicySays) {
   const auto env = [](const std::string& value) {
     return pod((R"({"containers":[{"name":"c","env":[{"name":"NVIDIA_VISIBLE_DEVICES",)" + value + "}]}]}").c_str());
@@ -179,6 +200,38 @@ TEST(Validate, ReachingForGpusIsToldOrRefusedAsThePolicySays) {
   const Json elsewhere = env(R"("valueFrom":{"configMapKeyRef":{"name":"c","key":"k"}})");
   EXPECT_TRUE(validate_pod(elsewhere, deny).allowed);
   EXPECT_THAT(validate_pod(elsewhere, deny).warnings, ElementsAre(HasSubstr("from elsewhere")));
+}
+
+TEST(Validate, TheLastOfEqualVariablesCounts) {
+  Rules deny;
+  deny.unrequested_gpus = UnrequestedGpus::kDeny;
+  const auto denied = [&](const char* first, const char* second) {
+    const std::string name = R"({"name":"NVIDIA_VISIBLE_DEVICES","value":")";
+    const std::string spec =
+        R"({"containers":[{"name":"c","env":[)" + name + first + "\"}," + name + second + "\"}]}]}";
+    return !validate_pod(pod(spec.c_str()), deny).allowed;
+  };
+  EXPECT_TRUE(denied("none", "all"));
+  EXPECT_FALSE(denied("all", "none"));
+}
+
+TEST(Validate, OnlyAShareThatCanBeReadIsARequest) {
+  Rules deny;
+  deny.unrequested_gpus = UnrequestedGpus::kDeny;
+  const auto allowed = [&](const char* key, const char* value) {
+    const Json metadata{{"annotations", {{key, value}}}};
+    return validate_pod(pod(R"({"containers":[{"name":"c","env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}]}]})",
+                            metadata.dump().c_str()),
+                        deny)
+        .allowed;
+  };
+  for (const char* fraction : {"0.5", "1"}) EXPECT_TRUE(allowed("gpu-fraction", fraction)) << fraction;
+  for (const char* none : {"", "0", "-1", "2", "half", "1e-1"})
+    EXPECT_FALSE(allowed("berth.dev/gpu-fraction", none)) << none;
+  EXPECT_TRUE(allowed("gpu-memory", "4096"));
+  EXPECT_TRUE(allowed("berth.dev/gpu-memory", "10Gi"));
+  for (const char* none : {"", "0", "x", "4Gi"}) EXPECT_FALSE(allowed("gpu-memory", none)) << none;
+  EXPECT_FALSE(allowed("berth.dev/gpu-memory", "4096"));  // bytes
 }
 
 TEST(Validate, WhoRequestsGpusMayNameThem) {
@@ -218,15 +271,53 @@ TEST(Validate, AJobIsJudgedByItsTemplateAndKeepsItsQueueWhileItRuns) {
   update.operation = "UPDATE";
   update.old_object = job(kJobSpec);
   EXPECT_THAT(validate(update, {}).message, HasSubstr("suspend it first"));
+  // Nor as it starts: it has waited in the other queue.
   update.old_object["spec"]["suspend"] = true;
+  EXPECT_THAT(validate(update, {}).message, HasSubstr("suspend it first"));
+  update.object["spec"]["suspend"] = true;
+  EXPECT_TRUE(validate(update, {}).allowed);
+  update.old_object["spec"]["suspend"] = false;
   EXPECT_TRUE(validate(update, {}).allowed);
 }
 
-Json queue(const char* groups) {
-  Json out = json(
-      R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","metadata":{"name":"q"},"spec":{"cohortName":"c"}})");
-  out["spec"]["resourceGroups"] = json(groups);
-  return out;
+TEST(Validate, AJobThatHasFinishedMayLeaveItsQueue) {
+  AdmissionRequest update = create("batch", "Job", job(kJobSpec, "{}"));
+  update.operation = "UPDATE";
+  update.old_object = job(kJobSpec);
+  EXPECT_FALSE(validate(update, {}).allowed);
+  update.old_object["status"] = json(R"({"conditions":[{"type":"Complete","status":"False"}]})");
+  EXPECT_FALSE(validate(update, {}).allowed);
+  update.old_object["status"] = json(R"({"conditions":[{"type":"Complete","status":"True"}]})");
+  EXPECT_TRUE(validate(update, {}).allowed);
+}
+
+TEST(Validate, AnUpdateIsNotRefusedForWhatWasWrongBefore) {
+  Rules rules;
+  rules.node_max["nvidia.com/gpu"] = 8;
+  const std::string spec =
+      R"({"suspend":false,"template":{"spec":)" + with_gpus("{}", R"({"nvidia.com/gpu":16})") + "}}";
+  AdmissionRequest update = create("batch", "Job", job(spec.c_str()));
+  ASSERT_FALSE(validate(update, rules).allowed);
+  update.operation = "UPDATE";
+  update.old_object = update.object;
+  update.object["spec"]["suspend"] = true;
+  update.object["metadata"]["labels"]["team"] = "a";
+  EXPECT_TRUE(validate(update, rules).allowed);
+  update.object["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = 17;
+  EXPECT_THAT(validate(update, rules).message, HasSubstr("asks for 17"));
+
+  const char* group =
+      R"([{"coveredResources":["cpu"],"flavors":[{"name":"a","resources":[{"name":"cpu","nominalQuota":1}]}]},
+          {"coveredResources":["cpu"],"flavors":[{"name":"b","resources":[{"name":"cpu","nominalQuota":1}]}]}])";
+  update = create("kueue.x-k8s.io", "ClusterQueue", queue(group));
+  ASSERT_FALSE(validate(update, {}).allowed);
+  update.operation = "UPDATE";
+  update.old_object = update.object;
+  update.object["spec"]["stopPolicy"] = "HoldAndDrain";
+  EXPECT_TRUE(validate(update, {}).allowed) << validate(update, {}).message;
+  update.object["spec"]["resourceGroups"][1]["flavors"][0]["name"] = "a";
+  EXPECT_THAT(validate(update, {}).message, testing::AllOf(HasSubstr("flavors[0].name: Duplicate value"),
+                                                           testing::Not(HasSubstr("coveredResources"))));
 }
 
 TEST(Validate, KueuesObjectsAreJudgedAsTheSchedulerReadsThem) {

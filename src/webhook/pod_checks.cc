@@ -16,8 +16,19 @@ namespace berth::webhook {
 namespace {
 
 constexpr std::string_view kVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
-// Annotations that ask for a share of a GPU: Berth's, and KAI's, which Berth reads too.
-constexpr std::string_view kShares[] = {"berth.dev/gpu-fraction", "berth.dev/gpu-memory", "gpu-fraction", "gpu-memory"};
+constexpr int64_t kMicros = 1'000'000, kMiB = int64_t{1} << 20;
+
+// Annotations that ask for a share of a GPU: Berth's, and KAI's, which Berth reads too. The first that is there counts.
+struct Share {
+  std::string_view key;
+  std::string_view characters;  // of which the number consists; empty: it may have a unit
+  int scale = 0;                // of the quantity
+  int64_t least = 1, most = std::numeric_limits<int64_t>::max();
+};
+constexpr Share kShares[] = {{"berth.dev/gpu-fraction", "0123456789.", 6, 1, kMicros},
+                             {"berth.dev/gpu-memory", "", 0, kMiB},
+                             {"gpu-fraction", "0123456789.", 6, 1, kMicros},
+                             {"gpu-memory", "0123456789"}};  // MiB
 
 using Amounts = std::map<std::string, int64_t>;
 
@@ -61,22 +72,34 @@ Amounts gpus_of_container(const Json& container, const std::string& path, Findin
   return limits;
 }
 
-// Says what to do about a container that reaches for GPUs and has none; empty if it does not.
+// Says what to do about a container that reaches for GPUs and has none; empty if it does not. Of variables with one
+// name kubelet takes the last.
 std::string reaches_for_gpus(const Json& container, const std::string& path, bool& certain) {
-  for (const Json& variable : list_of(&container, "env")) {
-    if (text_of(variable, "name") != kVisibleDevices) continue;
-    const std::string value = text_of(variable, "value");
-    certain = part_of(variable, "valueFrom") == nullptr;
-    if (certain && (value.empty() || value == "void" || value == "none")) return {};
-    return fmt::format(
-        "{}: {}={} reaches for GPUs that it does not request; ask for nvidia.com/gpu in limits, or set none",
-        printable(path), kVisibleDevices, certain ? printable(value, 40) : "(from elsewhere)");
-  }
-  return {};
+  const Json* last = nullptr;
+  for (const Json& variable : list_of(&container, "env"))
+    if (text_of(variable, "name") == kVisibleDevices) last = &variable;
+  if (last == nullptr) return {};
+  const std::string value = text_of(last, "value");
+  certain = part_of(last, "valueFrom") == nullptr;
+  if (certain && (value.empty() || value == "void" || value == "none")) return {};
+  return fmt::format(
+      "{}: {}={} reaches for GPUs that it does not request; ask for nvidia.com/gpu in limits, or set none",
+      printable(path), kVisibleDevices, certain ? printable(value, 40) : "(from elsewhere)");
+}
+
+// A share that the scheduler cannot read is none.
+bool asks_for_share(const Json& pod) {
+  const auto* const share =
+      std::ranges::find_if(kShares, [&](const Share& each) { return has_annotation(pod, each.key); });
+  if (share == std::end(kShares)) return false;
+  const std::string text = annotation_of(pod, share->key);
+  if (!share->characters.empty() && text.find_first_not_of(share->characters) != std::string::npos) return false;
+  const auto amount = model::parse_quantity(text, share->scale);
+  return amount && *amount >= share->least && *amount <= share->most;
 }
 
 bool asks_for_devices(const Json& pod, const Json& container) {
-  if (std::ranges::any_of(kShares, [&](std::string_view key) { return has_annotation(pod, key); })) return true;
+  if (asks_for_share(pod)) return true;
   return !list_of(part_of(container, "resources"), "claims").empty();
 }
 
@@ -87,8 +110,8 @@ class Check {
 
   void run() {
     const Json* spec = part_of(pod_, "spec");
-    container_list(list_of(spec, "containers"), "containers");
     container_list(list_of(spec, "initContainers"), "initContainers");
+    container_list(list_of(spec, "containers"), "containers");
     for (const auto& [resource, most] : rules_.node_max) {
       const int64_t asked = std::max(running_[resource], first_[resource]);
       if (asked > most)
@@ -99,7 +122,8 @@ class Check {
   }
 
  private:
-  // Init containers run one after the other, before the rest; one that is restarted always runs beside it.
+  // Init containers run one after the other, before the rest; one that is always restarted runs beside all that come
+  // after it (KEP-753).
   void container_list(const Json& containers, const char* list) {
     for (size_t i = 0; i < containers.size(); ++i) {
       const Json& container = containers[i];
@@ -108,7 +132,7 @@ class Check {
       const bool beside = list == std::string_view("containers") || text_of(container, "restartPolicy") == "Always";
       for (const auto& [resource, amount] : gpus) {
         if (beside) running_[resource] = add(running_[resource], amount);
-        else first_[resource] = std::max(first_[resource], amount);
+        else first_[resource] = std::max(first_[resource], add(running_[resource], amount));
       }
       const bool requests = std::ranges::any_of(gpus, [](const auto& gpu) { return gpu.second > 0; });
       if (!requests && !asks_for_devices(pod_, container)) visible_devices(container, path);

@@ -62,17 +62,26 @@ void check_plain_pod(const Json& pod, const Rules& rules, Findings& findings) {
                                api::invalid_value(printable(managed), "can only be true"));
 }
 
-void check_job(const AdmissionRequest& request, const Rules& rules, Findings& findings) {
-  const Json& job = request.object;
+void check_job(const Json& job, const Rules& rules, Findings& findings) {
   if (const Json* pod = part_of(part_of(job, "spec"), "template"))
     check_pod(*pod, "spec.template.spec", rules, findings);
   check_name(job, kQueueLabel, findings);
-  const Json* before = part_of(request.old_object, "spec");
-  const bool runs = request.operation == "UPDATE" && before != nullptr &&
-                    (!before->contains("suspend") || (*before)["suspend"] == false);
-  if (runs && label_of(job, kQueueLabel) != label_of(request.old_object, kQueueLabel))
-    findings.invalid.push_back(
-        fmt::format("{}: cannot be changed while the Job runs; suspend it first", at_label(kQueueLabel)));
+}
+
+bool is_finished(const Json& job) {
+  return std::ranges::any_of(list_of(part_of(job, "status"), "conditions"), [](const Json& condition) {
+    const std::string type = text_of(condition, "type");
+    return (type == "Complete" || type == "Failed") && text_of(condition, "status") == "True";
+  });
+}
+
+// A Job that runs, or begins to, does so with the quota of the queue in which it has waited.
+void check_queue_change(const Json& job, const Json& before, Findings& findings) {
+  if (label_of(job, kQueueLabel) == label_of(before, kQueueLabel) || is_finished(before)) return;
+  const Json* spec = part_of(job, "spec");
+  if (spec != nullptr && spec->value("suspend", Json()) == true) return;
+  findings.invalid.push_back(
+      fmt::format("{}: cannot be changed while the Job runs; suspend it first", at_label(kQueueLabel)));
 }
 
 // A resource, or a flavor, is in one group of a queue: else it would be counted twice.
@@ -95,17 +104,45 @@ void check_groups(const Json& object, Findings& findings) {
   }
 }
 
-void check_kueue(const AdmissionRequest& request, Findings& findings) {
+void check_kueue(const AdmissionRequest& request, const Json& object, Findings& findings) {
   api::Document document;
   document.api_version = request.group + "/" + request.version;
   document.kind = request.kind;
   if (!api::is_kueue_kind(document)) return;
   api::Problems problems;
-  for (const api::Document& each : api::read_documents(request.object.dump(), "", problems))
+  for (const api::Document& each :
+       api::read_documents(object.dump(-1, ' ', false, Json::error_handler_t::replace), "", problems))
     (void)api::decode_kueue(each, problems, true);
   for (const api::Problem& problem : problems)
     findings.invalid.push_back(problem.path.empty() ? problem.message : problem.path + ": " + problem.message);
-  check_groups(request.object, findings);
+  check_groups(object, findings);
+}
+
+// What is wrong with an object alone.
+Findings findings_in(const AdmissionRequest& request, const Json& object, const Rules& rules) {
+  Findings findings;
+  if (request.group.empty() && request.kind == "Pod") check_plain_pod(object, rules, findings);
+  else if (request.group == "batch" && request.kind == "Job") check_job(object, rules, findings);
+  else if (request.group == kKueueGroup) check_kueue(request, object, findings);
+  return findings;
+}
+
+// Takes out what was found before, too.
+void forget(std::vector<std::string>& now, const std::vector<std::string>& before) {
+  std::erase_if(now, [&](const std::string& text) { return std::ranges::find(before, text) != before.end(); });
+}
+
+// What an update makes wrong. What was so before is nobody's fault who changes something else: a rule may have come
+// later.
+Findings findings_in_update(const AdmissionRequest& request, const Rules& rules) {
+  Findings findings = findings_in(request, request.object, rules);
+  const Findings before = findings_in(request, request.old_object, rules);
+  forget(findings.invalid, before.invalid);
+  forget(findings.forbidden, before.forbidden);
+  forget(findings.warnings, before.warnings);
+  if (request.group == "batch" && request.kind == "Job")
+    check_queue_change(request.object, request.old_object, findings);
+  return findings;
 }
 
 // Nothing about the object is new.
@@ -135,15 +172,8 @@ AdmissionAnswer validate(const AdmissionRequest& request, const Rules& rules) {
   const bool writes = request.operation == "CREATE" || request.operation == "UPDATE";
   if (!writes || !request.subresource.empty() || unchanged(request)) return {};
   if (!text_of(part_of(request.object, "metadata"), "deletionTimestamp").empty()) return {};
-  Findings findings;
-  if (request.group.empty() && request.kind == "Pod") {
-    // Of what a pod asks for, nothing can be changed later.
-    if (request.operation == "CREATE") check_plain_pod(request.object, rules, findings);
-  } else if (request.group == "batch" && request.kind == "Job") {
-    check_job(request, rules, findings);
-  } else if (request.group == kKueueGroup) {
-    check_kueue(request, findings);
-  }
+  Findings findings =
+      request.operation == "CREATE" ? findings_in(request, request.object, rules) : findings_in_update(request, rules);
   AdmissionAnswer answer;
   if (!findings.invalid.empty()) answer = deny_invalid(joined(std::move(findings.invalid)));
   else if (!findings.forbidden.empty()) answer = deny_forbidden(joined(std::move(findings.forbidden)));
