@@ -280,6 +280,25 @@ TEST(Validate, AJobIsJudgedByItsTemplateAndKeepsItsQueueWhileItRuns) {
   EXPECT_TRUE(validate(update, {}).allowed);
 }
 
+TEST(Validate, WhatBelongsToAWholeThatDoesNotWaitIsToldSo) {
+  const auto warnings = [](const char* version, const char* kind, const char* queue) {
+    Json object = job(kJobSpec);
+    object["metadata"]["labels"] = Json{{"kueue.x-k8s.io/queue-name", queue}};
+    object["metadata"]["ownerReferences"] =
+        Json::array({Json{{"apiVersion", version}, {"kind", kind}, {"controller", true}}});
+    const AdmissionAnswer as_job = validate(create("batch", "Job", object), {});
+    object["spec"] = json(R"({"containers":[]})");
+    EXPECT_EQ(validate_pod(object).warnings, as_job.warnings);
+    EXPECT_TRUE(as_job.allowed);
+    return as_job.warnings;
+  };
+  EXPECT_THAT(warnings("jobset.x-k8s.io/v1alpha2", "JobSet", "lq"), ElementsAre(HasSubstr("belongs to a JobSet")));
+  EXPECT_THAT(warnings("ray.io/v1", "RayJob", "lq"), ElementsAre(HasSubstr("starts without quota")));
+  EXPECT_THAT(warnings("ray.io/v1", "RayJob", ""), IsEmpty());
+  EXPECT_THAT(warnings("batch/v1", "Job", "lq"), IsEmpty());
+  EXPECT_THAT(warnings("apps/v1", "ReplicaSet", "lq"), IsEmpty());
+}
+
 TEST(Validate, AJobThatHasFinishedMayLeaveItsQueue) {
   AdmissionRequest update = create("batch", "Job", job(kJobSpec, "{}"));
   update.operation = "UPDATE";

@@ -7,35 +7,10 @@
 
 #include "base/printable.h"
 #include "webhook/object.h"
+#include "webhook/owners.h"
 
 namespace berth::webhook {
 namespace {
-
-// Controllers whose objects wait for quota as a whole: what they make does not wait once more.
-struct OwnerKind {
-  std::string_view group, kind;  // an empty kind is every kind of the group
-};
-constexpr OwnerKind kWholes[] = {
-    {"batch", "Job"},
-    {"jobset.x-k8s.io", "JobSet"},
-    {"kubeflow.org", ""},
-    {"trainer.kubeflow.org", ""},
-    {"ray.io", ""},
-    {"leaderworkerset.x-k8s.io", "LeaderWorkerSet"},
-    {"workload.codeflare.dev", "AppWrapper"},
-    {"sparkoperator.k8s.io", "SparkApplication"},
-};
-
-bool belongs_to_a_whole(const Json& object) {
-  for (const Json& owner : list_of(part_of(object, "metadata"), "ownerReferences")) {
-    if (!owner.is_object() || !owner.contains("controller") || owner["controller"] != true) continue;
-    const std::string version = text_of(owner, "apiVersion"), kind = text_of(owner, "kind");
-    const std::string_view group = std::string_view(version).substr(0, version.find('/'));
-    for (const OwnerKind& whole : kWholes)
-      if (group == whole.group && (whole.kind.empty() || kind == whole.kind)) return true;
-  }
-  return false;
-}
 
 // Gives a pod spec the scheduler. The API server has put the default name where the user gave none.
 void name_scheduler(Json& pod_spec, const Rules& rules, std::vector<std::string>& warnings) {
@@ -47,7 +22,7 @@ void name_scheduler(Json& pod_spec, const Rules& rules, std::vector<std::string>
 }
 
 void mutate_job(Json& job, const Rules& rules, std::vector<std::string>& warnings) {
-  if (!job.contains("spec") || !job["spec"].is_object() || belongs_to_a_whole(job)) return;
+  if (!job.contains("spec") || !job["spec"].is_object() || !whole_of(job).empty()) return;
   job["spec"]["suspend"] = true;
   const Json* spec = part_of(part_of(job["spec"], "template"), "spec");
   if (spec != nullptr) name_scheduler(job["spec"]["template"]["spec"], rules, warnings);
@@ -62,7 +37,7 @@ void append_once(Json& object, const char* list, Json item, Equal equal) {
 }
 
 void mutate_pod(Json& pod, const Rules& rules, std::vector<std::string>& warnings) {
-  if (!pod.contains("spec") || !pod["spec"].is_object() || belongs_to_a_whole(pod)) return;
+  if (!pod.contains("spec") || !pod["spec"].is_object() || !whole_of(pod).empty()) return;
   if (!text_of(pod["spec"], "nodeName").empty()) {
     warnings.emplace_back("it names a queue and is bound to a node already: it does not wait for quota");
     return;

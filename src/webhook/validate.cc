@@ -12,6 +12,7 @@
 #include "api/names.h"
 #include "base/printable.h"
 #include "webhook/object.h"
+#include "webhook/owners.h"
 #include "webhook/pod_checks.h"
 
 namespace berth::webhook {
@@ -52,9 +53,20 @@ void check_group(const Json& pod, Findings& findings) {
   check_name(pod, kGroupLabel, findings);
 }
 
+// What names a queue and belongs to a whole is left to it; where Berth does not let that wait, nobody counts it.
+void warn_of_no_quota(const Json& object, Findings& findings) {
+  if (label_of(object, kQueueLabel).empty()) return;
+  const std::string whole = whole_of(object);
+  if (whole.empty() || is_managed_whole(whole)) return;
+  findings.warnings.push_back(fmt::format(
+      "{}: it belongs to a {}, which Berth does not let wait: it starts without quota; queue plain Jobs or pods",
+      at_label(kQueueLabel), printable(whole, 80)));
+}
+
 void check_plain_pod(const Json& pod, const Rules& rules, Findings& findings) {
   check_pod(pod, "spec", rules, findings);
   check_name(pod, kQueueLabel, findings);
+  warn_of_no_quota(pod, findings);
   check_group(pod, findings);
   const std::string managed = label_of(pod, kManagedLabel);
   if (!managed.empty() && managed != "true")
@@ -66,6 +78,7 @@ void check_job(const Json& job, const Rules& rules, Findings& findings) {
   if (const Json* pod = part_of(part_of(job, "spec"), "template"))
     check_pod(*pod, "spec.template.spec", rules, findings);
   check_name(job, kQueueLabel, findings);
+  warn_of_no_quota(job, findings);
 }
 
 bool is_finished(const Json& job) {
