@@ -53,7 +53,8 @@ std::string read_node_max(const std::string& text, webhook::Rules& rules) {
     return fmt::format("--node-max '{}': '{}' is no GPU resource that Berth knows", text, resource);
   const Result<int64_t> count = model::parse_resource(resource, text.substr(equals + 1));
   if (!count) return fmt::format("--node-max '{}': {}", text, count.error().message);
-  rules.node_max[resource] = *count;
+  if (!rules.node_max.emplace(resource, *count).second)
+    return fmt::format("--node-max '{}': {} is given twice", text, resource);
   return "";
 }
 

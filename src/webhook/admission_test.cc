@@ -118,7 +118,8 @@ TEST(Mutate, WhatBelongsToAWholeDoesNotWaitOnceMore) {
 TEST(Mutate, ABoundPodIsNotGated) {
   const AdmissionAnswer answer = mutate_pod(queued_pod(R"({"nodeName":"n","containers":[]})"));
   EXPECT_FALSE(answer.object["spec"].contains("schedulingGates"));
-  EXPECT_THAT(answer.warnings, ElementsAre(HasSubstr("bound")));
+  EXPECT_THAT(validate_pod(queued_pod(R"({"nodeName":"n","containers":[]})")).warnings,
+              ElementsAre(HasSubstr("bound")));
 }
 
 // ---- what is refused
@@ -363,6 +364,16 @@ TEST(Validate, KueuesObjectsAreJudgedAsTheSchedulerReadsThem) {
   EXPECT_TRUE(validate(create("kueue.x-k8s.io", "Topology", json(R"({"spec":{"levels":7}})")), {}).allowed);
 }
 
+TEST(Validate, ACohortIsNotAboveItself) {
+  const auto message = [](const char* parent) {
+    Json cohort = json(R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Cohort","metadata":{"name":"a"}})");
+    cohort["spec"]["parentName"] = parent;
+    return validate(create("kueue.x-k8s.io", "Cohort", cohort), {}).message;
+  };
+  EXPECT_THAT(message("a"), HasSubstr("above itself"));
+  EXPECT_EQ(message("b"), "");
+}
+
 TEST(Validate, WhatIsBeingDeletedOrStaysAsItIsPasses) {
   AdmissionRequest request = create("kueue.x-k8s.io", "ClusterQueue", queue("[7]"));
   ASSERT_FALSE(validate(request, {}).allowed);
@@ -440,6 +451,10 @@ TEST(Review, AConversionAnswersForAllObjectsOrSaysWhyNot) {
   EXPECT_EQ(bad["result"]["status"], "Failed");
   EXPECT_THAT(bad["result"]["message"].get<std::string>(), HasSubstr("ClusterQueue: cannot convert"));
   EXPECT_FALSE(bad.contains("convertedObjects"));
+  review["request"]["objects"] = json("[7]");
+  EXPECT_EQ(answer_conversion(review).value()["response"]["result"]["message"], "this is no object with an apiVersion");
+  review["request"]["objects"] = json(R"({"a":{}})");
+  EXPECT_THAT(answer_conversion(review).error().message, HasSubstr("request.objects"));
 }
 
 }  // namespace

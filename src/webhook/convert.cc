@@ -123,6 +123,8 @@ Result<Json> convert_kueue(Json object, std::string_view version, UnpackBudget& 
                 fmt::format("cannot convert '{}' to '{}': Berth converts between {} and {}", printable(from),
                             printable(version), kOlderVersion, kStoredVersion));
   if (from == version) return object;
+  if (const std::string kind = text_of(object, "kind"); kind.ends_with("List") && object.contains("items"))
+    return fail(ErrorCode::kUnsupported, "a list is not converted as one object; send its items");
   if (!object.contains("metadata") || !object["metadata"].is_object())
     return fail(ErrorCode::kInvalidInput, "an object without metadata cannot be converted");
   if (const auto found = object["metadata"].find("annotations");

@@ -272,6 +272,11 @@ TEST(Convert, DomainsOfARequestAreBounded) {
   EXPECT_NE(response["result"]["message"].get<std::string>().find("list fewer objects"), std::string::npos);
 }
 
+TEST(Convert, AListAsOneObjectIsAnError) {
+  const Json list = older("ClusterQueueList", R"({"items":[{"spec":{"cohort":"a"}}]})");
+  EXPECT_NE(try_convert(list, kStoredVersion).error().message.find("send its items"), std::string::npos);
+}
+
 TEST(Convert, OtherVersionsAndWhatIsNoObjectAreErrors) {
   EXPECT_NE(try_convert(older("Workload", "{}"), "kueue.x-k8s.io/v1").error().message.find("converts between"),
             std::string::npos);

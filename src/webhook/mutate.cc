@@ -38,10 +38,7 @@ void append_once(Json& object, const char* list, Json item, Equal equal) {
 
 void mutate_pod(Json& pod, const Rules& rules, std::vector<std::string>& warnings) {
   if (!pod.contains("spec") || !pod["spec"].is_object() || !whole_of(pod).empty()) return;
-  if (!text_of(pod["spec"], "nodeName").empty()) {
-    warnings.emplace_back("it names a queue and is bound to a node already: it does not wait for quota");
-    return;
-  }
+  if (!text_of(pod["spec"], "nodeName").empty()) return;
   append_once(pod["spec"], "schedulingGates", Json{{"name", kAdmissionGate}},
               [](const Json& gate) { return text_of(gate, "name") == kAdmissionGate; });
   pod["metadata"]["labels"][std::string(kManagedLabel)] = "true";

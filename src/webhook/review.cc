@@ -119,12 +119,14 @@ Result<Json> answer_conversion(Json review) {
   Json response{{"uid", text_of(request, "uid")}, {"convertedObjects", Json::array()}};
   Json objects = take(request, "objects");
   UnpackBudget budget;
+  if (!objects.is_array()) return fail(ErrorCode::kInvalidInput, "a ConversionReview needs request.objects, a list");
   for (Json& object : objects) {
     const std::string kind = object.is_object() ? text_of(object, "kind") : "";
     Result<Json> converted = convert_kueue(std::move(object), version, budget);
     if (!converted) {
       response.erase("convertedObjects");
-      response["result"] = Json{{"status", "Failed"}, {"message", printable(kind + ": " + converted.error().message)}};
+      response["result"] = Json{{"status", "Failed"},
+                                {"message", printable((kind.empty() ? "" : kind + ": ") + converted.error().message)}};
       return review_with(kConversionVersion, "ConversionReview", std::move(response));
     }
     response["convertedObjects"].push_back(std::move(*converted));

@@ -53,9 +53,12 @@ void check_group(const Json& pod, Findings& findings) {
   check_name(pod, kGroupLabel, findings);
 }
 
-// What names a queue and belongs to a whole is left to it; where Berth does not let that wait, nobody counts it.
+// What names a queue and does not wait: it is bound, or left to the whole that it belongs to, and Berth does not let
+// that wait.
 void warn_of_no_quota(const Json& object, Findings& findings) {
   if (label_of(object, kQueueLabel).empty()) return;
+  if (!text_of(part_of(object, "spec"), "nodeName").empty())
+    findings.warnings.emplace_back("it names a queue and is bound to a node already: it does not wait for quota");
   const std::string whole = whole_of(object);
   if (whole.empty() || is_managed_whole(whole)) return;
   findings.warnings.push_back(fmt::format(
@@ -117,6 +120,15 @@ void check_groups(const Json& object, Findings& findings) {
   }
 }
 
+// A tree of cohorts has no circle; the smallest one can be seen here.
+void check_parent(const Json& cohort, Findings& findings) {
+  const std::string name = text_of(part_of(cohort, "metadata"), "name");
+  for (const char* key : {"parentName", "parent"})
+    if (!name.empty() && text_of(part_of(cohort, "spec"), key) == name)
+      findings.invalid.push_back(
+          fmt::format("spec.{}: {}", key, api::invalid_value(printable(name), "a cohort cannot be above itself")));
+}
+
 void check_kueue(const AdmissionRequest& request, const Json& object, Findings& findings) {
   api::Document document;
   document.api_version = request.group + "/" + request.version;
@@ -129,6 +141,7 @@ void check_kueue(const AdmissionRequest& request, const Json& object, Findings& 
   for (const api::Problem& problem : problems)
     findings.invalid.push_back(problem.path.empty() ? problem.message : problem.path + ": " + problem.message);
   check_groups(object, findings);
+  if (request.kind == "Cohort") check_parent(object, findings);
 }
 
 // What is wrong with an object alone.
