@@ -27,7 +27,8 @@ constexpr OwnerKind kWholes[] = {
 std::string whole_of(const nlohmann::json& object) {
   for (const nlohmann::json& owner : list_of(part_of(object, "metadata"), "ownerReferences")) {
     if (!owner.is_object() || !owner.contains("controller") || owner["controller"] != true) continue;
-    const std::string version = text_of(owner, "apiVersion"), kind = text_of(owner, "kind");
+    const std::string version = text_of(owner, "apiVersion");
+    std::string kind = text_of(owner, "kind");
     const std::string_view group = std::string_view(version).substr(0, version.find('/'));
     for (const OwnerKind& whole : kWholes)
       if (group == whole.group && (whole.kind.empty() || kind == whole.kind)) return kind;
