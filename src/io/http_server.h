@@ -2,8 +2,9 @@
 //
 // One thread of its own runs all connections; handlers run on it and must be quick and thread-safe against the rest of
 // the program. Limits are there before any handler is: connections (one that is only kept for later gives way), request
-// size, and 10 s for a client to send its request, to take the answer, or to stay idle. TLS is 1.2 or newer; certificate and key are read again when the files
-// change, for new connections, and a broken pair leaves the old one in use.
+// size, and 10 s for a client to send its request, to take the answer, or to stay idle. TLS is 1.2 or newer;
+// certificate and key are read again when the files change, for new connections, and a broken pair leaves the old one
+// in use.
 #pragma once
 
 #include <functional>
