@@ -1,6 +1,7 @@
 #include "engine/state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -244,10 +245,12 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, const DeviceUse& 
   check(holds_room(phase), "a place goes with a phase that holds room");
   if (holds_room(state.phase) && state.node == node) {
     check(state.phase != PodPhase::kBound || phase == PodPhase::kBound, "what is bound stays so on its node");
-    if (state.phase != PodPhase::kBound && phase == PodPhase::kBound)
-      VolumeState::arrive(classes_[state.cls.value].claims);
-    state.phase = phase;
-    if (const DeviceUse had = state.devices; had != DeviceUse{}) hear_devices(state, had.guessed ? DeviceUse{} : had);
+    const PodPhase before = std::exchange(state.phase, phase);
+    if (before == PodPhase::kBound || phase != PodPhase::kBound) return;
+    VolumeState::arrive(classes_[state.cls.value].claims);
+    const bool chosen = before != PodPhase::kNominated && !state.devices.guessed;  // by Berth, for the bind
+    if (names_devices(nodes_[node.value], classes_[state.cls.value]))
+      hear_devices(state, chosen ? state.devices : DeviceUse{});
     return;
   }
   if (holds_room(state.phase)) unassign(pod, PodPhase::kNotQueued);

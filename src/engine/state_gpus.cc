@@ -207,6 +207,8 @@ void State::with_devices_released(NodeState& node, const std::function<void()>& 
   struct Use {
     PodState* pod = nullptr;
     DeviceUse before;
+    int rank = 0;  // the first have their turn first
+    Int128 size = 0;
   };
   std::vector<Use> uses;
   for (const PodSlot slot : node.pods) {
@@ -215,25 +217,23 @@ void State::with_devices_released(NodeState& node, const std::function<void()>& 
     const DeviceUse before = release_devices(pod);
     const bool known =
         !before.guessed && pod.phase != PodPhase::kNominated && (!change || pod.phase != PodPhase::kBound);
-    uses.push_back({&pod, known ? before : DeviceUse{}});
+    uses.push_back({&pod, known ? before : DeviceUse{}, 0, 0});
   }
   if (change) change();
-  const auto rank = [&](const Use& use) {
-    const PodState& pod = *use.pod;
+  const auto rank = [&](const PodState& pod, const DeviceUse& before) {
     if (pod.phase == PodPhase::kNominated) return 3;
-    if (!find_devices(node, pod, use.before).guessed) return 0;
+    if (!find_devices(node, pod, before).guessed) return 0;
     const bool some_known =
         told_by_agent(node.node.devices, pod) != 0 || (node.listed && told_by_pod(node, pod.pod) != 0);
     return pod.phase == PodPhase::kBound && !some_known ? 2 : 1;  // what Berth chooses for its own stays so
   };
-  const auto size = [&](const PodState& pod) {
-    const PodClass& cls = classes_[pod.cls.value];
-    return cls.shares_gpu ? Int128{node.node.gpus.units_of(cls.spec->gpu_share)}
-                          : Int128{cls.request(node.share_resource)} * (Int128{1} << 63);
-  };
-  const auto key = [&](const Use& use) {
-    return std::tuple(rank(use), -size(*use.pod), std::string_view(use.pod->pod.uid));
-  };
+  for (Use& use : uses) {
+    const PodClass& cls = classes_[use.pod->cls.value];
+    use.rank = rank(*use.pod, use.before);
+    use.size = cls.shares_gpu ? Int128{node.node.gpus.units_of(cls.spec->gpu_share)}
+                              : Int128{cls.request(node.share_resource)} * (Int128{1} << 63);
+  }
+  const auto key = [](const Use& use) { return std::tuple(use.rank, -use.size, std::string_view(use.pod->pod.uid)); };
   std::sort(uses.begin(), uses.end(), [&](const Use& a, const Use& b) { return key(a) < key(b); });
   for (const Use& use : uses) charge_devices(*use.pod, use.before);
 }

@@ -15,7 +15,6 @@ namespace {
 using model::MigLayout;
 using model::MigModel;
 
-constexpr std::string_view kGpu = "nvidia.com/gpu";
 // A node has few devices: a beam of this width has found whatever fits in all trials (docs/mig.md).
 constexpr int64_t kWorkMax = 20'000;
 
@@ -116,7 +115,7 @@ Result<std::vector<GpuDevice>> devices_told(const model::Node& node) {
 
 }  // namespace
 
-bool is_cut_resource(std::string_view name) { return name == kGpu || model::is_mig_resource(name); }
+bool is_cut_resource(std::string_view name) { return name == model::kWholeGpuResource || model::is_mig_resource(name); }
 
 model::ResourceList cut_resources(const model::ResourceList& amounts) {
   model::ResourceList out;
@@ -132,7 +131,7 @@ Result<std::vector<GpuDevice>> devices_of(const model::Node& node) {
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("the GPUs of node {} are left as they are cut: {}", node.name, why));
   };
-  const int64_t whole = node.allocatable.get(kGpu), cut = node.mig.devices - whole;
+  const int64_t whole = node.allocatable.get(model::kWholeGpuResource), cut = node.mig.devices - whole;
   const auto slices = slices_in(node.allocatable, model);
   if (!slices) return refused(fmt::format("{} has not all profiles that are advertised", model.name));
   if (cut < 0) return refused(fmt::format("{} GPUs are advertised, and there are {}", whole, node.mig.devices));
@@ -160,7 +159,7 @@ model::ResourceList advertised(std::span<const GpuDevice> devices) {
   model::ResourceList out;
   for (const GpuDevice& device : devices) {
     if (device.ill) continue;
-    if (device.whole) out.add(kGpu, 1);
+    if (device.whole) out.add(model::kWholeGpuResource, 1);
     for (const model::MigInstance instance : device.mig.layout.instances())
       out.add(model::mig_resource_name(device.mig.layout.profile(instance)), 1);
   }
@@ -171,7 +170,7 @@ bool can_cut_for(std::span<const GpuDevice> devices, const model::ResourceList& 
   const auto task = task_of(devices, needs);
   if (!task) return false;
   const MigModel& model = devices.front().mig.layout.model();
-  const int64_t cut = static_cast<int64_t>(task->idle.size()) - needs.get(kGpu);
+  const int64_t cut = static_cast<int64_t>(task->idle.size()) - needs.get(model::kWholeGpuResource);
   if (cut < 0 || !packing::may_fit(model, task->slices, cut)) return false;
   return packing::place_largest_first(model, task->slices, cut, demand) || cut_for(devices, needs, demand);
 }
@@ -181,7 +180,7 @@ std::optional<std::vector<GpuDevice>> cut_for(std::span<const GpuDevice> devices
   const auto task = task_of(devices, needs);
   if (!task) return std::nullopt;
   const MigModel& model = devices.front().mig.layout.model();
-  const int64_t asked = needs.get(kGpu);
+  const int64_t asked = needs.get(model::kWholeGpuResource);
   for (int64_t keep = std::max(task->whole, asked); keep >= asked; --keep) {
     const int64_t cut = static_cast<int64_t>(task->idle.size()) - keep;
     if (cut < 0) continue;

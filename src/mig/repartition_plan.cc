@@ -17,7 +17,6 @@ using engine::PodSlot;
 using engine::ResourceId;
 using engine::State;
 
-constexpr std::string_view kGpu = "nvidia.com/gpu";
 constexpr int64_t kFitUnits = 15;  // what asking whether a node could be cut so counts as
 
 std::string text_of(const model::ResourceList& amounts) {
@@ -104,7 +103,7 @@ bool Repartitioner::Plan::cut(const Turn& turn, Offer& offer) {
     return false;
   }
   if (offer.needs.empty())
-    work_used_ += offer.idle.size() > size_t{offer.idle.contains(kGpu)} ? kSearchUnits : kCutUnits;
+    work_used_ += offer.idle.size() > size_t{offer.idle.contains(model::kWholeGpuResource)} ? kSearchUnits : kCutUnits;
   offer.needs = std::move(needs);
   offer.beyond = std::move(beyond);
   return true;

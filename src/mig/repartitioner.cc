@@ -36,7 +36,7 @@ bool all_located(const State& state, const NodeState& node) {
     const engine::PodState& pod = state.pod(slot);
     const engine::PodClass& cls = state.pod_class(pod.cls);
     if (!cls.requests_gpu && !cls.shares_gpu) return true;
-    return located.contains(pod.pod.namespace_name + "/" + pod.pod.name);
+    return located.contains(pod.pod.full_name());
   });
 }
 
