@@ -16,6 +16,7 @@
 #include "api/controllers.h"
 #include "api/disruption_budget.h"
 #include "api/document.h"
+#include "api/kueue.h"
 #include "api/pod.h"
 #include "api/reader.h"
 #include "api/volumes.h"
@@ -32,7 +33,8 @@ struct Unknown {
 
 using Object = std::variant<Pod, Node, Namespace, PriorityClass, Job, CronJob, Deployment, ReplicaSet, StatefulSet,
                             DaemonSet, PersistentVolumeClaim, PersistentVolume, StorageClass, CsiNode, CsiDriver,
-                            CsiStorageCapacity, PodDisruptionBudget, RuntimeClass, Unknown>;
+                            CsiStorageCapacity, PodDisruptionBudget, RuntimeClass, ResourceFlavor, ClusterQueue, Cohort,
+                            LocalQueue, Workload, WorkloadPriorityClass, Unknown>;
 
 // Strict. Or nothing: it had problems, which are appended (at most 1,000), or bad bytes, of which its text has told.
 std::optional<Object> decode(const Document& document, Problems& problems);

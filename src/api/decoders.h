@@ -7,6 +7,7 @@
 #include "api/cluster.h"
 #include "api/controllers.h"
 #include "api/disruption_budget.h"
+#include "api/kueue.h"
 #include "api/names.h"
 #include "api/pod.h"
 #include "api/reader.h"
@@ -22,6 +23,8 @@ void with_member(const Reader& object, std::string_view key, const Use& use) {
 }
 
 void read_object_meta(const Reader& reader, ObjectMeta& out);
+// An object of a kind that is_kueue_kind() knows.
+KueueObject read_kueue_object(const Reader& reader, const Document& document);
 // When strict: the object has metadata with a name (or generateName) that the API server would take. `check_name`: the
 // rule for names of its kind, one of api/names.h.
 using NameCheck = std::string (*)(std::string_view name);

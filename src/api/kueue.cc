@@ -323,6 +323,10 @@ const KindEntry* find_kind(const Document& document) {
 
 bool is_kueue_kind(const Document& document) { return find_kind(document) != nullptr; }
 
+KueueObject read_kueue_object(const Reader& reader, const Document& document) {
+  return find_kind(document)->read(reader);
+}
+
 std::optional<KueueObject> decode_kueue(const Document& document, Problems& problems, bool from_server) {
   // Controllers write Workloads, and the API server does not judge the pods in them: what it would refuse passes.
   const bool strict = !from_server && document.kind != "Workload";

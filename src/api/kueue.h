@@ -2,7 +2,7 @@
 // https://kueue.sigs.k8s.io/docs/reference/.
 //
 // Both versions are read: names that differ (cohort and cohortName, parent and parentName, Borrow and MayStopSearch)
-// mean the same in either. They are no part of api::Object, since only queueing knows them.
+// mean the same in either.
 #pragma once
 
 #include <optional>

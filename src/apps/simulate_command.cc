@@ -82,7 +82,7 @@ int simulate(const Flags& flags) {
     std::cerr << "error: cannot write the report\n";
     return kExitFailure;
   }
-  return report.waiting() == 0 ? kExitOk : kExitWillNotFit;
+  return report.waiting() + report.workloads_waiting() == 0 ? kExitOk : kExitWillNotFit;
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 #include "bridge/queues.h"
 
 #include "api/requests.h"
+#include "bridge/to_model.h"
 
 namespace berth::bridge {
 
-model::Workload to_model(const api::Workload& workload) {
+model::Workload to_model(const api::Workload& workload, const TopologyLevels& levels) {
   model::Workload out;
   out.namespace_name = workload.metadata.namespace_name.empty() ? "default" : workload.metadata.namespace_name;
   out.name = workload.metadata.name;
@@ -13,9 +14,13 @@ model::Workload to_model(const api::Workload& workload) {
   out.priority = workload.priority;
   out.created = workload.metadata.created.value_or(Time{});
   out.active = workload.active;
+  if (const api::OwnerReference* owner = workload.metadata.controller(); owner != nullptr) out.owner_uid = owner->uid;
   for (const api::WorkloadPodSet& set : workload.pod_sets) {
     api::Pod pod;
     pod.spec = set.pod_template.spec;
+    pod.metadata = set.pod_template.metadata;
+    pod.metadata.namespace_name = out.namespace_name;
+    pod.metadata.owners = workload.metadata.owners;
     model::PodSet& pods = out.pod_sets.emplace_back();
     pods.name = set.name;
     pods.count = set.count;
@@ -26,6 +31,9 @@ model::Workload to_model(const api::Workload& workload) {
     pods.node_selector = pod.spec.node_selector;
     pods.required_affinity = pod.spec.node_affinity.required;
     pods.tolerations = pod.spec.tolerations;
+    const model::Pod stands_for = to_model(pod, {}, levels);
+    pods.spec = stands_for.spec;
+    pods.labels = stands_for.labels;
   }
   return out;
 }

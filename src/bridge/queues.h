@@ -2,11 +2,13 @@
 #pragma once
 
 #include "api/kueue.h"
+#include "bridge/topology.h"
 #include "model/queues.h"
 
 namespace berth::bridge {
 
-// Requests of each pod are those that kube-scheduler would count (api/requests.h), without "pods".
-model::Workload to_model(const api::Workload& workload);
+// Requests of each pod are those that kube-scheduler would count (api/requests.h), without "pods". Its pods are taken
+// for those of the workload's owner.
+model::Workload to_model(const api::Workload& workload, const TopologyLevels& levels = default_topology_levels());
 
 }  // namespace berth::bridge

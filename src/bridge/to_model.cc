@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "api/kueue_names.h"
 #include "api/requests.h"
 #include "base/printable.h"
 #include "bridge/devices.h"
@@ -110,6 +111,10 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
   if (const api::OwnerReference* owner = pod.metadata.controller()) {
     out.owner_uid = owner->uid;
     out.daemon |= owner->kind == "DaemonSet";
+  }
+  if (const std::string* workload = pod.metadata.annotation(api::kWorkloadAnnotation); workload != nullptr) {
+    out.workload = out.namespace_name + "/" + *workload;
+    if (const std::string* set = pod.metadata.labels.find(api::kPodSetLabel); set != nullptr) out.pod_set = *set;
   }
   return out;
 }

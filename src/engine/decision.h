@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "engine/shared_devices.h"
+#include "quota/decision.h"
 
 namespace berth::engine {
 
@@ -58,8 +59,9 @@ struct Decision {
 
 struct CycleResult {
   std::vector<Decision> decisions;
-  int64_t work_used = 0;    // candidates examined
-  bool unfinished = false;  // stopped at its bound; call again
+  std::vector<quota::AdmissionDecision> admissions = {};  // about workloads
+  int64_t work_used = 0;                                  // candidates examined
+  bool unfinished = false;                                // stopped at its bound; call again
   // When time alone could change something (a back-off ends, a verdict may be told again); none: only an event can.
   bool has_wakeup = false;
   Time wakeup;

@@ -26,6 +26,7 @@ class DisruptionRules {
   void set_protects(const std::string& namespace_name, bool protects, State& state);
 
   bool is_protected(const model::Pod& pod) const {
+    if (pod.stand_in) return true;
     return !pod.preemptible && protecting_namespaces_.contains(pod.namespace_name);
   }
   // Which of the pods, taken away one after the other in this order, would go beyond some budget.

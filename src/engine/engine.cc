@@ -6,20 +6,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/queued_workloads.h"
 #include "engine/txn.h"
 
 namespace berth::engine {
-namespace {
-
-// Should be given a place.
-bool waits(const model::Pod& pod) { return pod.node_name.empty() && pod.ours && !pod.gated && !pod.terminating; }
-
-}  // namespace
-
-Engine::Engine(PolicySet policies, EngineOptions options) : policies_(std::move(policies)), options_(options) {}
 
 void Engine::apply(Event event) {
   std::visit([this](auto& e) { on(std::move(e)); }, event);
+  settle_freed();
   reclassify();
 }
 
@@ -38,20 +32,23 @@ void Engine::reclassify() {
   }
 }
 
-void Engine::on(NodeUpserted&& event) { state_.upsert_node(std::move(event.node)); }
-void Engine::on(const NodeDeleted& event) { state_.remove_node(event.name); }
+void Engine::on(NodeUpserted&& event) { workloads_->node_changed(state_.upsert_node(std::move(event.node))); }
+void Engine::on(const NodeDeleted& event) {
+  if (const NodeSlot slot = state_.find_node(event.name); slot.valid()) workloads_->node_changed(slot);
+  state_.remove_node(event.name);
+}
 
 void Engine::on(NodesReplaced&& event) {
   absl::flat_hash_set<std::string> listed;
   listed.reserve(event.nodes.size());
   for (model::Node& node : event.nodes) {
     listed.insert(node.name);
-    state_.upsert_node(std::move(node));
+    on(NodeUpserted{std::move(node)});
   }
   std::vector<std::string> gone;
   for (const auto& [name, slot] : state_.nodes_by_name())
     if (state_.node(slot).present && !listed.contains(name)) gone.push_back(name);
-  for (const std::string& name : gone) state_.remove_node(name);
+  for (const std::string& name : gone) on(NodeDeleted{name});
 }
 
 void Engine::on(PodUpserted&& event) { upsert(std::move(event.pod)); }
@@ -68,7 +65,7 @@ void Engine::upsert(model::Pod&& pod) {
     resolve_placement(pod);
     slot = state_.add_pod(std::move(pod));
     if (measures_mix_) state_.mutable_mix().observe(state_.pod_class(state_.pod(slot).cls), state_.resources());
-    settle(slot);
+    take_up(slot);
     return adopt_nomination(slot);
   }
   if (state_.pod(slot).phase == PodPhase::kNominated && waits(pod)) {  // and goes on waiting for its node
@@ -81,7 +78,7 @@ void Engine::upsert(model::Pod&& pod) {
       pod.nominated_node != state_.pod(slot).pod.nominated_node || (state_.pod(slot).pod.gated && !pod.gated);
   leave_queue(slot);
   replace(slot, std::move(pod));
-  settle(slot);
+  take_up(slot);
   if (newly_nominated) adopt_nomination(slot);
 }
 
@@ -91,7 +88,8 @@ void Engine::on(const PodDeleted& event) {
 
 void Engine::on(PodsReplaced&& event) {
   absl::flat_hash_set<PodSlot> unlisted;
-  for (const PodSlot slot : state_.pods()) unlisted.insert(slot);
+  for (const PodSlot slot : state_.pods())
+    if (!state_.pod(slot).pod.stand_in) unlisted.insert(slot);
   for (const model::Pod& pod : event.pods)
     if (!unlisted.empty()) unlisted.erase(state_.find_pod(pod.uid));
   std::vector<std::string> gone;
@@ -105,6 +103,7 @@ void Engine::on(PodsReplaced&& event) {
 void Engine::on(const NamespaceUpserted& event) {
   state_.set_namespace_labels(event.name, event.labels);
   rules_.set_protects(event.name, event.protects_pods, state_);
+  workloads_->set_namespace_labels(event.name, event.labels);
   const auto at = namespace_placement_.find(event.name);
   const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;
   if (before == event.placement) return;
@@ -113,7 +112,8 @@ void Engine::on(const NamespaceUpserted& event) {
   std::vector<std::string> waiting;
   for (const PodSlot slot : state_.pods()) {
     const PodState& pod = state_.pod(slot);
-    if (pod.pod.namespace_name == event.name && pod.phase <= PodPhase::kNominated) waiting.push_back(pod.pod.uid);
+    if (pod.pod.namespace_name == event.name && pod.phase <= PodPhase::kNominated && !pod.pod.stand_in)
+      waiting.push_back(pod.pod.uid);
   }
   std::sort(waiting.begin(), waiting.end());
   for (const std::string& uid : waiting) upsert(model::Pod(state_.pod(state_.find_pod(uid)).pod));
@@ -166,9 +166,14 @@ void Engine::replace(PodSlot slot, model::Pod&& pod) {
 }
 
 void Engine::forget_pod(PodSlot slot) {
+  const std::string workload = state_.pod(slot).pod.workload;
+  const bool makes_way = state_.pod(slot).evicting;
+  const NodeSlot node = holds_room(state_.pod(slot).phase) && !makes_way ? state_.pod(slot).node : NodeSlot{};
   leave_queue(slot);
+  if (!workload.empty()) workloads_->part(slot);
   if (holds_room(state_.pod(slot).phase)) state_.unassign(slot, PodPhase::kNotQueued);
   state_.remove_pod(slot);
+  if (!workload.empty()) workloads_->refill(workload, node);
 }
 
 // Takes a waiting pod out of the queue or of its back-off, before its facts change.
@@ -227,12 +232,13 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   CycleResult result;
   WorkBudget work{limits.work};
   state_.mutable_mix().settle();
+  meet_arrivals();
   release_backoffs(now);
   release_refused();
   end_pauses();
   const Wake wake = wake_blocked(work);
   const bool placed = wake.may_place && place_waiting(limits, work, result);
-  const bool finished = wake.complete && placed;
+  const bool finished = wake.complete && placed && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
   result.unfinished = !finished || !all_told;
   result.work_used = limits.work - std::max<int64_t>(work.left, 0);

@@ -30,8 +30,15 @@
 #include "engine/policy.h"
 #include "engine/rejections.h"
 #include "engine/state.h"
+#include "quota/options.h"
+
+namespace berth::quota {
+class Admission;
+}
 
 namespace berth::engine {
+
+class QueuedWorkloads;
 
 struct EngineOptions {
   Duration backoff_initial = Duration::seconds(1);  // after a failed bind; doubles with each in a row
@@ -47,6 +54,7 @@ struct EngineOptions {
   Duration nominations_pause = Duration::seconds(300);
   size_t list_feasible = 0;   // Bind decisions name so many of the nodes that fit, and count all; O(nodes) each
   size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
+  quota::AdmissionOptions admission = {};
 };
 
 struct CycleLimits {
@@ -58,6 +66,7 @@ struct CycleLimits {
 class Engine {
  public:
   explicit Engine(PolicySet policies, EngineOptions options = {});
+  ~Engine();
 
   void apply(Event event);
   CycleResult run_cycle(Time now, const CycleLimits& limits = {});
@@ -67,6 +76,8 @@ class Engine {
   Explanation explain(const std::string& uid);
 
   const State& state() const { return state_; }
+  // Workloads and queues, as of the last cycle.
+  const quota::Admission& admission() const;
   const PolicySet& policies() const { return policies_; }
   // The waiting pods by class; after a cycle that has finished, all of them are of blocked classes.
   const PendingQueue& queue() const { return queue_; }
@@ -94,6 +105,11 @@ class Engine {
   void on(const BudgetUpserted& event);
   void on(const BudgetDeleted& event);
   void on(const BudgetsReplaced& event);
+  void on(QueueObjectUpserted&& event);
+  void on(const QueueObjectDeleted& event);
+  void on(WorkloadUpserted&& event);
+  void on(const WorkloadEnded& event);
+  void on(const WorkloadReleased& event);
   void on(const BindProgress& event);
   void on(const EvictionFailed& event);
   void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }
@@ -109,6 +125,12 @@ class Engine {
   void back_off(PodSlot slot, Time until);
   void release_backoffs(Time now);
   void adopt_nomination(PodSlot slot);
+  // Pods of workloads: engine/engine_workloads.cc.
+  bool waits(const model::Pod& pod) const;
+  void take_up(PodSlot slot);
+  void settle_freed();
+  void meet_arrivals();
+  bool admit(WorkBudget& work, CycleResult& result);
 
   struct Wake {
     bool may_place = false;  // each blocked class has been looked at since placing last stopped
@@ -156,6 +178,8 @@ class Engine {
   absl::btree_set<std::pair<Time, std::string>> pauses_;   // pods that preempt nobody for a while: (until, UID)
   absl::btree_set<std::pair<Time, std::string>> refused_;  // pods that could not be evicted: (until, UID)
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
+  std::unique_ptr<QueuedWorkloads> workloads_;
+  absl::btree_set<std::string> arrivals_;  // UIDs of pods of workloads that came since the last cycle
   Time now_;
   uint64_t cycle_ = 0;
   uint32_t wake_cursor_ = 0;    // the blocked class at which work ran out; 0: none

@@ -10,6 +10,7 @@
 #include "model/disruption_budget.h"
 #include "model/node.h"
 #include "model/pod.h"
+#include "model/queues.h"
 #include "model/volumes.h"
 
 namespace berth::engine {
@@ -60,6 +61,28 @@ struct BudgetsReplaced {
   std::vector<model::DisruptionBudget> budgets;
 };
 
+// What quota consists of. Pods and Jobs that name no queue are none of its business.
+using QueueObject = std::variant<model::ResourceFlavor, model::ClusterQueue, model::Cohort, model::LocalQueue>;
+struct QueueObjectUpserted {
+  QueueObject object;
+};
+struct QueueObjectDeleted {
+  QueueObject object;  // its names are looked at
+};
+
+// A workload waits in its queue until an Admit decision; by UID. It is an update where the UID is known.
+struct WorkloadUpserted {
+  model::Workload workload;
+};
+struct WorkloadEnded {
+  std::string uid;
+  bool deleted = false;  // else it has finished
+};
+// A workload that had to leave has done so: its pods are gone or going, and no more will come.
+struct WorkloadReleased {
+  std::string uid;
+};
+
 // Claims, volumes and whatever else storage consists of.
 struct StorageUpserted {
   model::StorageObject object;
@@ -98,8 +121,10 @@ struct ClockAdvanced {
   Time now;
 };
 
-using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, PodUpserted, PodDeleted,
-                           PodsReplaced, NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced,
-                           BudgetUpserted, BudgetDeleted, BudgetsReplaced, BindProgress, EvictionFailed, ClockAdvanced>;
+using Event =
+    std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, PodUpserted, PodDeleted, PodsReplaced,
+                 NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced, BudgetUpserted, BudgetDeleted,
+                 BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted, WorkloadUpserted, WorkloadEnded,
+                 WorkloadReleased, BindProgress, EvictionFailed, ClockAdvanced>;
 
 }  // namespace berth::engine

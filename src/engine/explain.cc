@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 #include "engine/evaluate.h"
+#include "engine/queued_workloads.h"
 
 namespace berth::engine {
 namespace {
@@ -65,6 +66,8 @@ Explanation Engine::explain(const std::string& uid) {
     return out.reason = "SchedulingGated", out.message = "Scheduling is blocked due to non-empty scheduling gates", out;
   if (!pod.pod.ours)
     return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
+  if (workloads_->holds_back(pod.pod))
+    return out.reason = "WorkloadNotAdmitted", out.message = workloads_->why_held_back(pod.pod), out;
   Look look(search_context(), state_.pod_class(pod.cls));
   const std::string& objection = look.candidates.objection();
   if (pod.phase != PodPhase::kBackoff && !objection.empty())

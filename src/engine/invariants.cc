@@ -139,13 +139,13 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
     const ClassQueue* cls = engine.queue_.find(pod.cls);
     const bool listed = cls != nullptr && cls->pods.contains(slot);
     queued += listed;
-    const bool waits = pod.pod.ours && !pod.pod.gated && !pod.pod.terminating && pod.pod.node_name.empty();
+    const bool waits = engine.waits(pod.pod);
     if (waits && pod.phase == PodPhase::kNotQueued)  // I4
       broken.push_back(fmt::format("pod {} waits but is neither queued nor backing off", pod.pod.full_name()));
     if (listed != (pod.phase == PodPhase::kPending))
       broken.push_back(fmt::format("pod {} is {} but {}", pod.pod.full_name(), to_string(pod.phase),
                                    listed ? "queued" : "not queued"));
-    if ((pod.phase == PodPhase::kNominated) != engine.nominees_.contains(slot))
+    if ((pod.phase == PodPhase::kNominated && !pod.pod.stand_in) != engine.nominees_.contains(slot))
       broken.push_back(
           fmt::format("pod {} is {}, but its nomination says otherwise", pod.pod.full_name(), to_string(pod.phase)));
     if ((pod.phase == PodPhase::kBackoff) != engine.backoff_.contains({pod.backoff_until, pod.pod.uid}) &&

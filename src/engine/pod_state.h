@@ -18,12 +18,14 @@ namespace berth::engine {
 // Where a pod stands. Reserved to kUnknown are Berth's own placement on its way to the API server: a pod goes
 // Reserved → PreBinding → Binding → Bound, or Unknown when a bind got no answer; Unknown keeps its place until the
 // server has been asked. A nominated pod waits for others to leave: its room is charged to the node beside theirs, so
-// that nobody comes in between.
+// that nobody comes in between. A stand-in (model::Pod::stand_in) is nominated while its workload waits for others to
+// leave, and held once that is admitted.
 enum class PodPhase : uint8_t {
   kNotQueued,   // gated, terminating or another scheduler's
   kPending,     // in the queue
   kBackoff,     // waits before it is queued again
   kNominated,   // has been promised the room of pods that are leaving
+  kHeld,        // keeps a place for a pod of an admitted workload that has not come yet
   kReserved,    // has a place in the engine
   kPreBinding,  // volumes and claims are being prepared
   kBinding,     // the Binding has been sent

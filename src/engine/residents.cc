@@ -48,7 +48,7 @@ void Residents::make(Table& table, const NodeState& node, const State& state, co
                            .start = start_of(pod.pod),
                            .first_amount = static_cast<uint32_t>(table.amounts_.size()),
                            .amounts = static_cast<uint32_t>(cls.requests.size()),
-                           .nominated = pod.phase == PodPhase::kNominated,
+                           .nominated = pod.phase == PodPhase::kNominated && !pod.pod.stand_in,
                            .yields = !rules.is_protected(pod.pod) && pod.evictable_from == Time{},
                            .heard = !state.peers().identity(pod.identity).matches.empty() ||
                                     std::any_of(cls.peers.owned.begin(), cls.peers.owned.end(), keeps_away)});

@@ -28,6 +28,7 @@ std::string_view to_string(PodPhase phase) {
     case PodPhase::kPending: return "Pending";
     case PodPhase::kBackoff: return "Backoff";
     case PodPhase::kNominated: return "Nominated";
+    case PodPhase::kHeld: return "Held";
     case PodPhase::kReserved: return "Reserved";
     case PodPhase::kPreBinding: return "PreBinding";
     case PodPhase::kBinding: return "Binding";

@@ -101,6 +101,9 @@ struct Pod {
   bool rejected_by_kubelet = false;  // terminal because the kubelet refused it (OutOf…, UnexpectedAdmissionError)
   bool daemon = false;               // runs wherever its node does: a DaemonSet's, or a static pod's mirror
   std::string owner_uid;             // controller's UID; empty for a bare pod
+  std::string workload;              // "namespace/name" of the Workload that it belongs to; empty: none
+  std::string pod_set;               // of the workload; empty: its only one
+  bool stand_in = false;             // the engine's own: keeps a place for a pod of a workload that has not come yet
 
   // "namespace/name".
   std::string full_name() const { return namespace_name + "/" + name; }

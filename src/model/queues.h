@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "model/labels.h"
 #include "model/node_affinity.h"
 #include "model/peers.h"
+#include "model/pod.h"
 #include "model/resources.h"
 #include "model/taint.h"
 
@@ -100,17 +102,24 @@ struct PodSet {
   Labels node_selector;
   std::optional<std::vector<NodeSelectorTerm>> required_affinity;
   std::vector<Toleration> tolerations;
+  // Everything that decides where one of its pods fits, with which places are looked for; null: no place is needed.
+  std::shared_ptr<const SchedulingSpec> spec = {};
+  std::shared_ptr<const Labels> labels = {};
 };
 
 struct Workload {
   std::string namespace_name;
   std::string name;
   std::string uid;
-  std::string queue;  // a LocalQueue of its namespace
+  std::string queue;      // a LocalQueue of its namespace
+  std::string owner_uid;  // its Job's; pods of another owner are none of its own; empty: any
   int32_t priority = 0;
   Time created;
   bool active = true;
   std::vector<PodSet> pod_sets;
+
+  // "namespace/name".
+  std::string full_name() const { return namespace_name + "/" + name; }
 };
 
 }  // namespace berth::model

@@ -3,10 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::quota {
 
-Admission::Admission(AdmissionOptions options) : options_(std::move(options)) {}
+Admission::Admission(AdmissionOptions options, Places* places) : options_(std::move(options)), places_(places) {}
+
+WorkloadId Admission::find(const std::string& uid) const {
+  const auto known = by_uid_.find(uid);
+  return known == by_uid_.end() ? WorkloadId{} : known->second;
+}
+
+void Admission::places_changed() {
+  const std::set<WorkloadId> woken = std::exchange(want_place_, {});
+  for (const WorkloadId id : woken)
+    if (record(id).place == Place::kParked) enqueue(id);
+}
 
 Claimant Admission::claimant(const Record& record) const {
   const model::Workload& workload = record.status.workload;
@@ -70,6 +82,7 @@ void Admission::vacate(WorkloadId id) {
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   record.promised.reset();
+  if (places_ != nullptr) places_->release(id);
   record.status.assignment.clear();
   record.status.phase = WorkloadPhase::kPending;
 }
@@ -100,6 +113,7 @@ void Admission::evict(WorkloadId id, std::string reason, std::string message,
   record.status.evicted = reason;
   record.status.preempted.clear();
   ledger_->set_evicted(id);
+  if (places_ != nullptr) places_->release(id);
   AdmissionDecision& decision = decisions.emplace_back();
   decision.kind = AdmissionDecision::Kind::kEvict;
   decision.workload = id;
@@ -111,6 +125,7 @@ void Admission::evict(WorkloadId id, std::string reason, std::string message,
 void Admission::leave(WorkloadId id) {
   Record& record = this->record(id);
   if (record.place == Place::kAdmitted) return;
+  want_place_.erase(id);
   const auto waiting = waiting_.find(record.status.cluster_queue);
   if (waiting == waiting_.end()) return;
   if (record.place == Place::kPending) waiting->second.pending.erase(record.key);

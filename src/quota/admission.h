@@ -3,7 +3,11 @@
 // A cycle looks at the head of every ClusterQueue: each gets flavors on its own, then they are taken in order, and what
 // no longer fits waits for the next cycle. A workload that fits nowhere is parked (BestEffortFIFO) until something that
 // could help it happens, or keeps its place at the head (StrictFIFO). All as Kueue does it,
-// https://kueue.sigs.k8s.io/docs/concepts/; places on nodes are not looked at here.
+// https://kueue.sigs.k8s.io/docs/concepts/.
+//
+// Where there are Places to ask, quota is not enough: a workload is admitted only with a place for all of its pods. A
+// flavor that has none is passed over for the next; if none has any, those are evicted whose going gives the workload
+// both quota and a place, and nobody where that cannot be had.
 //
 // One thread; time only comes in with calls and never goes back. Same calls, same decisions.
 // Invariants: 1. what a ClusterQueue's workloads hold is its usage in the ledger's tree; 2. no decision takes a node of
@@ -24,10 +28,6 @@
 
 namespace berth::quota {
 
-struct AdmissionOptions {
-  std::optional<FairRules> fair;  // none: without fair sharing
-};
-
 enum class WorkloadPhase : uint8_t { kPending, kAdmitted, kFinished };
 
 // What is known of a workload.
@@ -36,25 +36,14 @@ struct WorkloadStatus {
   std::string cluster_queue;  // of its LocalQueue; empty: none
   WorkloadPhase phase = WorkloadPhase::kPending;
   std::vector<PodSetAssignment> assignment;  // while admitted
-  std::string reason, message;               // while pending: why; "WaitingForQuota"
+  std::string reason, message;               // while pending: why; "WaitingForQuota", "WaitingForPlace", …
   std::string evicted, preempted;            // reasons of these conditions while they are true
-};
-
-struct AdmissionDecision {
-  enum class Kind : uint8_t { kAdmit, kEvict };
-  Kind kind = Kind::kAdmit;
-  WorkloadId workload;
-  std::string cluster_queue;
-  std::vector<PodSetAssignment> assignment;  // kAdmit
-  std::string reason, message;               // kEvict: "Preempted", "ClusterQueueStopped", …
-  std::string preemption;                    // for "Preempted": a VictimReason
-  WorkloadId preemptor;
-  std::string preemptor_path, preemptee_path;  // "/org/team/queue"
 };
 
 class Admission {
  public:
-  explicit Admission(AdmissionOptions options);
+  // `places` outlives it; null: there is a place for everyone.
+  explicit Admission(AdmissionOptions options, Places* places = nullptr);
 
   // Configuration. Each takes effect with the next cycle.
   void upsert(model::ResourceFlavor flavor);
@@ -62,6 +51,12 @@ class Admission {
   void upsert(model::Cohort cohort);
   void upsert(model::LocalQueue queue);
   void set_namespace_labels(const std::string& name, model::Labels labels);
+  // Objects of these names are no more. A ClusterQueue that still has admitted workloads goes after the last of them,
+  // and admits no more until then.
+  void remove(const model::ResourceFlavor& flavor);
+  void remove(const model::ClusterQueue& queue);
+  void remove(const model::Cohort& cohort);
+  void remove(const model::LocalQueue& queue);
 
   // Workloads. A known UID with other facts is an update: `active` and what it gives back are looked at.
   WorkloadId upsert(model::Workload workload);
@@ -69,6 +64,10 @@ class Admission {
   void remove(WorkloadId id);
   // An evicted workload has let go of what it held.
   void released(WorkloadId id);
+  // By UID; invalid: none is known.
+  WorkloadId find(const std::string& uid) const;
+  // Nodes or what stands there changed: who waits for a place looks again.
+  void places_changed();
 
   // Decides once about each queue's head. False: nothing is left that another cycle would change.
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
@@ -134,6 +133,7 @@ class Admission {
   void reconfigure();
   void update_holder(const Record& record);
   void rebuild(std::vector<AdmissionDecision>& decisions);
+  void drop_empty_queues();
   std::string inactive_reason(const model::ClusterQueue& queue) const;
   const model::LocalQueue* local_queue(const model::Workload& workload) const;
   void settle(WorkloadId id, std::vector<AdmissionDecision>& decisions);
@@ -156,6 +156,9 @@ class Admission {
   bool fits(QuotaNode queue, const Amounts& usage) const;
   bool consider_fewer_pods(Entry& entry);
   void try_assignment(Entry& entry, const std::vector<int32_t>& counts);
+  bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const NextFlavors& resume);
+  PlaceRequest place_of(const Entry& entry) const;
+  bool has_place(const Entry& entry) const;
   size_t next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done);
   void process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
                std::vector<AdmissionDecision>& decisions);
@@ -164,12 +167,15 @@ class Admission {
   bool requeue(Entry& entry);
 
   AdmissionOptions options_;
+  Places* places_;
+  std::set<WorkloadId> want_place_;  // quota would let them in
   QuotaTree::Queues queues_;
   QuotaTree::Cohorts cohorts_;
   Flavors flavors_;
   std::map<std::pair<std::string, std::string>, model::LocalQueue> local_queues_;
   std::map<std::string, model::Labels, std::less<>> namespaces_;
-  std::deque<Record> records_;  // by WorkloadId
+  std::set<std::string> going_;  // ClusterQueues that are deleted, with workloads that are admitted
+  std::deque<Record> records_;   // by WorkloadId
   absl::flat_hash_map<std::string, WorkloadId> by_uid_;
   std::optional<Ledger> ledger_;
   // Grows with every fact from outside. Who has been evicted in an epoch takes nothing in it from those for whom

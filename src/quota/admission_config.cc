@@ -14,6 +14,7 @@ void Admission::upsert(model::ResourceFlavor flavor) {
 
 void Admission::upsert(model::ClusterQueue queue) {
   std::string name = queue.name;
+  going_.erase(name);
   queues_[std::move(name)] = std::move(queue);
   reconfigure();
 }
@@ -31,8 +32,47 @@ void Admission::upsert(model::LocalQueue queue) {
 }
 
 void Admission::set_namespace_labels(const std::string& name, model::Labels labels) {
-  namespaces_[name] = std::move(labels);
+  model::Labels& known = namespaces_[name];
+  if (known == labels) return;
+  known = std::move(labels);
   reconfigure();
+}
+
+void Admission::remove(const model::ResourceFlavor& flavor) {
+  flavors_.erase(flavor.name);
+  reconfigure();
+}
+
+void Admission::remove(const model::ClusterQueue& queue) {
+  const auto known = queues_.find(queue.name);
+  if (known == queues_.end()) return;
+  known->second.stop = model::StopPolicy::kHold;
+  going_.insert(queue.name);
+  reconfigure();
+}
+
+void Admission::remove(const model::Cohort& cohort) {
+  cohorts_.erase(cohort.name);
+  reconfigure();
+}
+
+void Admission::remove(const model::LocalQueue& queue) {
+  local_queues_.erase({queue.namespace_name, queue.name});
+  reconfigure();
+}
+
+void Admission::drop_empty_queues() {
+  for (auto at = going_.begin(); at != going_.end();) {
+    const QuotaNode node = ledger_ ? ledger_->tree().queue(*at) : QuotaNode{};
+    const bool empty = !node.valid() || ledger_->holders(node).empty();
+    if (!empty) {
+      ++at;
+      continue;
+    }
+    queues_.erase(*at);
+    at = going_.erase(at);
+    stale_ = true;
+  }
 }
 
 void Admission::reconfigure() {
@@ -47,6 +87,7 @@ const model::LocalQueue* Admission::local_queue(const model::Workload& workload)
 
 // Brings the ledger up to the configuration, and workloads to where the facts put them.
 void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
+  drop_empty_queues();
   if (stale_) {
     stale_ = false;
     Ledger next(QuotaTree(queues_, cohorts_));
@@ -95,6 +136,7 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
   leave(id);
   record.next_flavor.clear();
   record.promised.reset();
+  if (places_ != nullptr) places_->release(id);
   status.cluster_queue = local == nullptr ? "" : local->cluster_queue;
   const std::string& name = status.workload.queue;
   if (!status.workload.active) {

@@ -63,7 +63,7 @@ bool Admission::keep_promise(Entry& entry) {
   if (!promised || !fits(entry.queue, promised->usage)) return false;
   entry.assignment = std::move(*promised);
   entry.assignment.outcome = Outcome::kFit;
-  return true;
+  return has_place(entry);
 }
 
 bool Admission::fits(QuotaNode queue, const Amounts& usage) const {
@@ -71,16 +71,55 @@ bool Admission::fits(QuotaNode queue, const Amounts& usage) const {
       usage, [&](const auto& asked) { return asked.second <= ledger_->tree().available(queue, asked.first); });
 }
 
-void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
+PlaceRequest Admission::place_of(const Entry& entry) const {
+  return {entry.id, &record(entry.id).status.workload, &entry.assignment.pod_sets, &flavors_};
+}
+
+bool Admission::has_place(const Entry& entry) const { return places_ == nullptr || places_->fit(place_of(entry), {}); }
+
+// The flavors that come first by quota, and who has to go for them. False: quota would do, or others could be made to
+// give it, but no node has a place with these flavors.
+bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, const NextFlavors& resume) {
   const Record& record = this->record(entry.id);
   const Preemption preemption(*ledger_, options_.fair);
   const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
-  const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts, spares, &entry.resume};
-  entry.assignment = assign_flavors(*ledger_, preemption, flavors_, request);
+  const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts, spares, &resume};
+  Assignment& assignment = entry.assignment;
+  assignment = assign_flavors(*ledger_, preemption, flavors_, request);
   entry.victims.clear();
-  if (entry.assignment.outcome == Outcome::kPreempt)
-    entry.victims = preemption.victims(
-        {request.claimant, entry.spec, entry.assignment.scarce(ledger_->tree()), entry.assignment.usage, spares});
+  if (assignment.outcome == Outcome::kNoFit) return true;
+  const bool quota_fits = assignment.outcome == Outcome::kFit;
+  if (quota_fits && (places_ == nullptr || places_->fit(place_of(entry), {}, &assignment.no_place))) return true;
+  PreemptionRequest preempts{
+      request.claimant, entry.spec, quota_fits ? assignment.taken() : assignment.scarce(ledger_->tree()),
+      assignment.usage, spares,     places_,
+      place_of(entry)};
+  assignment.outcome = Outcome::kPreempt;
+  entry.victims = preemption.victims(preempts);
+  if (quota_fits || places_ == nullptr || !entry.victims.empty()) return !quota_fits;
+  preempts.places = nullptr;
+  if (preemption.victims(preempts).empty()) return true;
+  places_->fit(place_of(entry), {}, &assignment.no_place);
+  return false;
+}
+
+// Where nodes speak against the first flavors, others are tried, as long as they are not worse by quota than making
+// room; else room is made with the first that allow it.
+void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
+  if (try_flavors(entry, counts, entry.resume)) return;
+  Entry next = entry;
+  for (int tries = tries_max(*entry.spec, record(entry.id).status.workload); tries > 0; --tries) {
+    const bool settled = !entry.victims.empty() && !entry.spec->fungibility.try_next_before_preempting;
+    const NextFlavors resume = next.assignment.next_flavor;
+    if (settled || resume.empty()) break;
+    const bool by_quota = try_flavors(next, counts, resume);
+    if (by_quota && next.assignment.outcome == Outcome::kFit) {
+      entry = std::move(next);
+      return;
+    }
+    if (entry.victims.empty() && !next.victims.empty()) entry = next;
+  }
+  entry.assignment.next_flavor.clear();
 }
 
 // Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare.
@@ -171,9 +210,13 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   const bool waits_for_room = entry.assignment.outcome == Outcome::kPreempt;
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->take_out(id);
-  const bool has_room = fits(entry.queue, entry.assignment.usage);
+  bool has_room = fits(entry.queue, entry.assignment.usage);
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->put_back(id);
+  if (has_room && places_ != nullptr) {
+    const std::vector<WorkloadId> leave(gone.begin(), gone.end());
+    has_room = places_->hold(place_of(entry), waits_for_room ? leave : std::vector<WorkloadId>{});
+  }
   if (!has_room) return;
   entry.passed_over = false;
   preempted = std::move(gone);
@@ -235,6 +278,11 @@ bool Admission::requeue(Entry& entry) {
                   : entry.assignment.exceeds_quota                      ? "ExceedsMaxQuota"
                                                                         : "NoMatchingFlavor";
   status.message = entry.assignment.message();
+  if (const std::string& why = entry.assignment.no_place; !why.empty() && !entry.passed_over) {
+    status.reason = "WaitingForPlace";
+    status.message = why;
+  }
+  if (places_ != nullptr && !entry.preempts) places_->release(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
   if (entry.preempts) {
     record.next_flavor.clear();
@@ -249,6 +297,7 @@ bool Admission::requeue(Entry& entry) {
   record.next_flavor.clear();
   if (entry.spec->strategy == model::QueueingStrategy::kStrictFifo) return false;
   park(entry.id);
+  if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
   return true;
 }
 

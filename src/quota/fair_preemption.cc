@@ -182,7 +182,7 @@ class FairSearch {
     ledger_.take_out(id);
     victims_.push_back({id, reason});
     tree_.remove_usage(self_, request_.usage);
-    const bool fits = request_fits(tree_, request_, true);
+    const bool fits = request_fits(tree_, request_, victims_, true);
     tree_.add_usage(self_, request_.usage);
     return fits;
   }

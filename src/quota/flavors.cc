@@ -268,6 +268,13 @@ std::vector<FlavorResource> Assignment::scarce(const QuotaTree& tree) const {
   return {found.begin(), found.end()};
 }
 
+std::vector<FlavorResource> Assignment::taken() const {
+  std::vector<FlavorResource> out;
+  for (const auto& [fr, amount] : usage)
+    if (amount > 0) out.push_back(fr);
+  return out;
+}
+
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
                           const FlavorRequest& request) {
   return Assigner(ledger, preemption, flavors, request).run();

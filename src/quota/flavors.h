@@ -15,22 +15,6 @@ namespace berth::quota {
 
 using Flavors = std::map<std::string, model::ResourceFlavor, std::less<>>;
 
-// From worst to best. kNoCandidates: room might be made, but nobody may be taken now; kReclaim: only others give.
-enum class FlavorMode : uint8_t { kNoFit, kNoCandidates, kPreempt, kReclaim, kFit };
-
-struct FlavorPick {
-  std::string flavor;
-  FlavorMode mode = FlavorMode::kNoFit;
-};
-
-struct PodSetAssignment {
-  std::string name;
-  int32_t count = 0;
-  std::map<std::string, FlavorPick> flavors;  // by resource; empty though it asks for something: none fits
-  model::ResourceList usage;                  // of all its pods, of covered resources
-  std::vector<std::string> reasons;           // why not better, one for each flavor and resource that fell short
-};
-
 enum class Outcome : uint8_t { kNoFit, kPreempt, kFit };
 
 // By pod set and resource group (its first resource): the flavor to try next; absent: all have been.
@@ -44,11 +28,14 @@ struct Assignment {
   NextFlavors next_flavor;
   bool waits_for_quota = false;  // some flavor would do if less were in use
   bool exceeds_quota = false;    // some flavor would not do even with nothing in use
+  std::string no_place = {};     // quota would do, and nodes do not: why
 
   // "couldn't assign flavors to pod set main: …", of the sets that keep it from fitting.
   std::string message() const;
   // Of those that it needs and that are not free.
   std::vector<FlavorResource> scarce(const QuotaTree& tree) const;
+  // All that it takes.
+  std::vector<FlavorResource> taken() const;
 };
 
 struct FlavorRequest {

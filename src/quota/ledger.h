@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "base/time.h"
+#include "quota/decision.h"
 #include "quota/quota_tree.h"
 
 namespace berth::quota {
-
-using WorkloadId = StrongId<struct WorkloadTag>;
 
 // What preemption looks at, of those who hold quota and of those who want some.
 struct Claimant {

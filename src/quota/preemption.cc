@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace berth::quota {
 namespace {
@@ -126,7 +127,8 @@ class ClassicalSearch {
           if (holder.evicted != evicted || !valid(candidate, holder, borrowing)) continue;
           ledger_.take_out(candidate.id);
           out.push_back({candidate.id, reason_of(candidate.right)});
-          if (request_fits(tree_, request_, borrowing)) return fewest(ledger_, request_, std::move(out), borrowing);
+          if (request_fits(tree_, request_, out, borrowing))
+            return fewest(ledger_, request_, std::move(out), borrowing);
         }
     for (const Victim& victim : out) ledger_.put_back(victim.id);
     return {};
@@ -178,12 +180,17 @@ bool tried_before(const Holder& a, const Holder& b, QuotaNode preemptor_queue) {
   return key(a) < key(b);
 }
 
-bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, bool borrowing) {
-  return std::ranges::all_of(request.usage, [&](const auto& asked) {
+bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const std::vector<Victim>& gone,
+                  bool borrowing) {
+  const bool quota = std::ranges::all_of(request.usage, [&](const auto& asked) {
     const auto& [fr, amount] = asked;
     if (!borrowing && tree.borrows_with(request.preemptor.queue, fr, amount)) return false;
     return amount <= tree.available(request.preemptor.queue, fr);
   });
+  if (!quota || request.places == nullptr) return quota;
+  std::vector<WorkloadId> ids;
+  for (const Victim& victim : gone) ids.push_back(victim.id);
+  return request.places->fit(request.place, ids);
 }
 
 bool is_candidate(const PreemptionRequest& request, PreemptionPolicy policy, const Holder& holder) {
@@ -198,12 +205,11 @@ std::vector<Victim> fewest(Ledger& ledger, const PreemptionRequest& request, std
                            bool borrowing) {
   for (size_t i = victims.size() - 1; i-- > 0;) {
     ledger.put_back(victims[i].id);
-    if (request_fits(ledger.tree(), request, borrowing)) {
-      victims[i] = victims.back();
-      victims.pop_back();
-    } else {
-      ledger.take_out(victims[i].id);
-    }
+    const Victim spared = std::exchange(victims[i], victims.back());
+    victims.pop_back();
+    if (request_fits(ledger.tree(), request, victims, borrowing)) continue;
+    ledger.take_out(spared.id);
+    victims.push_back(std::exchange(victims[i], spared));
   }
   for (const Victim& victim : victims) ledger.put_back(victim.id);
   return victims;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "quota/ledger.h"
+#include "quota/options.h"
+#include "quota/places.h"
 
 namespace berth::quota {
 
@@ -27,17 +29,15 @@ struct Victim {
   VictimReason reason = VictimReason::kInClusterQueue;
 };
 
-// When the preemptor may take from another node of the tree: its share with the workload is at most the victim's
-// without it; it is less than the victim's is now.
-enum class FairRule : uint8_t { kLessThanOrEqualToFinalShare, kLessThanInitialShare };
-using FairRules = std::vector<FairRule>;
-
 struct PreemptionRequest {
   Claimant preemptor;
   const model::ClusterQueue* queue = nullptr;  // the preemptor's
   std::vector<FlavorResource> scarce;          // of what it needs more than is free
   Amounts usage;                               // all that it asks for
   uint64_t spares_winners_of = 0;              // whoever won in this epoch is not taken from; 0: all may be
+  // Where its pods must have a place, too; null: quota is all that is asked for.
+  Places* places = nullptr;
+  PlaceRequest place = {};
 };
 
 class Preemption {
@@ -65,8 +65,10 @@ std::vector<Victim> fair_victims(Ledger& ledger, const PreemptionRequest& reques
 
 // Shared by both. Whether the holder may be taken from by the policy, and has something of what is scarce.
 bool is_candidate(const PreemptionRequest& request, model::PreemptionPolicy policy, const Holder& holder);
-// Whether the request fits now; without `borrowing`, within the queue's nominal quota.
-bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, bool borrowing);
+// Whether the request fits now that `gone` are out of the ledger; without `borrowing`, within the queue's nominal
+// quota.
+bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const std::vector<Victim>& gone,
+                  bool borrowing);
 // Puts back, from the last but one on, whoever need not go after all. All victims are out of the ledger.
 std::vector<Victim> fewest(Ledger& ledger, const PreemptionRequest& request, std::vector<Victim> victims,
                            bool borrowing);

@@ -27,6 +27,11 @@ std::string subject_of(const engine::Event& event) {
     std::string operator()(const engine::BudgetUpserted& e) { return "budget " + e.budget.key(); }
     std::string operator()(const engine::BudgetDeleted& e) { return "budget " + e.key; }
     std::string operator()(const engine::BudgetsReplaced&) { return "budgets"; }
+    std::string operator()(const engine::QueueObjectUpserted&) { return "queues"; }
+    std::string operator()(const engine::QueueObjectDeleted&) { return "queues"; }
+    std::string operator()(const engine::WorkloadUpserted& e) { return "workload " + e.workload.uid; }
+    std::string operator()(const engine::WorkloadEnded& e) { return "workload " + e.uid; }
+    std::string operator()(const engine::WorkloadReleased& e) { return "workload " + e.uid; }
     std::string operator()(const engine::EvictionFailed& e) { return "pod " + e.uid; }
     std::string operator()(const engine::BindProgress& e) { return "bind " + e.uid; }
     std::string operator()(const engine::ClockAdvanced&) { return "clock"; }

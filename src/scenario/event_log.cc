@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "quota/admission.h"
+
 namespace berth::scenario {
 namespace {
 
@@ -21,6 +23,24 @@ std::string describe(const engine::Decision& decision) {
   return decision.kind == engine::DecisionKind::kNominate ? told + " Nominated for " + decision.node_name : told;
 }
 
+std::vector<std::string> describe(const std::vector<quota::AdmissionDecision>& decisions,
+                                  const quota::Admission& admission) {
+  std::vector<std::string> out;
+  for (const quota::AdmissionDecision& decision : decisions) {
+    const std::string name = admission.status(decision.workload).workload.full_name();
+    if (decision.kind == quota::AdmissionDecision::Kind::kEvict) {
+      out.push_back(fmt::format("evict workload {}: {} {}", name, decision.reason, decision.message));
+      continue;
+    }
+    std::string text = fmt::format("admit {} to {}", name, decision.cluster_queue);
+    for (const quota::PodSetAssignment& set : decision.assignment)
+      for (const auto& [resource, pick] : set.flavors)
+        text += fmt::format(", {} of {}: {} from {}", set.count, set.name, resource, pick.flavor);
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
 }  // namespace
 
 void RecordingEngine::apply(engine::Event event) {
@@ -30,7 +50,9 @@ void RecordingEngine::apply(engine::Event event) {
 
 engine::CycleResult RecordingEngine::run_cycle(Time now) {
   engine::CycleResult result = engine_.run_cycle(now);
-  if (record_) log_.emplace_back(RecordedCycle{now, result.decisions, engine_.state().hash()});
+  if (record_)
+    log_.emplace_back(
+        RecordedCycle{now, result.decisions, describe(result.admissions, engine_.admission()), engine_.state().hash()});
   return result;
 }
 
@@ -47,7 +69,7 @@ std::vector<std::string> replay(const EventLog& log, const engine::PolicySet& po
     const auto& recorded = std::get<RecordedCycle>(call);
     const engine::CycleResult result = fresh.run_cycle(recorded.now);
     ++cycles;
-    if (result.decisions != recorded.decisions)
+    if (result.decisions != recorded.decisions || describe(result.admissions, fresh.admission()) != recorded.admissions)
       differences.push_back(
           fmt::format("cycle {} at {} decides otherwise", cycles, format_duration(recorded.now - Time{})));
     else if (fresh.state().hash() != recorded.state_hash)
@@ -66,6 +88,8 @@ std::vector<std::string> decisions_of(const EventLog& log) {
     for (const engine::Decision& decision : cycle->decisions)
       (decision.kind != engine::DecisionKind::kUnschedulable ? out : told)
           .push_back(fmt::format("{}: {}", format_duration(cycle->now - Time{}), describe(decision)));
+    for (const std::string& admission : cycle->admissions)
+      out.push_back(fmt::format("{}: {}", format_duration(cycle->now - Time{}), admission));
     std::sort(told.begin(), told.end());
     out.insert(out.end(), told.begin(), told.end());
   }

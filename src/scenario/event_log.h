@@ -16,7 +16,8 @@ namespace berth::scenario {
 struct RecordedCycle {
   Time now;
   std::vector<engine::Decision> decisions;
-  uint64_t state_hash = 0;  // after the cycle
+  std::vector<std::string> admissions;  // "admit default/train to team with h100", in order
+  uint64_t state_hash = 0;              // after the cycle
 };
 
 using EventLog = std::vector<std::variant<engine::Event, RecordedCycle>>;

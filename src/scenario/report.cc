@@ -23,12 +23,55 @@ Json amounts(const model::ResourceList& list) {
   return out;
 }
 
+Json to_json(const WorkloadReport& workload) {
+  Json sets = Json::array();
+  for (const WorkloadReport::Set& set : workload.pod_sets) {
+    Json flavors = Json::object();
+    for (const auto& [resource, flavor] : set.flavors) flavors[resource] = flavor;
+    sets.push_back({{"name", set.name}, {"count", set.count}, {"flavors", std::move(flavors)}});
+  }
+  const size_t slash = workload.name.find('/');
+  return {{"kind", workload.kind},
+          {"namespace", workload.name.substr(0, slash)},
+          {"name", workload.name.substr(slash + 1)},
+          {"queue", workload.queue},
+          {"cluster_queue", workload.cluster_queue},
+          {"priority", workload.priority},
+          {"state", workload.state},
+          {"reason", workload.reason},
+          {"message", workload.message},
+          {"pod_sets", std::move(sets)},
+          {"submitted_s", seconds(workload.submitted)},
+          {"admitted_s", seconds(workload.admitted)},
+          {"finished_s", seconds(workload.finished)},
+          {"evictions", workload.evictions},
+          {"evicted_for", workload.evicted_for}};
+}
+
+Json to_json(const QueueReport& queue) {
+  Json held = Json::array();
+  for (const QueueReport::Held& one : queue.held)
+    held.push_back({{"flavor", one.flavor},
+                    {"resource", one.resource},
+                    {"nominal", model::format_resource(one.resource, one.nominal)},
+                    {"used", model::format_resource(one.resource, one.used)},
+                    {"borrowed", model::format_resource(one.resource, one.borrowed)}});
+  return {{"name", queue.name},
+          {"cohort", queue.cohort.empty() ? Json(nullptr) : Json(queue.cohort)},
+          {"inactive", queue.inactive.empty() ? Json(nullptr) : Json(queue.inactive)},
+          {"pending", queue.pending},
+          {"admitted", queue.admitted},
+          {"held", std::move(held)}};
+}
+
 Json to_json(const Report& report) {
   Json out = {{"apiVersion", "berth.dev/v1alpha1"},
               {"kind", "SimulationReport"},
               {"pods", Json::array()},
               {"nodes", Json::array()},
-              {"repartitions", Json::array()}};
+              {"repartitions", Json::array()},
+              {"workloads", Json::array()},
+              {"queues", Json::array()}};
   for (const PodReport& pod : report.pods) {
     Json evicted = Json::array();
     for (const std::string& victim : pod.evicted) {
@@ -69,6 +112,8 @@ Json to_json(const Report& report) {
                                    {"ended_s", seconds(cut.ended)},
                                    {"given_up", cut.given_up},
                                    {"resources", amounts(cut.resources)}});
+  for (const WorkloadReport& workload : report.workloads) out["workloads"].push_back(to_json(workload));
+  for (const QueueReport& queue : report.queues) out["queues"].push_back(to_json(queue));
   return out;
 }
 
@@ -101,6 +146,11 @@ void write_yaml(const Json& value, const std::string& indent, std::string& out) 
 
 size_t Report::waiting() const {
   return static_cast<size_t>(std::count_if(pods.begin(), pods.end(), [](const PodReport& pod) { return pod.waiting; }));
+}
+
+size_t Report::workloads_waiting() const {
+  return static_cast<size_t>(
+      std::count_if(workloads.begin(), workloads.end(), [](const WorkloadReport& w) { return w.state == "Pending"; }));
 }
 
 std::string render(const Report& report, ReportFormat format) {

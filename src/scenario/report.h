@@ -4,6 +4,7 @@
 // time since the start. All text is safe to show (base/printable.h).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,15 +56,50 @@ struct RepartitionReport {
   bool given_up = false;          // it took too long
 };
 
+// Work that waits in a queue, or was let in.
+struct WorkloadReport {
+  struct Set {
+    std::string name;
+    int32_t count = 0;
+    std::map<std::string, std::string> flavors = {};  // by resource
+  };
+  std::string kind;  // of what was submitted: "Job", "Pod", "Workload"
+  std::string name;  // its own, "namespace/name"
+  std::string queue, cluster_queue;
+  int32_t priority = 0;
+  std::string state;            // "Pending", "Admitted", "Finished"
+  std::string reason, message;  // while it is pending
+  std::vector<Set> pod_sets;    // as it was admitted; empty while it is pending
+  Time submitted;
+  std::optional<Time> admitted, finished;
+  int evictions = 0;
+  std::string evicted_for;  // the last time: "Preempted by default/urgent"
+};
+
+// A ClusterQueue.
+struct QueueReport {
+  struct Held {
+    std::string flavor, resource;
+    int64_t used = 0, borrowed = 0, nominal = 0;
+  };
+  std::string name, cohort;
+  std::string inactive;  // why; empty: it is active
+  int pending = 0, admitted = 0;
+  std::vector<Held> held = {};
+};
+
 struct Report {
   std::vector<PodReport> pods;                       // in the order of submission
   std::vector<NodeReport> nodes;                     // by name
   std::vector<engine::Explanation> verdicts;         // node by node; one for all pods that ask for the same
   std::vector<RepartitionReport> repartitions = {};  // in the order in which they began
+  std::vector<WorkloadReport> workloads = {};        // in the order of submission
+  std::vector<QueueReport> queues = {};              // by name
   Time end;                                          // when the last thing happened
   int64_t gpus_peak = 0;
 
-  size_t waiting() const;
+  size_t waiting() const;  // pods
+  size_t workloads_waiting() const;
 };
 
 enum class ReportFormat { kTable, kWide, kJson, kYaml };

@@ -1,9 +1,11 @@
 #include "scenario/report_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/printable.h"
 #include "bridge/gpus.h"
@@ -78,8 +80,16 @@ struct WaitingGroup {
   const PodReport* sample = nullptr;
 };
 
-std::string waiting_text(const Report& report, bool wide) {
+// "a, b, c, d, … and 8 more".
+std::string few_of(const std::vector<std::string>& all) {
   constexpr size_t kNamesMax = 4;
+  std::string names;
+  for (size_t i = 0; i < std::min(all.size(), kNamesMax); ++i) names += (i == 0 ? "" : ", ") + all[i];
+  if (all.size() > kNamesMax) names += fmt::format(", … and {} more", all.size() - kNamesMax);
+  return printable(names);
+}
+
+std::string waiting_text(const Report& report, bool wide) {
   std::map<std::pair<size_t, std::string>, WaitingGroup> groups;
   std::vector<WaitingGroup*> order;
   for (const PodReport& pod : report.pods) {
@@ -91,13 +101,10 @@ std::string waiting_text(const Report& report, bool wide) {
   }
   std::string out;
   for (const WaitingGroup* group : order) {
-    std::string names;
-    for (size_t i = 0; i < std::min(group->pods.size(), kNamesMax); ++i) names += (i == 0 ? "" : ", ") + group->pods[i];
-    if (group->pods.size() > kNamesMax) names += fmt::format(", … and {} more", group->pods.size() - kNamesMax);
     const bool gated = group->sample->reason == "SchedulingGated";  // what it waits for is not room
     std::string asks = gated ? "" : " for " + asks_text(*group->sample);
     if (group->sample->reason == "Nominated") asks += ", nominated for " + printable(group->sample->nominated_node);
-    out += fmt::format("\n{} {}{}\n  {}\n", printable(names), group->pods.size() == 1 ? "waits" : "wait", asks,
+    out += fmt::format("\n{} {}{}\n  {}\n", few_of(group->pods), group->pods.size() == 1 ? "waits" : "wait", asks,
                        printable(group->sample->message, 2000));
     if (!wide || group->sample->verdict >= report.verdicts.size()) continue;
     for (const std::string& line : verdict_lines(report.verdicts[group->sample->verdict], "    ")) out += line + "\n";
@@ -125,6 +132,77 @@ std::string repartitions_table(const Report& report) {
   return "\n" + table.text();
 }
 
+// "h100", or "a100, h100" where pod sets got different ones.
+std::string flavors_of(const WorkloadReport& workload) {
+  std::set<std::string> names;
+  for (const WorkloadReport::Set& set : workload.pod_sets)
+    for (const auto& [resource, flavor] : set.flavors) names.insert(flavor);
+  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string workloads_table(const Report& report, bool wide) {
+  if (report.workloads.empty()) return "";
+  std::vector<std::string> headings = {"WORKLOAD", "QUEUE", ">ADMITTED", ">FINISHED", "STATE", "FLAVORS"};
+  if (wide) headings.insert(headings.begin() + 2, ">SUBMITTED"), headings.emplace_back(">EVICTIONS");
+  TextTable table(headings);
+  for (const WorkloadReport& workload : report.workloads) {
+    const std::string queue = workload.cluster_queue.empty() ? workload.queue : workload.cluster_queue;
+    std::vector<std::string> cells = {fmt::format("{} {}", workload.kind, workload.name),
+                                      queue,
+                                      at_time(workload.admitted),
+                                      at_time(workload.finished),
+                                      workload.state == "Pending" ? workload.reason : workload.state,
+                                      flavors_of(workload)};
+    if (wide) {
+      cells.insert(cells.begin() + 2, at_time(Time{workload.submitted.nanos / 1'000'000 * 1'000'000}));
+      cells.push_back(std::to_string(workload.evictions));
+    }
+    table.add(std::move(cells));
+  }
+  return "\n" + table.text();
+}
+
+// Why each pending workload waits; equal reasons are told once.
+std::string queues_text(const Report& report) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_message;
+  for (const WorkloadReport& workload : report.workloads) {
+    if (workload.state != "Pending") continue;
+    const std::string& message = workload.message.empty() ? workload.reason : workload.message;
+    const auto known = std::ranges::find(by_message, message, [](const auto& entry) { return entry.first; });
+    auto& names =
+        known == by_message.end() ? by_message.emplace_back(message, std::vector<std::string>{}).second : known->second;
+    names.push_back(workload.kind + " " + workload.name);
+  }
+  std::string out;
+  for (const auto& [message, names] : by_message)
+    out +=
+        fmt::format("\n{} {}\n  {}\n", few_of(names), names.size() == 1 ? "waits" : "wait", printable(message, 2000));
+  return out;
+}
+
+std::string queues_table(const Report& report) {
+  if (report.queues.empty()) return "";
+  TextTable table(
+      {"CLUSTERQUEUE", "COHORT", ">PENDING", ">ADMITTED", "FLAVOR", "RESOURCE", ">USED", ">NOMINAL", ">BORROWED"});
+  for (const QueueReport& queue : report.queues) {
+    bool first = true;
+    for (const QueueReport::Held& held : queue.held) {
+      const auto shown = [&](int64_t amount) { return model::format_resource(held.resource, amount); };
+      table.add({first ? queue.name : "",
+                 !first                 ? ""
+                 : queue.cohort.empty() ? "-"
+                                        : queue.cohort,
+                 first ? std::to_string(queue.pending) : "", first ? std::to_string(queue.admitted) : "", held.flavor,
+                 held.resource, shown(held.used), shown(held.nominal), shown(held.borrowed)});
+      first = false;
+    }
+    if (first)
+      table.add({queue.name, queue.cohort.empty() ? "-" : queue.cohort, std::to_string(queue.pending),
+                 std::to_string(queue.admitted), "-", "-", "-", "-", "-"});
+  }
+  return "\n" + table.text();
+}
+
 std::string summary(const Report& report) {
   int64_t used = 0, whole = 0;
   for (const NodeReport& node : report.nodes) used += gpus(node.use), whole += gpus(node.allocatable);
@@ -132,6 +210,9 @@ std::string summary(const Report& report) {
   const auto placed = std::count_if(report.pods.begin(), report.pods.end(),
                                     [](const PodReport& pod) { return !pod.waiting && pod.started.has_value(); });
   std::string out = fmt::format("{} {} placed, {} waiting", placed, placed == 1 ? "pod" : "pods", waiting);
+  if (const size_t workloads = report.workloads_waiting(); workloads > 0)
+    out += fmt::format("; {} {} in {} queue{}", workloads, workloads == 1 ? "workload waits" : "workloads wait",
+                       workloads == 1 ? "its" : "their", workloads == 1 ? "" : "s");
   if (whole > 0)
     out += fmt::format("; {} of {} GPUs in use{}", used, whole,
                        report.gpus_peak == used ? "" : fmt::format(" at the end, {} at most", report.gpus_peak));
@@ -175,6 +256,7 @@ std::string table_text(const Report& report, bool wide) {
   std::string out;
   if (!report.pods.empty()) out += pods_table(report, wide);
   out += waiting_text(report, wide);
+  out += workloads_table(report, wide) + queues_text(report) + queues_table(report);
   if (!out.empty()) out += "\n";
   return out + nodes_table(report) + repartitions_table(report) + "\n" + summary(report);
 }

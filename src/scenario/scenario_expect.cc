@@ -5,6 +5,7 @@
 #include <map>
 
 #include "bridge/gpus.h"
+#include "model/quantity.h"
 #include "scenario/scenario_player.h"
 
 namespace berth::scenario {
@@ -47,6 +48,9 @@ void ScenarioPlayer::expect(const LinedValue& what) {
     else if (key == "nominated") expect_nominated(value);
     else if (key == "repartitioned") expect_repartitioned(value);
     else if (key == "problems") expect_problems(value);
+    else if (key == "workloads") expect_workloads(value, report, false);
+    else if (key == "waits_for") expect_workloads(value, report, true);
+    else if (key == "queues") expect_queues(value, report);
     else mismatch(value, fmt::format("no expectation is called '{}'", key));
   }
   heard_ = cluster_.log().size();
@@ -181,6 +185,53 @@ void ScenarioPlayer::expect_repartitioned(const LinedValue& value) {
     actual.push_back(fmt::format("{}: {}", cut.node, fmt::join(parts, ", ")));
   }
   expect_count(value, actual, "repartitioned");
+}
+
+// {workload: "Admitted with h100", "Pending: WaitingForQuota", "Finished"}, or why it waits; by the name of what was
+// submitted.
+void ScenarioPlayer::expect_workloads(const LinedValue& value, const Report& report, bool why) {
+  for (const auto& [name, text] : value.members) {
+    const auto is_it = [&](const WorkloadReport& workload) {
+      return workload.name == name || workload.name == "default/" + name;
+    };
+    const auto found = std::find_if(report.workloads.begin(), report.workloads.end(), is_it);
+    if (found == report.workloads.end()) {
+      mismatch(text, fmt::format("workloads: there is no workload {}", name));
+      continue;
+    }
+    std::map<std::string, int> names;
+    for (const WorkloadReport::Set& set : found->pod_sets)
+      for (const auto& [resource, flavor] : set.flavors) names[flavor] = 0;
+    std::string actual = found->state;
+    if (found->state == "Pending") actual += ": " + found->reason;
+    if (found->state == "Admitted") {
+      std::vector<std::string> flavors;
+      for (const auto& [flavor, unused] : names) flavors.push_back(flavor);
+      actual += fmt::format(" with {}", fmt::join(flavors, ", "));
+    }
+    compare(text, why ? found->message : actual, (why ? "what it waits for: " : "workload ") + name);
+  }
+}
+
+// {cluster queue: "4 of 8 nvidia.com/gpu in h100, 2 borrowed"}: what it uses of its quota; several by "; ".
+void ScenarioPlayer::expect_queues(const LinedValue& value, const Report& report) {
+  for (const auto& [name, text] : value.members) {
+    const auto found = std::find_if(report.queues.begin(), report.queues.end(),
+                                    [&](const QueueReport& queue) { return queue.name == name; });
+    if (found == report.queues.end()) {
+      mismatch(text, fmt::format("queues: there is no ClusterQueue {}", name));
+      continue;
+    }
+    std::vector<std::string> parts;
+    for (const QueueReport::Held& held : found->held) {
+      const auto shown = [&](int64_t amount) { return model::format_resource(held.resource, amount); };
+      std::string part =
+          fmt::format("{} of {} {} in {}", shown(held.used), shown(held.nominal), held.resource, held.flavor);
+      if (held.borrowed > 0) part += fmt::format(", {} borrowed", shown(held.borrowed));
+      parts.push_back(std::move(part));
+    }
+    compare(text, fmt::format("{}", fmt::join(parts, "; ")), "use of " + name);
+  }
 }
 
 // Texts, each within the problem of the same position that the last manifests had.

@@ -79,6 +79,11 @@ struct StepTable {
          each(p, v, [&](auto& n) { return p.cluster_.plan_bind(n, BindFate::kUnknown), Status(); });
        }},
       {"bind_settled", [](ScenarioPlayer& p, const LinedValue& v) { p.settle_bind(v); }},
+      {"queues", [](ScenarioPlayer& p, const LinedValue& v) { p.add_queues(v); }},
+      {"job",
+       [](ScenarioPlayer& p, const LinedValue& v) {
+         for (const LinedValue* item : items(v)) p.add_job(*item);
+       }},
       {"relist", [](ScenarioPlayer& p, const LinedValue&) { p.cluster_.relist(); }},
       {"advance", [](ScenarioPlayer& p, const LinedValue& v) { p.advance(v); }},
       {"expect", [](ScenarioPlayer& p, const LinedValue& v) { p.expect(v); }},
@@ -106,8 +111,10 @@ void ScenarioPlayer::build_cluster() {
   for (const auto& [key, value] : cluster->members) {
     if (key == "nodes") add_nodes(value);
     else if (key == "objects") submit(value);
-    else mismatch(value, fmt::format("'{}' is none of nodes, objects", key));
+    else if (key != "flavors" && key != "queues" && key != "cohorts")
+      mismatch(value, fmt::format("'{}' is none of nodes, objects, flavors, cohorts, queues", key));
   }
+  add_queues(*cluster);
   cluster_.settle();
 }
 

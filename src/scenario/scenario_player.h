@@ -4,6 +4,7 @@
 // that does not come out as told becomes a Mismatch with its line; the run goes on, so that one run shows all of them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class ScenarioPlayer {
   void submit(const LinedValue& what);
   void update(const LinedValue& what);
   void add_nodes(const LinedValue& what);
+  void add_queues(const LinedValue& what);  // scenario_queues.cc
+  void add_job(const LinedValue& what);
   void advance(const LinedValue& what);
   void kubelet_rejects(const LinedValue& what);
   void settle_bind(const LinedValue& what);
@@ -46,6 +49,8 @@ class ScenarioPlayer {
   void expect_nominated(const LinedValue& value);
   void expect_repartitioned(const LinedValue& value);
   void expect_problems(const LinedValue& value);
+  void expect_workloads(const LinedValue& value, const Report& report, bool why);
+  void expect_queues(const LinedValue& value, const Report& report);
 
   std::vector<Manifest> read(const LinedValue& what);
   LinedValue shaped_node(const LinedValue& node, std::string name);
@@ -63,7 +68,8 @@ class ScenarioPlayer {
   size_t heard_ = 0;        // entries of the log that earlier expectations have seen
   size_t cuts_heard_ = 0;   // and so many repartitions
   size_t broken_seen_ = 0;
-  std::vector<std::pair<std::string, int>> node_numbers_;  // next number of each shape
+  std::vector<std::pair<std::string, int>> node_numbers_;   // next number of each shape
+  std::set<std::string> flavors_named_, priorities_named_;  // that have been submitted
   std::vector<Mismatch> mismatches_;
 };
 

@@ -64,7 +64,7 @@ void Simulation::process_due() {
   const auto later = [&](const Due& due) {
     const api::Object& object = workloads_[std::get<3>(due)].manifest.object;
     return !std::holds_alternative<api::Node>(object) && !std::holds_alternative<api::Namespace>(object) &&
-           !is_storage(object);
+           !is_storage(object) && !is_queueing(object);
   };
   while (!due_.empty() && std::get<Time>(*due_.begin()) <= now_) {
     const Due due = *due_.begin();
@@ -72,7 +72,14 @@ void Simulation::process_due() {
     const size_t which = std::get<3>(due);
     switch (std::get<DueKind>(due)) {
       case DueKind::kArrival: arrivals.push_back(due); break;
-      case DueKind::kJobDeadline: stop_job(which, kDeadlineExceeded); break;
+      case DueKind::kJobDeadline:
+        if (deadline_of(workloads_[which]) == std::get<Time>(due)) stop_job(which, kDeadlineExceeded);
+        break;
+      case DueKind::kWorkloadEnds:
+        if (const auto since = queues_.admitted_at({which, SIZE_MAX});
+            since && *since + *simulated(workloads_[which].manifest.object, kSimulatedRuntime) == std::get<Time>(due))
+          queues_.finish({which, SIZE_MAX}, now_);
+        break;
       case DueKind::kNodeCut: cut_node(which); break;
       case DueKind::kPodGone: {
         const bool again = pods_[which].preempted && keeps_name(pods_[which]) && pods_[which].stage == Stage::kRunning;
@@ -107,10 +114,12 @@ void Simulation::deliver() {
 void Simulation::settle() {
   for (int64_t cycle = 0; cycle < kCyclesPerTimeMax; ++cycle) {
     process_due();
+    let_go();
     update_budgets();
     deliver();
     const engine::CycleResult result = engine_.run_cycle(now_);
     for (const engine::Decision& decision : result.decisions) carry_out(decision);
+    for (const quota::AdmissionDecision& decision : result.admissions) carry_out(decision);
     if (outbox_.empty() && !result.unfinished) repartition();
     wakeup_ = repartitioner_.wakeup();
     if (result.has_wakeup) wakeup_ = std::min(wakeup_.value_or(result.wakeup), result.wakeup);

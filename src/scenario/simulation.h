@@ -36,8 +36,10 @@
 #include "scenario/event_log.h"
 #include "scenario/manifests.h"
 #include "scenario/pod_names.h"
+#include "scenario/queue_controller.h"
 #include "scenario/report.h"
 #include "scenario/simulated_agent.h"
+#include "scenario/simulated_work.h"
 #include "scenario/storage_controller.h"
 
 namespace berth::scenario {
@@ -94,40 +96,7 @@ class Simulation {
   Report report();
 
  private:
-  enum class Stage : uint8_t { kWaiting, kRunning, kEnded };
-  enum class DueKind : uint8_t {
-    kPodEnds,
-    kPodGone,
-    kJobDeadline,
-    kNodeCut,
-    kArrival
-  };  // in this order at the same time
-
-  struct SimPod {
-    api::Pod object;
-    size_t workload = SIZE_MAX;
-    int32_t index = 0;  // among its workload's pods
-    int32_t attempt = 1;
-    int64_t gpus = 0;
-    engine::DeviceNames gpu_devices;  // as decided
-    Stage stage = Stage::kWaiting;
-    bool counts_gpus = false;
-    Time submitted;
-    std::optional<Time> started, finished;
-    std::string reason;  // of its end, or why it was not scheduled
-    std::shared_ptr<const std::string> verdict;
-    std::string unknown_node;  // where a bind without an answer may have put it
-    std::string nominated_node;
-    std::vector<std::string> feasible;  // nodes, when it was bound
-    uint32_t feasible_count = 0;
-    std::vector<size_t> evicted;  // pods that had to leave for it
-    bool preempted = false;       // it had to leave for another
-  };
-  struct Workload {
-    Manifest manifest;
-    int32_t active = 0, ended = 0, failed = 0, next_index = 0;
-    bool stopped = false;
-  };
+  using Workload = SimObject;
   using Due = std::tuple<Time, DueKind, uint64_t, size_t>;  // when, what, in which order, which
 
   void arrive(size_t workload);
@@ -154,6 +123,15 @@ class Simulation {
   void replace_pod(size_t pod);
   void account(SimPod& pod, bool running);
   void note_gpus_in_use();
+  // Work that waits in queues: simulation_queues.cc.
+  bool wait_in_queue(size_t workload);
+  void wait_in_queue(size_t pod, api::Pod& object);
+  void carry_out(const quota::AdmissionDecision& decision);
+  void release_job(size_t workload, const QueueController::Admitted& given);
+  void suspend_job(size_t workload);
+  void follow_job(size_t workload);
+  void let_go();
+  static std::optional<Time> deadline_of(const Workload& workload);
   void repartition();  // nodes with dynamic MIG: simulation_mig.cc
   void cut_node(size_t repartition);
   void expect_idle(const std::string& node);
@@ -185,6 +163,7 @@ class Simulation {
   std::vector<engine::Event> outbox_;
   StorageController storage_{outbox_};
   DisruptionController budgets_{outbox_};
+  QueueController queues_{outbox_};
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   mig::Repartitioner repartitioner_;
   SimulatedAgent agent_;

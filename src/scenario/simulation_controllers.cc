@@ -33,6 +33,7 @@ void Simulation::arrive(size_t workload) {
     return;
   }
   if (is_storage(object)) return storage_.put(object);
+  if (is_queueing(object)) return queues_.put(object);
   if (const auto* budget = std::get_if<api::PodDisruptionBudget>(&object)) return budgets_.put(*budget);
   if (const auto* pod = std::get_if<api::Pod>(&object)) return add_pod(*pod, SIZE_MAX, 0, 1);
   expand(workload);
@@ -53,7 +54,10 @@ void Simulation::add_node(const api::Node& node) {
 void Simulation::expand(size_t workload) {
   Workload& record = workloads_[workload];
   const workloads::KindInfo* kind = workloads::find_kind(record.manifest.object);
-  if (kind == nullptr) return;
+  if (kind == nullptr) {
+    wait_in_queue(workload);
+    return;
+  }
   std::visit([&](auto& o) { o.metadata.uid = fmt::format("{}-{}", kind->kind, workload); }, record.manifest.object);
   if (std::holds_alternative<api::DaemonSet>(record.manifest.object)) {
     record.active = 1;
@@ -61,12 +65,11 @@ void Simulation::expand(size_t workload) {
     for (const auto& [name, node] : nodes_) nodes.push_back(node);
     return add_daemons(workload, nodes);
   }
+  if (wait_in_queue(workload)) return;
   const auto* job = std::get_if<api::Job>(&record.manifest.object);
   if (job != nullptr) record.ended = job->succeeded;
-  if (job != nullptr && job->active_deadline_s)
-    schedule(now_,
-             Duration::seconds(std::min(*job->active_deadline_s, kSimulatedDurationMax.nanos / 1'000'000'000 + 1)),
-             DueKind::kJobDeadline, workload);
+  record.released = now_;
+  if (const auto deadline = deadline_of(record)) schedule(now_, *deadline - now_, DueKind::kJobDeadline, workload);
   if (const auto* statefulset = std::get_if<api::StatefulSet>(&record.manifest.object)) {
     for (const api::PersistentVolumeClaim& claim : workloads::statefulset_claims(*statefulset)) storage_.add(claim);
     storage_.reconcile();
@@ -134,7 +137,16 @@ void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t a
     return;
   }
   storage_.make_claims(added.object);
+  wait_in_queue(slot, added.object);
   tell_pod(added);
+}
+
+// When a Job fails that runs since `released`; none: it may run for ever.
+std::optional<Time> Simulation::deadline_of(const Workload& workload) {
+  const auto* job = std::get_if<api::Job>(&workload.manifest.object);
+  if (job == nullptr || !job->active_deadline_s) return std::nullopt;
+  constexpr int64_t kLater = kSimulatedDurationMax.nanos / 1'000'000'000 + 1;
+  return workload.released + Duration::seconds(std::min(*job->active_deadline_s, kLater));
 }
 
 // A pod of a Job has ended: the job starts as many as its parallelism and completions allow now.
@@ -162,6 +174,7 @@ void Simulation::stop_job(size_t workload, const std::string& reason) {
       remove(i);
     }
   }
+  follow_job(workload);
 }
 
 bool Simulation::gives_up(size_t workload) const {
@@ -198,6 +211,9 @@ void Simulation::update_budgets() {
 void Simulation::replace_pod(size_t pod) {
   const SimPod old = pods_[pod];
   if (old.workload == SIZE_MAX || workloads_[old.workload].stopped) return;
+  if (const auto* job = std::get_if<api::Job>(&workloads_[old.workload].manifest.object);
+      job != nullptr && job->suspend)
+    return;
   if (std::holds_alternative<api::DaemonSet>(workloads_[old.workload].manifest.object)) {
     const auto node = nodes_.find(old.object.spec.node_name);
     if (node != nodes_.end()) add_daemons(old.workload, std::span(&node->second, 1));
@@ -259,6 +275,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   pod.object.status.phase = phase;
   pod.object.status.reason = reason;
   tell_pod(pod);
+  if (const QueueController::Owner owner{SIZE_MAX, index}; queues_.knows(owner)) queues_.finish(owner, now_);
   if (pod.workload == SIZE_MAX) return;
   Workload& workload = workloads_[pod.workload];
   if (!std::holds_alternative<api::DaemonSet>(workload.manifest.object)) --workload.active;
@@ -270,6 +287,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   }
   ++workload.ended;
   next_job_pods(pod.workload);
+  follow_job(pod.workload);
 }
 
 // The pod's object is gone from the API server.
@@ -282,6 +300,7 @@ void Simulation::remove(size_t index) {
   pod.stage = Stage::kEnded;
   if (pod.object.status.phase == "Running") pod.object.status.reason = "Deleted";
   outbox_.emplace_back(engine::PodDeleted{pod.object.metadata.uid});
+  if (const QueueController::Owner owner{SIZE_MAX, index}; queues_.knows(owner)) queues_.finish(owner, now_);
   storage_.forget_claims(pod.object);
   if (pod.workload != SIZE_MAX && !std::holds_alternative<api::DaemonSet>(workloads_[pod.workload].manifest.object))
     --workloads_[pod.workload].active;

@@ -105,8 +105,13 @@ Status Simulation::update(Manifest manifest) {
     storage_.reconcile();
     return {};
   }
+  if (is_queueing(manifest.object)) {
+    queues_.put(manifest.object);
+    return {};
+  }
   auto* pod = std::get_if<api::Pod>(&manifest.object);
-  if (pod == nullptr) return fail(ErrorCode::kUnsupported, "only pods, nodes, namespaces and storage can be updated");
+  if (pod == nullptr)
+    return fail(ErrorCode::kUnsupported, "only pods, nodes, namespaces, storage and queues can be updated");
   BERTH_TRY(found, find(pod_name(*pod)));
   api::Pod& old = pods_[found].object;
   pod->metadata.uid = old.metadata.uid;

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "api/kueue_names.h"
+
 namespace berth::webhook {
 
 // What becomes of a container that names GPUs in NVIDIA_VISIBLE_DEVICES and requests none.
@@ -22,11 +24,10 @@ struct Rules {
   bool pod_finalizer = false;
 };
 
-// Kueue's names: https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/.
-inline constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
-inline constexpr std::string_view kManagedLabel = "kueue.x-k8s.io/managed";  // and the finalizer
-inline constexpr std::string_view kAdmissionGate = "kueue.x-k8s.io/admission";
-inline constexpr std::string_view kGroupLabel = "kueue.x-k8s.io/pod-group-name";
-inline constexpr std::string_view kGroupCountAnnotation = "kueue.x-k8s.io/pod-group-total-count";
+using api::kAdmissionGate;
+using api::kGroupCountAnnotation;
+using api::kGroupLabel;
+using api::kManagedLabel;
+using api::kQueueLabel;
 
 }  // namespace berth::webhook

@@ -221,7 +221,7 @@ def case_json_shape() -> None:
     [node] = report["nodes"]
     assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
     assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"} and node["device_mode"] is None, node
-    assert report["repartitions"] == [], report
+    assert report["repartitions"] == [] and report["workloads"] == [] and report["queues"] == [], report
     mig = NODE.replace("name: n1", 'name: n1, labels: {berth.dev/mig-policy: dynamic, nvidia.com/gpu.count: "1", '
                                    "nvidia.com/gpu.product: NVIDIA-H200}").replace("pods: ", "nvidia.com/gpu: 1, pods: ")
     slice_pod = POD % ("a", "limits: {nvidia.com/mig-3g.71gb: 1}")
@@ -230,6 +230,32 @@ def case_json_shape() -> None:
         {"node": "n1", "begun_s": 0, "ended_s": 30, "given_up": False, "resources": {"nvidia.com/mig-3g.71gb": "2"}}], run
     expect(berth("simulate", "-f", "-", stdin=mig.replace("NVIDIA-H200", "Tesla-T4")), 0,
            err="note: stdin:1: Node n1: berth.dev/mig-policy: dynamic has no effect: the label nvidia.com/gpu.product names")
+
+
+def case_queues() -> None:
+    kueue = "apiVersion: kueue.x-k8s.io/v1beta2, kind"
+    group = "{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 2}]}]}"
+    objects = [NODE, f"{{{kueue}: ResourceFlavor, metadata: {{name: f}}, spec: {{}}}}",
+               f"{{{kueue}: ClusterQueue, metadata: {{name: team}}, spec: {{namespaceSelector: {{}}, resourceGroups: [{group}]}}}}",
+               f"{{{kueue}: LocalQueue, metadata: {{name: q}}, spec: {{clusterQueue: team}}}}"]
+    for name, cpu in (("a", 1), ("b", 2)):
+        pods = ("{restartPolicy: Never, containers: [{name: c, image: x, resources: {requests: {cpu: %d}}}]}" % cpu)
+        objects.append(f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}, labels: {{kueue.x-k8s.io/queue-name: q}}}}, "
+                       f"spec: {{template: {{spec: {pods}}}}}}}")
+    text = "\n---\n".join(objects)
+    why = ("couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 1 more needed")
+    run = berth("simulate", "-f", "-", "-o", "json", stdin=text)
+    assert run.returncode == 3, run
+    report = json.loads(run.stdout)
+    first, second = report["workloads"]
+    assert first == {"kind": "Job", "namespace": "default", "name": "a", "queue": "q", "cluster_queue": "team", "priority": 0,
+                     "state": "Admitted", "reason": "", "message": "",
+                     "pod_sets": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}}], "submitted_s": first["submitted_s"],
+                     "admitted_s": 0, "finished_s": None, "evictions": 0, "evicted_for": ""}, first
+    assert (second["state"], second["reason"], second["message"]) == ("Pending", "WaitingForQuota", why), second
+    assert report["queues"] == [{"name": "team", "cohort": None, "inactive": None, "pending": 1, "admitted": 1, "held": [
+        {"flavor": "f", "resource": "cpu", "nominal": "2", "used": "1", "borrowed": "0"}]}], report["queues"]
+    expect(berth("simulate", "-f", "-", stdin=text), 3, f"Job default/b waits\n  {why}")
 
 
 def case_frag() -> None:

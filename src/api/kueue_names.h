@@ -1,0 +1,22 @@
+// Names of labels, annotations and gates by which work and Kueue's objects refer to one another.
+// Source: https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/.
+#pragma once
+
+#include <string_view>
+
+namespace berth::api {
+
+// On Jobs and pods.
+inline constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
+inline constexpr std::string_view kPriorityClassLabel = "kueue.x-k8s.io/priority-class";  // a WorkloadPriorityClass
+inline constexpr std::string_view kMinParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism";
+inline constexpr std::string_view kManagedLabel = "kueue.x-k8s.io/managed";  // and the finalizer
+inline constexpr std::string_view kAdmissionGate = "kueue.x-k8s.io/admission";
+inline constexpr std::string_view kGroupLabel = "kueue.x-k8s.io/pod-group-name";
+inline constexpr std::string_view kGroupCountAnnotation = "kueue.x-k8s.io/pod-group-total-count";
+
+// On the pods of an admitted workload.
+inline constexpr std::string_view kWorkloadAnnotation = "kueue.x-k8s.io/workload";
+inline constexpr std::string_view kPodSetLabel = "kueue.x-k8s.io/podset";
+
+}  // namespace berth::api

@@ -1,0 +1,89 @@
+// The part of Engine that knows of workloads: what the API server says of them and their queues, and their pods.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/engine.h"
+#include "engine/queued_workloads.h"
+
+namespace berth::engine {
+
+Engine::Engine(PolicySet policies, EngineOptions options)
+    : policies_(std::move(policies)),
+      options_(std::move(options)),
+      workloads_(std::make_unique<QueuedWorkloads>(QueuedWorkloads::Context{state_, policies_, failure_sets_, queue_},
+                                                   options_.admission)) {}
+
+Engine::~Engine() = default;
+
+const quota::Admission& Engine::admission() const { return workloads_->admission(); }
+
+void Engine::on(QueueObjectUpserted&& event) {
+  std::visit([&](auto& object) { workloads_->configure().upsert(std::move(object)); }, event.object);
+}
+void Engine::on(const QueueObjectDeleted& event) {
+  std::visit([&](const auto& object) { workloads_->configure().remove(object); }, event.object);
+}
+void Engine::on(WorkloadUpserted&& event) { workloads_->upsert(std::move(event.workload)); }
+void Engine::on(const WorkloadEnded& event) { workloads_->end(event.uid, event.deleted); }
+void Engine::on(const WorkloadReleased& event) { workloads_->released(event.uid); }
+
+// Should be given a place now.
+bool Engine::waits(const model::Pod& pod) const {
+  return pod.node_name.empty() && pod.ours && !pod.gated && !pod.terminating && !pod.stand_in &&
+         !workloads_->holds_back(pod);
+}
+
+// Puts a pod, which is in no queue, where its facts say. One of a workload waits for the next cycle, where all that
+// came by then have their turn in the order of the queue, whatever the order in which they came.
+void Engine::take_up(PodSlot slot) {
+  const model::Pod& pod = state_.pod(slot).pod;
+  if (!pod.workload.empty()) arrivals_.insert(pod.uid);
+  if (pod.workload.empty() || !pod.node_name.empty()) settle(slot);
+}
+
+// Pods of workloads that came get the places that are kept for them.
+void Engine::meet_arrivals() {
+  std::vector<PodSlot> slots;
+  for (const std::string& uid : std::exchange(arrivals_, {}))
+    if (const PodSlot slot = state_.find_pod(uid); slot.valid()) slots.push_back(slot);
+  std::sort(slots.begin(), slots.end(), QueueOrder{&state_});
+  for (const PodSlot slot : slots) {
+    const NodeSlot kept = workloads_->meet(slot);
+    if (state_.pod(slot).phase != PodPhase::kNotQueued) continue;
+    settle(slot);
+    if (state_.pod(slot).phase != PodPhase::kPending) continue;
+    if (!kept.valid()) {
+      adopt_nomination(slot);
+      continue;
+    }
+    queue_.erase(slot);
+    nominate(slot, kept);
+  }
+}
+
+// Pods of workloads that were admitted or evicted, and others where one has gone.
+void Engine::settle_freed() {
+  for (auto names = workloads_->take_freed(); !names.empty(); names = workloads_->take_freed())
+    for (const std::string& name : names) {
+      const std::set<std::string>* known = workloads_->pods_of(name);
+      if (known == nullptr) continue;
+      const std::set<std::string> uids = *known;
+      for (const std::string& uid : uids) {
+        const PodSlot slot = state_.find_pod(uid);
+        const PodPhase phase = state_.pod(slot).phase;
+        const bool queued = phase == PodPhase::kPending || phase == PodPhase::kBackoff || phase == PodPhase::kNominated;
+        if (queued && !waits(state_.pod(slot).pod)) leave_queue(slot);
+        else if (phase == PodPhase::kNotQueued) take_up(slot);
+      }
+    }
+}
+
+// Lets workloads in, and has others leave. False: out of work.
+bool Engine::admit(WorkBudget& work, CycleResult& result) {
+  const bool done = workloads_->run(now_, work, result.admissions);
+  settle_freed();
+  return done && arrivals_.empty();
+}
+
+}  // namespace berth::engine

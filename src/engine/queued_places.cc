@@ -1,0 +1,260 @@
+// Where the pods of a workload would stand: the part of QueuedWorkloads that looks for places and keeps them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "engine/queued_workloads.h"
+
+namespace berth::engine {
+namespace {
+
+constexpr size_t kKeptMax = 64;  // classes that are looked at again and again
+
+// Which pod set comes first where there are few places: GPUs are scarcer than CPUs.
+std::pair<int64_t, int64_t> scarcity(const model::PodSet& set) {
+  int64_t gpus = 0;
+  for (const auto& [name, amount] : set.requests)
+    if (model::is_gpu_resource(name)) gpus += amount;
+  return {gpus, set.requests.get("cpu")};
+}
+
+}  // namespace
+
+// What is tried out in one search.
+struct QueuedWorkloads::Search {
+  Txn txn;
+  std::vector<PodSlot> pods;  // that were made for it
+  std::vector<Found>& found;
+};
+
+// The pod set's spec with what its flavors add; null where no place is needed.
+QueuedWorkloads::Spec QueuedWorkloads::spec_of(const quota::PlaceRequest& request, size_t set) const {
+  const model::PodSet& pods = request.workload->pod_sets[set];
+  if (pods.spec == nullptr) return nullptr;
+  std::set<std::string> names;
+  for (const auto& [resource, pick] : (*request.pod_sets)[set].flavors) names.insert(pick.flavor);
+  auto spec = std::make_shared<model::SchedulingSpec>(*pods.spec);
+  bool same = true;
+  for (const std::string& name : names) {
+    const auto flavor = request.flavors->find(name);
+    if (flavor == request.flavors->end()) continue;
+    for (const auto& [key, value] : flavor->second.node_labels) {
+      spec->node_selector.set(key, value);
+      same = false;
+    }
+    for (const model::Toleration& toleration : flavor->second.tolerations) {
+      spec->tolerations.push_back(toleration);
+      same = false;
+    }
+  }
+  return same ? pods.spec : spec;
+}
+
+// In its own name nobody sees it; `index` −1: it never gets a place for long.
+model::Pod QueuedWorkloads::stand_in(const model::Workload& workload, size_t set, const Spec& spec, int32_t index) {
+  const model::PodSet& pods = workload.pod_sets[set];
+  model::Pod out;
+  out.uid = index < 0 ? fmt::format("looks:{}", names_made_++)
+                      : fmt::format("stand-in:{}:{}:{}", workload.uid, pods.name, index);
+  out.namespace_name = workload.namespace_name;
+  out.name = fmt::format("{}-{}", workload.name, pods.name);
+  out.labels = pods.labels;
+  out.priority = workload.priority;
+  out.created = workload.created;
+  out.spec = spec;
+  out.workload = workload.full_name();
+  out.pod_set = pods.name;
+  out.stand_in = true;
+  return out;
+}
+
+// What is known of nodes for a class is kept while somebody has it.
+void QueuedWorkloads::keep_class(PodSlot pod) {
+  State& state = context_.state;
+  const ClassId id = state.pod(pod).cls;
+  if (std::any_of(kept_.begin(), kept_.end(), [&](PodSlot kept) { return state.pod(kept).cls == id; })) return;
+  model::Pod keeps = state.pod(pod).pod;
+  keeps.uid = fmt::format("looks:{}", names_made_++);
+  const PodSlot slot = state.add_pod(std::move(keeps));
+  context_.queue.of(id).last_used = UINT64_MAX;  // not one of those that are dropped for being idle
+  if (kept_.size() < kKeptMax) {
+    kept_.push_back(slot);
+    return;
+  }
+  const PodSlot old = std::exchange(kept_[next_kept_], slot);
+  if (ClassQueue& cls = context_.queue.of(state.pod(old).cls); cls.last_used == UINT64_MAX) cls.last_used = 0;
+  state.remove_pod(old);
+  next_kept_ = (next_kept_ + 1) % kKeptMax;
+}
+
+const Candidates& QueuedWorkloads::look(PodSlot pod) {
+  const ClassId id = context_.state.pod(pod).cls;
+  Candidates& candidates = context_.queue.of(id).candidates;
+  WorkBudget unlimited{INT64_MAX};
+  candidates.refresh(context_.state, context_.policies, context_.state.pod_class(id), context_.sets, unlimited);
+  used_ += INT64_MAX - unlimited.left;
+  return candidates;
+}
+
+NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set, const Spec& spec) {
+  const PodSlot looks = context_.state.add_pod(stand_in(workload, set, spec, -1));
+  const Candidates& candidates = look(looks);
+  const NodeSlot node = candidates.objection().empty() ? candidates.best() : NodeSlot{};
+  keep_class(looks);
+  context_.state.remove_pod(looks);
+  return node;
+}
+
+bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node) {
+  const PodSlot looks = context_.state.add_pod(stand_in(workload, set, spec, -1));
+  const Candidates& candidates = look(looks);
+  const bool fits = candidates.objection().empty() && candidates.failure(node) == kFits;
+  keep_class(looks);
+  context_.state.remove_pod(looks);
+  return fits;
+}
+
+std::string QueuedWorkloads::why_not(PodSlot pod) {
+  const Candidates& candidates = look(pod);
+  const size_t nodes = context_.state.node_count();
+  if (!candidates.objection().empty() || nodes == 0) return objection_message(candidates.objection(), nodes);
+  return fit_message(candidates.counts(), context_.sets);
+}
+
+// That a flavor of the pod set is one of no node; empty: each has some.
+std::string QueuedWorkloads::no_node_has_it(const quota::PlaceRequest& request, size_t set) const {
+  for (const auto& [resource, pick] : (*request.pod_sets)[set].flavors) {
+    const auto flavor = request.flavors->find(pick.flavor);
+    if (flavor == request.flavors->end() || flavor->second.node_labels.empty()) continue;
+    const auto has_it = [&](const auto& entry) {
+      const NodeState& node = context_.state.node(entry.second);
+      return node.present &&
+             std::all_of(flavor->second.node_labels.begin(), flavor->second.node_labels.end(), [&](const auto& label) {
+               const std::string* value = node.node.labels.find(label.first);
+               return value != nullptr && *value == label.second;
+             });
+    };
+    const auto& nodes = context_.state.nodes_by_name();
+    if (std::any_of(nodes.begin(), nodes.end(), has_it)) continue;
+    std::string labels;
+    for (const auto& [key, value] : flavor->second.node_labels)
+      labels += fmt::format("{}{}={}", labels.empty() ? "" : ", ", key, value);
+    return fmt::format("flavor {} has no nodes: none has {}", pick.flavor, labels);
+  }
+  return "";
+}
+
+// Takes the workload's stand-ins off their nodes, and its pods.
+void QueuedWorkloads::lift(quota::WorkloadId id, bool pods, Txn& txn) {
+  const auto evict = [&](PodSlot slot) {
+    const PodState& pod = context_.state.pod(slot);
+    if (holds_room(pod.phase) && context_.state.node(pod.node).present) txn.evict(slot);
+  };
+  if (const auto group = groups_.find(id); group != groups_.end())
+    for (const Set& set : group->second.sets)
+      for (const auto& [slot, index] : set.stand_ins) evict(slot);
+  if (!pods) return;
+  const auto named = pods_.find(admission_.status(id).workload.full_name());
+  if (named == pods_.end()) return;
+  for (const std::string& uid : named->second) evict(context_.state.find_pod(uid));
+}
+
+bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why) {
+  State& state = context_.state;
+  const Spec spec = spec_of(request, set);
+  const quota::PodSetAssignment& given = (*request.pod_sets)[set];
+  int32_t count = still_needed(given, request.workload->pod_sets[set]);
+  if (const auto group = groups_.find(request.id); group != groups_.end() && set < group->second.sets.size())
+    count -= group->second.sets[set].came;
+  if (spec == nullptr) return true;
+  for (int32_t i = 0; i < count; ++i) {
+    const PodSlot pod = state.add_pod(stand_in(*request.workload, set, spec, -1));
+    search.pods.push_back(pod);
+    const Candidates& candidates = look(pod);
+    const NodeSlot node = candidates.objection().empty() ? candidates.best() : NodeSlot{};
+    if (i == 0) keep_class(pod);
+    if (!node.valid()) {
+      if (why != nullptr) *why = no_node_has_it(request, set);
+      if (why != nullptr && why->empty())
+        *why = fmt::format("{} of {} pods of pod set {} have a place: {}", i, count, given.name, why_not(pod));
+      return false;
+    }
+    search.txn.place(pod, node);
+    search.found.push_back({set, node});
+  }
+  return true;
+}
+
+// One pod after the other gets the best node that is left, those that ask for the most GPUs first.
+bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,
+                           std::vector<Found>& found, std::string* why) {
+  const std::vector<model::PodSet>& sets = request.workload->pod_sets;
+  Search search{Txn(context_.state), {}, found};
+  lift(request.id, false, search.txn);
+  for (const quota::WorkloadId id : gone) lift(id, true, search.txn);
+  std::vector<size_t> order(sets.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return scarcity(sets[a]) > scarcity(sets[b]); });
+  const bool all =
+      std::all_of(order.begin(), order.end(), [&](size_t set) { return place_set(request, set, search, why); });
+  search.txn.rollback();
+  for (const PodSlot pod : search.pods) context_.state.remove_pod(pod);
+  return all;
+}
+
+bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,
+                          std::string* why) {
+  std::vector<Found> found;
+  return find(request, gone, found, why);
+}
+
+bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) {
+  std::vector<Found> found;
+  if (!find(request, gone, found, nullptr)) return false;
+  release(request.id);
+  Group& group = groups_[request.id];
+  const std::vector<model::PodSet>& sets = request.workload->pod_sets;
+  group.sets.clear();
+  for (size_t i = 0; i < sets.size(); ++i)
+    group.sets.push_back({sets[i].name, spec_of(request, i), still_needed((*request.pod_sets)[i], sets[i])});
+  for (const auto& [uid, set] : group.came)
+    if (set < group.sets.size()) ++group.sets[set].came;
+  for (const Found& place : found)
+    add_stand_in(group, *request.workload, place.set, place.node,
+                 gone.empty() ? PodPhase::kHeld : PodPhase::kNominated);
+  return true;
+}
+
+void QueuedWorkloads::release(quota::WorkloadId id) {
+  short_.erase(id);
+  const auto group = groups_.find(id);
+  if (group == groups_.end()) return;
+  for (Set& set : group->second.sets)
+    while (!set.stand_ins.empty()) drop_stand_in(set, set.stand_ins.size() - 1);
+  group->second.admitted = false;
+  if (group->second.came.empty()) groups_.erase(group);
+}
+
+// The first index that no stand-in of the set has, unless one is named.
+void QueuedWorkloads::add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node,
+                                   PodPhase phase, int32_t index) {
+  auto& stand_ins = group.sets[set].stand_ins;
+  if (index < 0) index = stand_ins.empty() ? 0 : stand_ins.back().second + 1;
+  const PodSlot slot = context_.state.add_pod(stand_in(workload, set, group.sets[set].spec, index));
+  const auto at = std::find_if(stand_ins.begin(), stand_ins.end(), [&](const auto& s) { return s.second > index; });
+  stand_ins.insert(at, {slot, index});
+  context_.state.assign(slot, node, phase);
+  if (phase == PodPhase::kHeld) context_.state.choose_volumes(slot);
+}
+
+void QueuedWorkloads::drop_stand_in(Set& set, size_t at) {
+  const PodSlot slot = set.stand_ins[at].first;
+  context_.state.unassign(slot, PodPhase::kNotQueued);
+  context_.state.remove_pod(slot);
+  set.stand_ins.erase(set.stand_ins.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+}  // namespace berth::engine

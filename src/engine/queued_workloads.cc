@@ -1,0 +1,223 @@
+#include "engine/queued_workloads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/check.h"
+
+namespace berth::engine {
+
+int32_t still_needed(const quota::PodSetAssignment& given, const model::PodSet& set) {
+  return std::min(given.count, std::max(0, set.count - set.reclaimable));
+}
+
+void QueuedWorkloads::upsert(model::Workload&& workload) {
+  in_use_ = true;
+  const std::string name = workload.full_name();
+  const quota::WorkloadId id = admission_.upsert(std::move(workload));
+  by_name_[name] = id;
+  changed_ = true;
+  trim(id);
+}
+
+void QueuedWorkloads::end(const std::string& uid, bool deleted) {
+  const quota::WorkloadId id = admission_.find(uid);
+  if (!id.valid()) return;
+  changed_ = true;
+  if (!deleted) return admission_.finish(id);
+  const std::string name = admission_.status(id).workload.full_name();
+  admission_.remove(id);
+  groups_.erase(id);
+  by_name_.erase(name);
+  freed_.insert(name);
+}
+
+void QueuedWorkloads::released(const std::string& uid) {
+  const quota::WorkloadId id = admission_.find(uid);
+  if (!id.valid()) return;
+  changed_ = true;
+  admission_.released(id);
+}
+
+QueuedWorkloads::Group* QueuedWorkloads::admitted(const std::string& workload) {
+  const auto known = by_name_.find(workload);
+  if (known == by_name_.end()) return nullptr;
+  const auto group = groups_.find(known->second);
+  return group == groups_.end() || !group->second.admitted ? nullptr : &group->second;
+}
+
+bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
+  if (pod.workload.empty() || !pod.node_name.empty()) return false;
+  const auto known = by_name_.find(pod.workload);
+  if (known == by_name_.end()) return false;
+  const auto group = groups_.find(known->second);
+  return group == groups_.end() || !group->second.admitted || !group->second.came.contains(pod.uid);
+}
+
+std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
+  const quota::WorkloadId id = by_name_.at(pod.workload);
+  const quota::WorkloadStatus& status = admission_.status(id);
+  const auto group = groups_.find(id);
+  if (group != groups_.end() && group->second.admitted)
+    return fmt::format("Workload {} has all the pods that it was admitted with", pod.workload);
+  return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, status.message.empty() ? "" : ": ",
+                     status.message);
+}
+
+NodeSlot QueuedWorkloads::meet(PodSlot slot) {
+  const PodState& state = context_.state.pod(slot);
+  const model::Pod& pod = state.pod;
+  pods_[pod.workload].insert(pod.uid);
+  Group* group = admitted(pod.workload);
+  if (group == nullptr || pod.gated || pod.terminating || group->came.contains(pod.uid)) return {};
+  const std::string& owner = admission_.status(by_name_.at(pod.workload)).workload.owner_uid;
+  if (!owner.empty() && owner != pod.owner_uid && owner != pod.uid) return {};
+  const auto is_its = [&](const Set& set) {
+    return set.name == pod.pod_set || (pod.pod_set.empty() && group->sets.size() == 1);
+  };
+  const auto set = std::find_if(group->sets.begin(), group->sets.end(), is_its);
+  if (set == group->sets.end() || set->came >= set->wanted) return {};
+  group->came.emplace(pod.uid, static_cast<size_t>(set - group->sets.begin()));
+  ++set->came;
+  if (set->stand_ins.empty()) return {};
+  const auto stands_there = [&](const auto& kept) {
+    return context_.state.node(context_.state.pod(kept.first).node).node.name == pod.node_name;
+  };
+  auto own = std::find_if(set->stand_ins.begin(), set->stand_ins.end(), stands_there);
+  if (own == set->stand_ins.end()) own = set->stand_ins.begin();
+  const NodeSlot node = context_.state.pod(own->first).node;
+  drop_stand_in(*set, static_cast<size_t>(own - set->stand_ins.begin()));
+  return pod.node_name.empty() ? node : NodeSlot{};
+}
+
+void QueuedWorkloads::part(PodSlot slot) {
+  const model::Pod& pod = context_.state.pod(slot).pod;
+  const auto named = pods_.find(pod.workload);
+  if (named == pods_.end()) return;
+  named->second.erase(pod.uid);
+  if (named->second.empty()) pods_.erase(named);
+  else freed_.insert(pod.workload);
+  const auto known = by_name_.find(pod.workload);
+  if (known == by_name_.end()) return;
+  const auto group = groups_.find(known->second);
+  if (group == groups_.end()) return;
+  const auto came = group->second.came.find(pod.uid);
+  if (came == group->second.came.end()) return;
+  if (came->second < group->second.sets.size()) --group->second.sets[came->second].came;
+  group->second.came.erase(came);
+  if (!group->second.admitted && group->second.came.empty()) groups_.erase(group);
+}
+
+// A pod of the workload has gone: what it stood on is kept for the next, if the workload still needs one.
+void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
+  Group* group = admitted(workload);
+  if (group == nullptr) return;
+  const quota::WorkloadId id = by_name_.at(workload);
+  const model::Workload& spec = admission_.status(id).workload;
+  for (size_t i = 0; i < group->sets.size(); ++i) {
+    Set& set = group->sets[i];
+    if (set.spec == nullptr || set.came + std::ssize(set.stand_ins) >= set.wanted) continue;
+    if (node.valid() && fits_on(spec, i, set.spec, node)) {
+      add_stand_in(*group, spec, i, node, PodPhase::kHeld);
+    } else {
+      short_.insert(id);
+      changed_ = true;
+    }
+  }
+}
+
+const std::set<std::string>* QueuedWorkloads::pods_of(const std::string& workload) const {
+  const auto known = pods_.find(workload);
+  return known == pods_.end() ? nullptr : &known->second;
+}
+
+// Stand-ins of what the workload does not need any more go.
+void QueuedWorkloads::trim(quota::WorkloadId id) {
+  const auto group = groups_.find(id);
+  if (group == groups_.end() || !group->second.admitted) return;
+  const quota::WorkloadStatus& status = admission_.status(id);
+  for (size_t i = 0; i < group->second.sets.size() && i < status.assignment.size(); ++i) {
+    Set& set = group->second.sets[i];
+    set.wanted = still_needed(status.assignment[i], status.workload.pod_sets[i]);
+    while (!set.stand_ins.empty() && set.came + std::ssize(set.stand_ins) > set.wanted)
+      drop_stand_in(set, set.stand_ins.size() - 1);
+  }
+}
+
+// Stand-ins on nodes that changed and would not have them any more lose their place.
+void QueuedWorkloads::leave_unfit() {
+  const std::set<NodeSlot> nodes = std::exchange(changed_nodes_, {});
+  for (const NodeSlot node : nodes) {
+    std::vector<PodSlot> there;
+    for (const PodSlot slot : context_.state.node(node).pods)
+      if (context_.state.pod(slot).phase == PodPhase::kHeld) there.push_back(slot);
+    std::sort(there.begin(), there.end());
+    for (const PodSlot slot : there) {
+      const std::string name = context_.state.pod(slot).pod.workload;
+      Group& group = groups_.at(by_name_.at(name));
+      const model::Workload& workload = admission_.status(by_name_.at(name)).workload;
+      for (size_t i = 0; i < group.sets.size(); ++i) {
+        Set& set = group.sets[i];
+        const auto kept = std::find_if(set.stand_ins.begin(), set.stand_ins.end(),
+                                       [&](const auto& stand_in) { return stand_in.first == slot; });
+        if (kept == set.stand_ins.end()) continue;
+        const int32_t index = kept->second;
+        drop_stand_in(set, static_cast<size_t>(kept - set.stand_ins.begin()));
+        if (context_.state.node(node).present && fits_on(workload, i, set.spec, node))
+          add_stand_in(group, workload, i, node, PodPhase::kHeld, index);
+        else short_.insert(by_name_.at(name));
+        break;
+      }
+    }
+  }
+}
+
+// Places that were lost, with their node or to a pod that came in between.
+void QueuedWorkloads::fill_short() {
+  const std::set<quota::WorkloadId> all = std::exchange(short_, {});
+  for (const quota::WorkloadId id : all) {
+    const auto group = groups_.find(id);
+    if (group == groups_.end() || !group->second.admitted) continue;
+    const model::Workload& workload = admission_.status(id).workload;
+    for (size_t i = 0; i < group->second.sets.size(); ++i) {
+      Set& set = group->second.sets[i];
+      while (set.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) {
+        const NodeSlot node = best_node(workload, i, set.spec);
+        if (!node.valid()) {
+          short_.insert(id);
+          break;
+        }
+        add_stand_in(group->second, workload, i, node, PodPhase::kHeld);
+      }
+    }
+  }
+}
+
+bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions) {
+  const bool moved = context_.state.change_end() != seen_until_;
+  if (!in_use_ || (!changed_ && !moved)) return true;
+  used_ = 0;
+  leave_unfit();
+  fill_short();
+  if (moved) admission_.places_changed();
+  changed_ = true;
+  while (changed_ && used_ < work.left) {
+    std::vector<quota::AdmissionDecision> decided;
+    changed_ = admission_.run_cycle(now, decided);
+    ++used_;
+    for (const quota::AdmissionDecision& decision : decided) {
+      freed_.insert(admission_.status(decision.workload).workload.full_name());
+      if (decision.kind != quota::AdmissionDecision::Kind::kAdmit) continue;
+      groups_[decision.workload].admitted = true;
+      trim(decision.workload);
+    }
+    std::move(decided.begin(), decided.end(), std::back_inserter(decisions));
+  }
+  seen_until_ = context_.state.change_end();
+  work.left -= used_;
+  return !changed_;
+}
+
+}  // namespace berth::engine

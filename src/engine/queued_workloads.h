@@ -1,0 +1,146 @@
+// QueuedWorkloads: the workloads of queues in the engine, and the places that are kept for their pods.
+//
+// Quota is decided in src/quota, which asks here whether nodes have room for all pods of a workload, and here they are
+// kept: for each pod that has not come yet a stand-in, a pod of the engine's own, is charged to the node. It has the
+// pod set's spec with the node labels and tolerations of its flavors. A pod of the workload that comes is nominated for
+// a stand-in's node and the stand-in goes; when such a pod goes and the workload still needs one, a stand-in comes
+// back: on the same node, else wherever there is room by then.
+//
+// Invariants: 1. an admitted workload has as many pods and stand-ins as it needs, but for those whose node was lost and
+// that have found no other; 2. a pod of a workload that is not admitted, or that it has no need of, is not scheduled;
+// 3. while a workload waits for others to leave, its stand-ins keep what these give back. Owner thread only.
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/failure_sets.h"
+#include "engine/pending_queue.h"
+#include "engine/policy.h"
+#include "engine/state.h"
+#include "engine/txn.h"
+#include "quota/admission.h"
+
+namespace berth::engine {
+
+// So many pods of an admitted workload's pod set need something still.
+int32_t still_needed(const quota::PodSetAssignment& given, const model::PodSet& set);
+
+class QueuedWorkloads : public quota::Places {
+ public:
+  struct Context {
+    State& state;
+    const PolicySet& policies;
+    FailureSets& sets;
+    PendingQueue& queue;
+  };
+  QueuedWorkloads(const Context& context, quota::AdmissionOptions options)
+      : context_(context), admission_(std::move(options), this) {}
+
+  // Something is known of queues or workloads.
+  bool in_use() const { return in_use_; }
+  // To be configured; what is changed takes effect with the next run().
+  quota::Admission& configure() {
+    in_use_ = changed_ = true;
+    return admission_;
+  }
+  void set_namespace_labels(const std::string& name, const model::Labels& labels) {
+    admission_.set_namespace_labels(name, labels);
+    changed_ = true;
+  }
+  void node_changed(NodeSlot node) {
+    if (in_use_) changed_nodes_.insert(node);
+  }
+  const quota::Admission& admission() const { return admission_; }
+
+  void upsert(model::Workload&& workload);
+  void end(const std::string& uid, bool deleted);
+  void released(const std::string& uid);
+
+  // A pod that names a workload is known by now. The node that was kept for it, where the place is free now; invalid:
+  // none was.
+  NodeSlot meet(PodSlot pod);
+  // It goes; afterwards, when its room is free, refill() is told where it stood (invalid: it had no place to keep).
+  void part(PodSlot pod);
+  void refill(const std::string& workload, NodeSlot node);
+  // Whether the pod has to wait for its workload to be admitted.
+  bool holds_back(const model::Pod& pod) const;
+  std::string why_held_back(const model::Pod& pod) const;
+  // Workloads of which pods that were held back may go on.
+  std::set<std::string> take_freed() { return std::exchange(freed_, {}); }
+  const std::set<std::string>* pods_of(const std::string& workload) const;
+
+  // Decides about the heads of all queues, until nothing more changes or the work is used up; false in the latter case.
+  bool run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions);
+
+  // Places, asked by admission.
+  bool fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::string* why) override;
+  bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
+  void release(quota::WorkloadId id) override;
+
+ private:
+  using Spec = std::shared_ptr<const model::SchedulingSpec>;
+  // Equal pods of a workload as it was given its flavors.
+  struct Set {
+    std::string name;
+    Spec spec;
+    int32_t wanted = 0;  // pods and stand-ins
+    int32_t came = 0;
+    std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their index
+  };
+  struct Group {
+    std::vector<Set> sets;
+    absl::btree_map<std::string, size_t> came;  // UIDs of pods, and their pod set
+    bool admitted = false;
+  };
+  struct Found {
+    size_t set = 0;
+    NodeSlot node;
+  };
+  struct Search;
+
+  Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
+  model::Pod stand_in(const model::Workload& workload, size_t set, const Spec& spec, int32_t index);
+  void keep_class(PodSlot pod);
+  const Candidates& look(PodSlot pod);
+  NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
+  bool fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node);
+  std::string why_not(PodSlot pod);
+  std::string no_node_has_it(const quota::PlaceRequest& request, size_t set) const;
+  bool find(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::vector<Found>& found,
+            std::string* why);
+  void lift(quota::WorkloadId id, bool pods, Txn& txn);
+  bool place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why);
+  void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,
+                    int32_t index = -1);
+  void drop_stand_in(Set& set, size_t at);
+  void trim(quota::WorkloadId id);
+  void leave_unfit();
+  void fill_short();
+  Group* admitted(const std::string& workload);
+
+  Context context_;
+  bool in_use_ = false;
+  quota::Admission admission_;
+  absl::btree_map<quota::WorkloadId, Group> groups_;
+  absl::flat_hash_map<std::string, quota::WorkloadId> by_name_;   // "namespace/name"
+  absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it
+  std::set<std::string> freed_;
+  std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want
+  std::set<NodeSlot> changed_nodes_;   // since the last run
+  // Keep the classes of those that are looked at again and again, with what is known of nodes for them: a pod without
+  // a place each. A ring.
+  std::vector<PodSlot> kept_;
+  size_t next_kept_ = 0;
+  uint64_t names_made_ = 0;
+  bool changed_ = false;     // something that admission has not looked at
+  uint64_t seen_until_ = 0;  // of the change log when the heads were last decided about
+  int64_t used_ = 0;         // work units since the last run began
+};
+
+}  // namespace berth::engine

@@ -1,0 +1,44 @@
+// What admission decides: who is admitted with which flavors, and who has to give them back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/strong_id.h"
+#include "model/resources.h"
+
+namespace berth::quota {
+
+using WorkloadId = StrongId<struct WorkloadTag>;
+
+// From worst to best. kNoCandidates: room might be made, but nobody may be taken now; kReclaim: only others give.
+enum class FlavorMode : uint8_t { kNoFit, kNoCandidates, kPreempt, kReclaim, kFit };
+
+struct FlavorPick {
+  std::string flavor;
+  FlavorMode mode = FlavorMode::kNoFit;
+};
+
+struct PodSetAssignment {
+  std::string name;
+  int32_t count = 0;
+  std::map<std::string, FlavorPick> flavors = {};  // by resource; empty though it asks for something: none fits
+  model::ResourceList usage = {};                  // of all its pods, of covered resources
+  std::vector<std::string> reasons = {};           // why not better, one for each flavor and resource that fell short
+};
+
+struct AdmissionDecision {
+  enum class Kind : uint8_t { kAdmit, kEvict };
+  Kind kind = Kind::kAdmit;
+  WorkloadId workload;
+  std::string cluster_queue;
+  std::vector<PodSetAssignment> assignment = {};         // kAdmit
+  std::string reason = {}, message = {};                 // kEvict: "Preempted", "ClusterQueueStopped", …
+  std::string preemption = {};                           // for "Preempted": a VictimReason
+  WorkloadId preemptor = {};                             //
+  std::string preemptor_path = {}, preemptee_path = {};  // "/org/team/queue"
+};
+
+}  // namespace berth::quota

@@ -1,0 +1,37 @@
+// Places: what admission asks about nodes. Quota says how much a queue may have; a place is where its pods would stand.
+//
+// Who answers (engine/queued_workloads.h) knows the nodes and keeps the places; without an answerer there is always
+// one. Owner thread only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/queues.h"
+#include "quota/decision.h"
+
+namespace berth::quota {
+
+// A place for all pods of a workload, with the flavors that it would get. All of it outlives the call.
+struct PlaceRequest {
+  WorkloadId id;
+  const model::Workload* workload = nullptr;
+  const std::vector<PodSetAssignment>* pod_sets = nullptr;
+  const std::map<std::string, model::ResourceFlavor, std::less<>>* flavors = nullptr;
+};
+
+class Places {
+ public:
+  virtual ~Places() = default;
+
+  // Whether all pods had a place if the workloads `gone` had none any more, and the workload itself kept none. Changes
+  // nothing. `why`, where it is wanted and they have none: "1 of 4 pods of pod set main: 0/3 nodes are available: …".
+  virtual bool fit(const PlaceRequest& request, const std::vector<WorkloadId>& gone, std::string* why = nullptr) = 0;
+  // The same, and keeps the places for the workload instead of those that it had, until release(): nobody else gets
+  // them. Where `gone` still stand there, they are kept beside these.
+  virtual bool hold(const PlaceRequest& request, const std::vector<WorkloadId>& gone) = 0;
+  // Lets go of what was kept; pods that have come stay where they are.
+  virtual void release(WorkloadId id) = 0;
+};
+
+}  // namespace berth::quota

@@ -1,0 +1,164 @@
+#include "scenario/queue_controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "api/kueue_names.h"
+#include "bridge/queues.h"
+
+namespace berth::scenario {
+
+bool is_queueing(const api::Object& object) {
+  return std::holds_alternative<api::ResourceFlavor>(object) || std::holds_alternative<api::ClusterQueue>(object) ||
+         std::holds_alternative<api::Cohort>(object) || std::holds_alternative<api::LocalQueue>(object) ||
+         std::holds_alternative<api::WorkloadPriorityClass>(object);
+}
+
+void QueueController::put(const api::Object& object) {
+  if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
+    priorities_[priority->metadata.name] = priority->value;
+  if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object)) {
+    flavors_[flavor->metadata.name] = flavor->flavor;
+    outbox_.emplace_back(engine::QueueObjectUpserted{flavor->flavor});
+  }
+  any_queue_ |= std::holds_alternative<api::ClusterQueue>(object);
+  if (const auto* queue = std::get_if<api::ClusterQueue>(&object))
+    outbox_.emplace_back(engine::QueueObjectUpserted{queue->queue});
+  if (const auto* cohort = std::get_if<api::Cohort>(&object))
+    outbox_.emplace_back(engine::QueueObjectUpserted{cohort->cohort});
+  if (const auto* local = std::get_if<api::LocalQueue>(&object))
+    outbox_.emplace_back(engine::QueueObjectUpserted{local->queue});
+}
+
+void QueueController::submit(api::Workload workload, Owner owner, std::string kind, std::string name, Time created,
+                             const bridge::TopologyLevels& levels) {
+  workload.metadata.uid = fmt::format("workload/{}/{}", workload.metadata.namespace_name, workload.metadata.name);
+  workload.metadata.created = created;
+  Record record{
+      bridge::to_model(workload, levels), owner, std::move(kind), std::move(name), created, {}, {}, 0, {}, {}};
+  const std::string* priority_class = workload.metadata.labels.find(api::kPriorityClassLabel);
+  if (const auto known = priority_class == nullptr ? priorities_.end() : priorities_.find(*priority_class);
+      known != priorities_.end())
+    record.workload.priority = known->second;
+  by_uid_[record.workload.uid] = by_owner_[owner] = all_.size();
+  outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
+  all_.push_back(std::move(record));
+}
+
+void QueueController::reclaim(Owner owner, int32_t pods) {
+  model::Workload& workload = all_[by_owner_.at(owner)].workload;
+  if (workload.pod_sets.front().reclaimable == pods) return;
+  workload.pod_sets.front().reclaimable = pods;
+  outbox_.emplace_back(engine::WorkloadUpserted{workload});
+}
+
+void QueueController::finish(Owner owner, Time now) {
+  Record& record = all_[by_owner_.at(owner)];
+  if (record.finished) return;
+  record.finished = now;
+  std::erase(leaving_, owner);
+  outbox_.emplace_back(engine::WorkloadEnded{record.workload.uid});
+}
+
+void QueueController::released(Owner owner) {
+  std::erase(leaving_, owner);
+  outbox_.emplace_back(engine::WorkloadReleased{all_[by_owner_.at(owner)].workload.uid});
+}
+
+size_t QueueController::find(const quota::AdmissionDecision& decision, const quota::Admission& admission) const {
+  return by_uid_.at(admission.status(decision.workload).workload.uid);
+}
+
+QueueController::Admitted QueueController::admit(const quota::AdmissionDecision& decision,
+                                                 const quota::Admission& admission, Time now) {
+  Record& record = all_[find(decision, admission)];
+  record.admitted = now;
+  record.given = decision.assignment;
+  Admitted out{record.owner, {}, {}};
+  for (const quota::PodSetAssignment& set : decision.assignment) {
+    workloads::PodSetInfo& info = out.infos.emplace_back(workloads::PodSetInfo{record.workload.name, set.name});
+    std::set<std::string> names;
+    for (const auto& [resource, pick] : set.flavors) names.insert(pick.flavor);
+    for (const std::string& name : names) {
+      const model::ResourceFlavor& flavor = flavors_.at(name);
+      for (const auto& [key, value] : flavor.node_labels) info.node_labels.set(key, value);
+      info.tolerations.insert(info.tolerations.end(), flavor.tolerations.begin(), flavor.tolerations.end());
+    }
+    out.counts.push_back(set.count);
+  }
+  return out;
+}
+
+QueueController::Owner QueueController::evict(const quota::AdmissionDecision& decision,
+                                              const quota::Admission& admission) {
+  Record& record = all_[find(decision, admission)];
+  ++record.evictions;
+  record.evicted_for = decision.preemptor.valid()
+                           ? fmt::format("{} by {}", decision.reason,
+                                         all_[by_uid_.at(admission.status(decision.preemptor).workload.uid)].name)
+                           : decision.reason;
+  record.admitted.reset();
+  leaving_.push_back(record.owner);
+  return record.owner;
+}
+
+std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& admission) const {
+  std::vector<WorkloadReport> out;
+  for (const Record& record : all_) {
+    WorkloadReport& row = out.emplace_back();
+    row.kind = record.kind;
+    row.name = record.name;
+    row.queue = record.workload.queue;
+    row.priority = record.workload.priority;
+    row.submitted = record.submitted;
+    row.admitted = record.admitted;
+    row.finished = record.finished;
+    row.evictions = record.evictions;
+    row.evicted_for = record.evicted_for;
+    const quota::WorkloadId id = admission.find(record.workload.uid);
+    if (!id.valid()) continue;
+    const quota::WorkloadStatus& status = admission.status(id);
+    row.cluster_queue = status.cluster_queue;
+    row.state = status.phase == quota::WorkloadPhase::kFinished   ? "Finished"
+                : status.phase == quota::WorkloadPhase::kAdmitted ? "Admitted"
+                                                                  : "Pending";
+    row.reason = status.reason;
+    row.message = status.message;
+    if (status.phase == quota::WorkloadPhase::kPending) continue;
+    for (const quota::PodSetAssignment& set : record.given) {
+      WorkloadReport::Set& given = row.pod_sets.emplace_back();
+      given.name = set.name;
+      given.count = set.count;
+      for (const auto& [resource, pick] : set.flavors) given.flavors[resource] = pick.flavor;
+    }
+  }
+  return out;
+}
+
+std::vector<QueueReport> QueueController::queues(const quota::Admission& admission) const {
+  std::vector<QueueReport> out;
+  for (const auto& [name, queue] : admission.cluster_queues()) {
+    const quota::Admission::QueueStatus status = admission.queue_status(name);
+    QueueReport& row = out.emplace_back();
+    row.name = name;
+    row.cohort = queue.cohort;
+    row.inactive = status.active ? "" : status.reason;
+    row.pending = status.pending;
+    row.admitted = status.admitted;
+    for (const auto& held : status.held) {
+      int64_t nominal = 0;
+      for (const model::ResourceGroup& group : queue.groups)
+        for (const model::FlavorQuotas& flavor : group.flavors)
+          if (const auto quota = flavor.resources.find(held.resource);
+              flavor.flavor == held.flavor && quota != flavor.resources.end())
+            nominal = quota->second.nominal;
+      row.held.push_back({held.flavor, held.resource, held.total, held.borrowed, nominal});
+    }
+  }
+  return out;
+}
+
+}  // namespace berth::scenario

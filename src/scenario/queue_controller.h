@@ -1,0 +1,86 @@
+// QueueController: what a queueing controller does beside its decisions, in a Simulation: objects of queues become
+// events, and Jobs and pods that name a queue become Workloads, which it keeps up to date as they go on.
+//
+// It decides nothing: the engine does, and the Simulation starts and stops pods. Owner thread only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/decode.h"
+#include "bridge/topology.h"
+#include "engine/event.h"
+#include "quota/admission.h"
+#include "scenario/report.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::scenario {
+
+// A flavor, queue, cohort or WorkloadPriorityClass.
+bool is_queueing(const api::Object& object);
+
+class QueueController {
+ public:
+  explicit QueueController(std::vector<engine::Event>& outbox) : outbox_(outbox) {}
+
+  void put(const api::Object& object);
+  bool any_queue() const { return any_queue_; }
+
+  // Who waits: an object that was submitted, or a pod by its number; the other is SIZE_MAX.
+  struct Owner {
+    size_t object = SIZE_MAX;
+    size_t pod = SIZE_MAX;
+    friend auto operator<=>(const Owner&, const Owner&) = default;
+  };
+  // `kind` and `name` are what people call it: "Job", "default/train".
+  void submit(api::Workload workload, Owner owner, std::string kind, std::string name, Time created,
+              const bridge::TopologyLevels& levels);
+  // As many of its pods are needed no more.
+  void reclaim(Owner owner, int32_t pods);
+  void finish(Owner owner, Time now);
+  // Its pods have gone, and it may be let in anew.
+  void released(Owner owner);
+
+  // What its pods are told, by pod set, and how many there are.
+  struct Admitted {
+    Owner owner;
+    std::vector<workloads::PodSetInfo> infos;
+    std::vector<int32_t> counts;
+  };
+  Admitted admit(const quota::AdmissionDecision& decision, const quota::Admission& admission, Time now);
+  Owner evict(const quota::AdmissionDecision& decision, const quota::Admission& admission);
+  // Those that were evicted and whose pods are still there.
+  const std::vector<Owner>& leaving() const { return leaving_; }
+  bool knows(Owner owner) const { return by_owner_.contains(owner); }
+  // Of one that is known; none: it is not admitted.
+  std::optional<Time> admitted_at(Owner owner) const { return all_[by_owner_.at(owner)].admitted; }
+
+  std::vector<WorkloadReport> workloads(const quota::Admission& admission) const;
+  std::vector<QueueReport> queues(const quota::Admission& admission) const;
+
+ private:
+  struct Record {
+    model::Workload workload;
+    Owner owner;
+    std::string kind, name;
+    Time submitted;
+    std::optional<Time> admitted, finished;
+    int evictions = 0;
+    std::string evicted_for;                     // the last time, "Preempted by default/urgent"
+    std::vector<quota::PodSetAssignment> given;  // when it was admitted last
+  };
+  size_t find(const quota::AdmissionDecision& decision, const quota::Admission& admission) const;
+
+  std::vector<engine::Event>& outbox_;
+  std::map<std::string, model::ResourceFlavor, std::less<>> flavors_;
+  std::map<std::string, int32_t, std::less<>> priorities_;  // of WorkloadPriorityClasses
+  std::vector<Record> all_;                                 // in the order of submission
+  std::map<std::string, size_t> by_uid_;
+  std::map<Owner, size_t> by_owner_;
+  std::vector<Owner> leaving_;
+  bool any_queue_ = false;
+};
+
+}  // namespace berth::scenario

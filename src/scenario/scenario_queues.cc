@@ -1,0 +1,140 @@
+// Queues and Jobs in a scenario, in short: what stands there becomes ordinary manifests.
+//
+//   cluster:
+//     flavors: {h100: {gpu: h100}}          # node labels of a flavor; one that is only named has none
+//     queues:
+//       red: {quota: {h100: 8}, cohort: all, preemption: {reclaimWithinCohort: Any}}
+//       blue: {quota: {h100: {nominal: 8, borrowing: 4, lending: 2}}}
+//     cohorts: {all: {quota: {h100: 4}, parent: org}}
+//   steps:
+//     - job: {name: train, queue: red, pods: 2, gpus: 4, priority: 10, runtime: 1h}
+//
+// Quota is of nvidia.com/gpu; each ClusterQueue has a LocalQueue of its name in the namespace default. Other members of
+// a queue are those of its spec.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenario/scenario_player.h"
+
+namespace berth::scenario {
+namespace {
+
+using Kind = LinedValue::Kind;
+
+constexpr std::string_view kApi = "kueue.x-k8s.io/v1beta2";
+
+std::string json_of(const LinedValue& value) { return to_document(value, "").json; }
+
+// Quota by flavor as resourceGroups.
+std::string groups_of(const LinedValue& quota) {
+  std::string flavors;
+  for (const auto& [flavor, amount] : quota.members) {
+    const bool limited = amount.kind == Kind::kMap;
+    std::string limits;
+    if (limited && amount.find("borrowing") != nullptr)
+      limits += fmt::format(", borrowingLimit: {}", amount.get("borrowing"));
+    if (limited && amount.find("lending") != nullptr)
+      limits += fmt::format(", lendingLimit: {}", amount.get("lending"));
+    flavors +=
+        fmt::format("{}{{name: {}, resources: [{{name: nvidia.com/gpu, nominalQuota: {}{}}}]}}",
+                    flavors.empty() ? "" : ", ", flavor, limited ? amount.get("nominal", "0") : amount.text, limits);
+  }
+  return fmt::format("[{{coveredResources: [nvidia.com/gpu], flavors: [{}]}}]", flavors);
+}
+
+std::string flavor_text(const std::string& name, const LinedValue* labels) {
+  return fmt::format("---\napiVersion: {}\nkind: ResourceFlavor\nmetadata: {{name: {}}}\nspec: {}\n", kApi, name,
+                     labels == nullptr ? "{}" : fmt::format("{{nodeLabels: {}}}", json_of(*labels)));
+}
+
+std::string queue_text(const std::string& name, const LinedValue& queue) {
+  std::string spec = "namespaceSelector: {}";
+  for (const auto& [key, value] : queue.members) {
+    if (key == "quota") spec += ", resourceGroups: " + groups_of(value);
+    else if (key == "cohort") spec += ", cohortName: " + value.text;
+    else spec += fmt::format(", {}: {}", key, json_of(value));
+  }
+  return fmt::format(
+      "---\napiVersion: {0}\nkind: ClusterQueue\nmetadata: {{name: {1}}}\nspec: {{{2}}}\n"
+      "---\napiVersion: {0}\nkind: LocalQueue\nmetadata: {{name: {1}}}\nspec: {{clusterQueue: {1}}}\n",
+      kApi, name, spec);
+}
+
+std::string cohort_text(const std::string& name, const LinedValue& cohort) {
+  std::string spec;
+  for (const auto& [key, value] : cohort.members) {
+    spec += spec.empty() ? "" : ", ";
+    if (key == "quota") spec += "resourceGroups: " + groups_of(value);
+    else if (key == "parent") spec += "parentName: " + value.text;
+    else spec += fmt::format("{}: {}", key, json_of(value));
+  }
+  return fmt::format("---\napiVersion: {}\nkind: Cohort\nmetadata: {{name: {}}}\nspec: {{{}}}\n", kApi, name, spec);
+}
+
+}  // namespace
+
+// `what` holds flavors, cohorts and queues.
+void ScenarioPlayer::add_queues(const LinedValue& what) {
+  std::string text;
+  const LinedValue* flavors = what.find("flavors");
+  const auto name_flavors = [&](const LinedValue& owner) {
+    const LinedValue* quota = owner.find("quota");
+    for (size_t i = 0; quota != nullptr && i < quota->members.size(); ++i) {
+      const std::string& name = quota->members[i].name;
+      const bool declared = flavors != nullptr && flavors->find(name) != nullptr;
+      if (declared || !flavors_named_.insert(name).second) continue;
+      text += flavor_text(name, nullptr);
+    }
+  };
+  for (size_t i = 0; flavors != nullptr && i < flavors->members.size(); ++i)
+    text += flavor_text(flavors->members[i].name, &flavors->members[i].value);
+  if (const LinedValue* cohorts = what.find("cohorts"))
+    for (const auto& [name, cohort] : cohorts->members) {
+      name_flavors(cohort);
+      text += cohort_text(name, cohort);
+    }
+  if (const LinedValue* queues = what.find("queues"))
+    for (const auto& [name, queue] : queues->members) {
+      name_flavors(queue);
+      text += queue_text(name, queue);
+    }
+  if (!text.empty()) submit({Kind::kString, what.line, text, {}});
+}
+
+// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace}: so many pods at a time, of so many
+// GPUs each; with `least` fewer will do.
+void ScenarioPlayer::add_job(const LinedValue& what) {
+  static constexpr std::string_view kFields[] = {"name",    "queue",       "pods",  "gpus",     "priority",
+                                                 "runtime", "completions", "least", "selector", "grace"};
+  for (const auto& [key, value] : what.members)
+    if (std::find(std::begin(kFields), std::end(kFields), key) == std::end(kFields))
+      return mismatch(value, fmt::format("'{}' says nothing about a job", key));
+  std::string text, annotations, pod;
+  const std::string priority = what.get("priority");
+  if (!priority.empty()) {
+    if (!priorities_named_.contains(priority))
+      text += fmt::format(
+          "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: p{0}}}\nvalue: {0}\n---\n",
+          priority);
+    priorities_named_.insert(priority);
+    pod += fmt::format("priorityClassName: p{}, ", priority);
+  }
+  if (what.find("runtime") != nullptr)
+    annotations += fmt::format("berth.dev/simulated-runtime: {}, ", what.get("runtime"));
+  if (what.find("least") != nullptr)
+    annotations += fmt::format("kueue.x-k8s.io/job-min-parallelism: \"{}\", ", what.get("least"));
+  if (const LinedValue* selector = what.find("selector")) pod += fmt::format("nodeSelector: {}, ", json_of(*selector));
+  if (what.find("grace") != nullptr) pod += fmt::format("terminationGracePeriodSeconds: {}, ", what.get("grace"));
+  const std::string pods = what.get("pods", "1");
+  const std::string queue = what.get("queue");
+  text += fmt::format(
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {}, labels: {{{}}}, annotations: {{{}}}}}\n"
+      "spec: {{parallelism: {}, completions: {}, template: {{spec: {{{}restartPolicy: Never, "
+      "containers: [{{name: main, image: app, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}}}\n",
+      what.get("name"), queue.empty() ? "" : "kueue.x-k8s.io/queue-name: " + queue, annotations, pods,
+      what.get("completions", pods), pod, what.get("gpus", "1"));
+  submit({Kind::kString, what.line, text, {}});
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,49 @@
+// What a Simulation remembers of each pod and of each object that was submitted.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/pod.h"
+#include "engine/decision.h"
+#include "scenario/manifests.h"
+
+namespace berth::scenario {
+
+enum class Stage : uint8_t { kWaiting, kRunning, kEnded };
+enum class DueKind : uint8_t { kPodEnds, kPodGone, kJobDeadline, kNodeCut, kWorkloadEnds, kArrival };  // in this order
+
+struct SimPod {
+  api::Pod object;
+  size_t workload = SIZE_MAX;
+  int32_t index = 0;  // among its workload's pods
+  int32_t attempt = 1;
+  int64_t gpus = 0;
+  engine::DeviceNames gpu_devices;  // as decided
+  Stage stage = Stage::kWaiting;
+  bool counts_gpus = false;
+  Time submitted;
+  std::optional<Time> started, finished;
+  std::string reason;  // of its end, or why it was not scheduled
+  std::shared_ptr<const std::string> verdict;
+  std::string unknown_node;  // where a bind without an answer may have put it
+  std::string nominated_node;
+  std::vector<std::string> feasible;  // nodes, when it was bound
+  uint32_t feasible_count = 0;
+  std::vector<size_t> evicted;  // pods that had to leave for it
+  bool preempted = false;       // it had to leave for another
+};
+
+// Everything submitted, also bare pods, nodes and namespaces.
+struct SimObject {
+  Manifest manifest;
+  int32_t active = 0, ended = 0, failed = 0, next_index = 0;
+  bool stopped = false;
+  // Of a Job that waits in a queue: as it was written, while it is let in; and since when it is.
+  std::optional<api::Object> before_admission = {};
+  Time released = {};
+};
+
+}  // namespace berth::scenario

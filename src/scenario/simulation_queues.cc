@@ -1,0 +1,124 @@
+// The part of Simulation that lets work wait in queues, and starts and stops it as the engine decides about workloads.
+#include <algorithm>
+#include <utility>
+
+#include "api/kueue_names.h"
+#include "base/check.h"
+#include "scenario/simulation.h"
+#include "workloads/job/job.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::scenario {
+
+// True: the object that was submitted waits in a queue, and makes no pods before it is admitted.
+bool Simulation::wait_in_queue(size_t workload) {
+  Workload& record = workloads_[workload];
+  const QueueController::Owner owner{workload, SIZE_MAX};
+  const Time created = now_ + Duration{static_cast<int64_t>(sequence_++)};
+  const auto submit = [&](api::Workload waits) {
+    const std::string name =
+        api::metadata_of(record.manifest.object).namespace_name + "/" + api::metadata_of(record.manifest.object).name;
+    queues_.submit(std::move(waits), owner, std::string(api::kind_of(record.manifest.object)), name, created,
+                   options_.topology_levels);
+  };
+  if (const auto* waits = std::get_if<api::Workload>(&record.manifest.object)) return submit(*waits), true;
+  const auto* job = std::get_if<api::Job>(&record.manifest.object);
+  if (job == nullptr || workloads::queue_of(job->metadata).empty() || record.before_admission) return false;
+  submit(workloads::workload_of(*job));
+  return true;
+}
+
+// A pod by itself that names a queue keeps a gate until it is admitted.
+void Simulation::wait_in_queue(size_t pod, api::Pod& object) {
+  if (workloads::queue_of(object.metadata).empty() || object.metadata.annotation(api::kWorkloadAnnotation) != nullptr ||
+      !object.spec.node_name.empty())
+    return;
+  std::vector<std::string>& gates = object.spec.scheduling_gates;
+  if (std::find(gates.begin(), gates.end(), api::kAdmissionGate) == gates.end())
+    gates.emplace_back(api::kAdmissionGate);
+  queues_.submit(workloads::workload_of(object), {SIZE_MAX, pod}, "Pod", pod_name(object), *object.metadata.created,
+                 options_.topology_levels);
+}
+
+void Simulation::carry_out(const quota::AdmissionDecision& decision) {
+  happened_ = now_;
+  const quota::Admission& admission = engine().admission();
+  if (decision.kind == quota::AdmissionDecision::Kind::kEvict) {
+    const QueueController::Owner owner = queues_.evict(decision, admission);
+    if (owner.pod != SIZE_MAX) {
+      SimPod& pod = pods_[owner.pod];
+      pod.preempted = true;
+      if (pod.stage == Stage::kWaiting) remove(owner.pod);
+      else if (!pod.object.metadata.deleted) delete_gracefully(owner.pod);
+    } else if (std::holds_alternative<api::Job>(workloads_[owner.object].manifest.object)) {
+      suspend_job(owner.object);
+    }
+    return;
+  }
+  const QueueController::Admitted given = queues_.admit(decision, admission, now_);
+  if (given.owner.pod != SIZE_MAX) {
+    SimPod& pod = pods_[given.owner.pod];
+    std::erase(pod.object.spec.scheduling_gates, api::kAdmissionGate);
+    workloads::inject(given.infos.front(), pod.object.metadata, pod.object.spec);
+    return tell_pod(pod);
+  }
+  const api::Object& object = workloads_[given.owner.object].manifest.object;
+  if (std::holds_alternative<api::Job>(object)) return release_job(given.owner.object, given);
+  if (const auto runtime = simulated(object, kSimulatedRuntime))
+    schedule(now_, *runtime, DueKind::kWorkloadEnds, given.owner.object);
+}
+
+void Simulation::release_job(size_t workload, const QueueController::Admitted& given) {
+  Workload& record = workloads_[workload];
+  record.before_admission = record.manifest.object;
+  record.released = now_;
+  auto& job = std::get<api::Job>(record.manifest.object);
+  job.suspend = false;
+  job.succeeded = record.ended;
+  const workloads::PodSetInfo& info = given.infos.front();
+  if (given.counts.front() < workloads::wanted_active(job, 0, record.ended)) job.parallelism = given.counts.front();
+  workloads::inject(info, job.pod_template.metadata, job.pod_template.spec);
+  expand(workload);
+}
+
+// The pods of a job that has to make way end gracefully; those that wait vanish at once.
+void Simulation::suspend_job(size_t workload) {
+  const size_t count = pods_.size();
+  auto& job = std::get<api::Job>(workloads_[workload].manifest.object);
+  job.suspend = true;
+  for (size_t i = 0; i < count; ++i) {
+    SimPod& pod = pods_[i];
+    if (pod.workload != workload || pod.stage == Stage::kEnded) continue;
+    pod.preempted = true;
+    if (pod.stage == Stage::kWaiting) remove(i);
+    else if (!pod.object.metadata.deleted) delete_gracefully(i);
+  }
+}
+
+// A pod of a Job has ended: its workload needs fewer, or has finished.
+void Simulation::follow_job(size_t workload) {
+  const QueueController::Owner owner{workload, SIZE_MAX};
+  Workload& record = workloads_[workload];
+  const auto* job = std::get_if<api::Job>(&record.manifest.object);
+  if (job == nullptr || !record.before_admission || !queues_.knows(owner)) return;
+  const bool done = !job->suspend && workloads::wanted_active(*job, record.active, record.ended) == 0;
+  if (record.active == 0 && (record.stopped || done)) return queues_.finish(owner, now_);
+  if (!record.stopped && !job->suspend) queues_.reclaim(owner, workloads::reclaimable(*job, record.ended));
+}
+
+// Those that were evicted and whose last pod has gone may be let in anew.
+void Simulation::let_go() {
+  const std::vector<QueueController::Owner> leaving = queues_.leaving();
+  for (const QueueController::Owner owner : leaving) {
+    if (owner.pod != SIZE_MAX) {
+      if (pods_[owner.pod].stage == Stage::kEnded) queues_.finish(owner, now_);
+      continue;
+    }
+    Workload& record = workloads_[owner.object];
+    if (record.active > 0) continue;
+    if (record.before_admission) { record.manifest.object = *std::exchange(record.before_admission, std::nullopt); }
+    queues_.released(owner);
+  }
+}
+
+}  // namespace berth::scenario

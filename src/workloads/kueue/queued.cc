@@ -1,0 +1,99 @@
+#include "workloads/kueue/queued.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/kueue_names.h"
+#include "workloads/job/job.h"
+
+namespace berth::workloads {
+namespace {
+
+// FNV-1a, so that names stay the same from one release to the next.
+uint32_t hash_of(std::string_view text) {
+  uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
+// "job-train-3f09a"; names of pods and Jobs may be as long as those of Workloads.
+std::string workload_name(std::string_view kind, const api::ObjectMeta& owner) {
+  constexpr size_t kNameMax = 253, kHashDigits = 5;
+  const std::string full = fmt::format("{}/{}/{}", kind, owner.name, owner.uid);
+  std::string name = fmt::format("{}-{}", kind, owner.name);
+  name.resize(std::min(name.size(), kNameMax - kHashDigits - 1));
+  return fmt::format("{}-{:05x}", name, hash_of(full) & 0xfffff);
+}
+
+api::Workload workload_for(std::string_view kind, std::string_view api_version, const api::ObjectMeta& owner) {
+  api::Workload out;
+  out.metadata.namespace_name = owner.namespace_name;
+  std::string lower(kind);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  out.metadata.name = workload_name(lower, owner);
+  out.metadata.created = owner.created;
+  api::OwnerReference reference;
+  reference.api_version = api_version;
+  reference.kind = kind;
+  reference.name = owner.name;
+  reference.uid = owner.uid;
+  reference.controller = true;
+  out.metadata.owners.push_back(std::move(reference));
+  out.queue_name = queue_of(owner);
+  return out;
+}
+
+std::optional<int32_t> number(const std::string* text) {
+  int32_t out = 0;
+  if (text == nullptr) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
+  if (error != std::errc{} || end != text->data() + text->size()) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+std::string_view queue_of(const api::ObjectMeta& metadata) {
+  const std::string* name = metadata.labels.find(api::kQueueLabel);
+  return name == nullptr ? std::string_view() : std::string_view(*name);
+}
+
+api::Workload workload_of(const api::Job& job) {
+  api::Workload out = workload_for("Job", "batch/v1", job.metadata);
+  api::Job runs = job;
+  runs.suspend = false;
+  api::WorkloadPodSet& set = out.pod_sets.emplace_back();
+  set.count = wanted_active(runs, 0, 0);
+  set.pod_template = job.pod_template;
+  if (const auto least = number(job.metadata.annotation(api::kMinParallelismAnnotation)); least && *least > 0)
+    set.min_count = std::min(*least, set.count);
+  out.priority = job.pod_template.spec.priority.value_or(0);
+  return out;
+}
+
+api::Workload workload_of(const api::Pod& pod) {
+  api::Workload out = workload_for("Pod", "v1", pod.metadata);
+  api::WorkloadPodSet& set = out.pod_sets.emplace_back();
+  set.pod_template = {pod.metadata, pod.spec};
+  set.pod_template.spec.scheduling_gates.clear();
+  out.priority = pod.spec.priority.value_or(0);
+  return out;
+}
+
+int32_t reclaimable(const api::Job& job, int32_t succeeded) {
+  if (!job.completions) return 0;
+  return std::max(0, wanted_active(job, 0, 0) - wanted_active(job, 0, succeeded));
+}
+
+void inject(const PodSetInfo& info, api::ObjectMeta& metadata, api::PodSpec& spec) {
+  metadata.annotations.set(std::string(api::kWorkloadAnnotation), info.workload);
+  metadata.labels.set(std::string(api::kPodSetLabel), info.name);
+  for (const auto& [key, value] : info.node_labels) spec.node_selector.set(key, value);
+  for (const model::Toleration& toleration : info.tolerations)
+    if (std::find(spec.tolerations.begin(), spec.tolerations.end(), toleration) == spec.tolerations.end())
+      spec.tolerations.push_back(toleration);
+}
+
+}  // namespace berth::workloads

@@ -1,0 +1,40 @@
+// What stands between a queue and the work in it: the Workload that a Job is admitted by, and what the Job's pods are
+// told once it is. Pure functions on api objects. Source: Kueue's job reconcilers,
+// https://kueue.sigs.k8s.io/docs/tasks/run/jobs/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/controllers.h"
+#include "api/kueue.h"
+#include "model/taint.h"
+
+namespace berth::workloads {
+
+// The LocalQueue that the object's label names; empty: none.
+std::string_view queue_of(const api::ObjectMeta& metadata);
+
+// The Workload of a Job: one pod set, "main", of as many pods as run at a time; fewer will do where the annotation
+// kueue.x-k8s.io/job-min-parallelism says so. Its priority is that of the pods; the caller puts a WorkloadPriorityClass
+// in its place. The name is unique among all objects of the namespace that have one; the UID is empty.
+api::Workload workload_of(const api::Job& job);
+// The same of a pod by itself.
+api::Workload workload_of(const api::Pod& pod);
+
+// Of a running Job: how many of its pods are needed no more, since fewer completions are to come than pods run at a
+// time; `succeeded` have been seen so far.
+int32_t reclaimable(const api::Job& job, int32_t succeeded);
+
+// What the admitted pods of a set are told.
+struct PodSetInfo {
+  std::string workload;  // its name
+  std::string name;      // of the pod set
+  model::Labels node_labels = {};
+  std::vector<model::Toleration> tolerations = {};
+};
+void inject(const PodSetInfo& info, api::ObjectMeta& metadata, api::PodSpec& spec);
+
+}  // namespace berth::workloads
