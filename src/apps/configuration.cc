@@ -7,6 +7,7 @@
 #include "api/names.h"
 #include "api/reader.h"
 #include "base/printable.h"
+#include "scenario/engine_options.h"
 #include "scenario/policy_options.h"
 
 namespace berth::apps {
@@ -14,17 +15,7 @@ namespace {
 
 using api::Field;
 using api::Reader;
-
-void read_duration(const Reader& reader, Duration& out) {
-  if (reader.type() == api::JsonType::kInteger || reader.type() == api::JsonType::kFloat)
-    return reader.problem("a duration is a text with a unit, such as 90m, 1h30m or 45s");
-  std::string text;
-  if (!reader.read(text)) return;
-  const Result<Duration> value = parse_duration(text);
-  if (!value) return reader.problem(value.error().message);
-  if (value->nanos <= 0) return reader.problem("must be longer than 0");
-  out = *value;
-}
+using scenario::read_duration;
 
 void read_bounded(const Reader& reader, int32_t& out, int32_t low, int32_t high) {
   int32_t value = 0;
@@ -140,6 +131,8 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"scores", [](const Reader& r, Configuration& c) { scenario::read_weights(r, c.policies.weights); }},
     {"prices", [](const Reader& r, Configuration& c) { scenario::read_prices(r, c.policies); }},
     {"pools", [](const Reader& r, Configuration& c) { scenario::read_pools(r, c.policies); }},
+    {"queues", [](const Reader& r, Configuration& c) { scenario::read_queues(r, c.policies); }},
+    {"setPacking", [](const Reader& r, Configuration& c) { scenario::read_set_packing(r, c.engine.set_packing); }},
     {"cycleMaxWork",
      [](const Reader& r, Configuration& c) {
        int32_t work = 0;
@@ -259,6 +252,13 @@ std::string prices_yaml(const Configuration& configuration) {
   return out;
 }
 
+// The inside of an object.
+std::string weights_yaml(const policy::Weights& weights) {
+  std::string out;
+  for (const auto& [name, weight] : weights) out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", name, weight);
+  return out;
+}
+
 std::string pools_yaml(const Configuration& configuration) {
   const auto& pools = configuration.policies.pools;
   std::string out = fmt::format(
@@ -266,13 +266,23 @@ std::string pools_yaml(const Configuration& configuration) {
       "scores: {{power: 5}}}}; the first that selects a node counts\n",
       pools.empty() ? " []" : "");
   for (const policy::PoolOptions& pool : pools) {
-    std::string labels, scores;
+    std::string labels;
     for (const auto& [key, value] : pool.node_selector)
       labels += fmt::format("{}{}: {}", labels.empty() ? "" : ", ", quoted(key), quoted(value));
-    for (const auto& [name, weight] : pool.weights)
-      scores += fmt::format("{}{}: {}", scores.empty() ? "" : ", ", name, weight);
-    out += fmt::format("  - {{name: {}, nodeSelector: {{{}}}, scores: {{{}}}}}\n", quoted(pool.name), labels, scores);
+    out += fmt::format("  - {{name: {}, nodeSelector: {{{}}}, scores: {{{}}}}}\n", quoted(pool.name), labels,
+                       weights_yaml(pool.weights));
   }
+  return out;
+}
+
+std::string queues_yaml(const Configuration& configuration) {
+  const auto& queues = configuration.policies.queues;
+  std::string out = fmt::format(
+      "{}  # weights of their own for pods with the label kueue.x-k8s.io/queue-name: {{name: training, scores: "
+      "{{pack: 5}}}}; or name: namespace/training\n",
+      queues.empty() ? " []" : "");
+  for (const policy::QueueOptions& queue : queues)
+    out += fmt::format("  - {{name: {}, scores: {{{}}}}}\n", quoted(queue.name), weights_yaml(queue.weights));
   return out;
 }
 
@@ -286,7 +296,11 @@ kind: BerthConfiguration
 schedulerNames: [{}]  # pods with one of these in spec.schedulerName are Berth's to schedule
 topologyLevels:  # of berth.dev/topology, the widest first: a name and the node label whose values are its domains
 {}scores:  # weights, 0 to 10000; 0 turns a rule off
-{}prices:{}pools:{}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
+{}prices:{}pools:{}queues:{}setPacking:
+  enabled: {}  # waiting pods of one priority are given places together, so that most GPUs are allocated
+  headBound: {}  # a pod that has waited so long takes its turn before the others of its priority
+  maxWork: {}  # candidates examined for one set, at most; and no more than half of what the cycle has left
+cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
 turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
 volumeBindTimeout: {}  # for the claims of a pod that has a place; then it gives the place back and tries again
@@ -295,10 +309,12 @@ backoff:
   max: {}
   rejectedMax: {}  # after the kubelet refused pods of the same owner
 )",
-                                names, levels_yaml(c), scores_yaml(c), prices_yaml(c), pools_yaml(c), c.cycle_max_work,
-                                format_duration(c.turn_max), format_duration(c.engine.report_interval),
-                                format_duration(c.volume_bind_timeout), format_duration(c.engine.backoff_initial),
-                                format_duration(c.engine.backoff_max), format_duration(c.engine.rejection_backoff_max));
+                                names, levels_yaml(c), scores_yaml(c), prices_yaml(c), pools_yaml(c), queues_yaml(c),
+                                c.engine.set_packing.enabled, format_duration(c.engine.set_packing.head_bound),
+                                c.engine.set_packing.work_max, c.cycle_max_work, format_duration(c.turn_max),
+                                format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout),
+                                format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
+                                format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:
   kubeconfig: {}  # empty: KUBECONFIG, ~/.kube/config, else the pod's service account
   context: {}  # empty: the current context

@@ -24,7 +24,9 @@ TEST(Configuration, PrintsItselfAndReadsItBack) {
   configuration.policies = {
       {{"pack", 7}, {"cost", 2}},
       {{"NVIDIA-L4", 800'000}, {"Tesla-T4", 350'001}},
-      {{"a", {{"pool", "a"}, {"x/y", ""}}, {{"power", 5}, {"pack", 0}}}, {"b", {{"pool", "b"}}, {}}}};
+      {{"a", {{"pool", "a"}, {"x/y", ""}}, {{"power", 5}, {"pack", 0}}}, {"b", {{"pool", "b"}}, {}}},
+      {{"ml/training", {{"pack", 3}, {"topology", 0}}}, {"batch", {}}}};
+  configuration.engine.set_packing = {.enabled = true, .head_bound = Duration::seconds(90), .work_max = 5000};
   configuration.client.bind_timeout = Duration::millis(2500);
   configuration.volume_bind_timeout = Duration::seconds(30);
   configuration.turn_max = Duration::millis(40);
@@ -46,11 +48,41 @@ TEST(Configuration, PrintsNoTerminalEscapesAndReadsThemBack) {
   EXPECT_THAT(problems, IsEmpty());
 }
 
+struct Case {
+  std::string body, expected;
+};
+
+void expect_one_problem_each(const std::vector<Case>& cases) {
+  for (const Case& each : cases) {
+    const api::Problems problems = problems_of(each.body);
+    ASSERT_THAT(problems, SizeIs(1)) << each.body;
+    EXPECT_THAT(api::to_string(problems[0]), HasSubstr(each.expected)) << each.body;
+  }
+}
+
+TEST(Configuration, SaysWhatIsWrongWithQueuesAndTheirSets) {
+  expect_one_problem_each({
+      {"queues: {name: a}", "expected a list"},
+      {"queues: [{scores: {pack: 1}}]", "berth.yaml:3: queues[0]: a queue needs the name of a LocalQueue"},
+      {"queues: [{name: A B}]", "queues[0].name: 'A B' is no queue: write the name of a LocalQueue, or namespace/name"},
+      {"queues: [{name: A/b}]", "queues[0].name: 'A/b' is no queue: write the name of a LocalQueue, or namespace/name"},
+      {"queues: [{name: a/b/c}]", "'a/b/c' is no queue"},
+      {"queues: [{name: a}, {name: a}]", "queues[1].name: 'a' is listed twice; put its weights together"},
+      {"queues: [{name: a, scores: {pakc: 1}}]", "queues[0].scores.pakc: no policy is called 'pakc'"},
+      {"queues: [{name: a, scores: {node-ports: 1}}]", "'node-ports' is a filter, which has no weight"},
+      {"queues: [{name: a, scores: {pack: 10001}}]", "outside 0 to 10000"},
+      {"queues: [{name: a, scores: {cost: 1}}]", "no prices to go by"},
+      {"queues: [{name: a, weights: {}}]", "unknown field"},
+      {"setPacking: true", "setPacking: expected an object"},
+      {"setPacking: {headBound: 600}", "setPacking.headBound: a duration is a text with a unit"},
+      {"setPacking: {headBound: 0s}", "setPacking.headBound: must be longer than 0"},
+      {"setPacking: {maxWork: 0}", "setPacking.maxWork: 0 is less than 1; `enabled: false` turns packing as a set off"},
+      {"setPacking: {enable: true}", "did you mean 'enabled'?"},
+  });
+}
+
 TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
-  struct Case {
-    std::string body, expected;
-  };
-  const Case cases[] = {
+  expect_one_problem_each({
       {"schedulerName: [berth]", "berth.yaml:3: schedulerName: unknown field; did you mean 'schedulerNames'?"},
       {"schedulerNames: []", "must name at least one scheduler"},
       {"schedulerNames: ['']", "is no scheduler's name"},
@@ -94,12 +126,7 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
       {"topologyLevels: [{name: rack}]", "topologyLevels[0]: a level needs a name and the key of a node label"},
       {"topologyLevels: [{name: A B, key: k}]", "topologyLevels[0].name"},
       {"topologyLevels: [{name: a, key: k}, {name: b, key: k}]", "topologyLevels[1]: another level has the same name"},
-  };
-  for (const Case& each : cases) {
-    const api::Problems problems = problems_of(each.body);
-    ASSERT_THAT(problems, SizeIs(1)) << each.body;
-    EXPECT_THAT(api::to_string(problems[0]), HasSubstr(each.expected)) << each.body;
-  }
+  });
 }
 
 TEST(Configuration, OneMistakeHidesNoOther) {

@@ -63,8 +63,8 @@ CLI::Option* add_config_option(CLI::App& command, OfflineInput& input) {
   return command
       .add_option(
           "--config", input.config_file,
-          "BerthConfiguration file, as for the daemon: its topologyLevels, scores, prices, pools, verdictInterval and "
-          "backoff count")
+          "BerthConfiguration file, as for the daemon: its topologyLevels, scores, prices, pools, queues, setPacking, "
+          "verdictInterval and backoff count")
       ->type_name("FILE");
 }
 
@@ -90,6 +90,7 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
 
   engine::EngineOptions options = configuration->engine;
   options.list_feasible = input.list_feasible;
+  options.set_packing.enabled |= input.set_packing;
   auto cluster = std::make_unique<scenario::Simulation>(
       scenario::SimulationOptions{.policies = std::move(policies), .engine = options, .topology_levels = levels});
   if (const Status submitted = cluster->submit(std::move(manifests)); !submitted) {

@@ -17,9 +17,11 @@ namespace berth::apps {
 
 struct OfflineInput {
   std::vector<std::string> files;  // or folders, or "-"
-  // A BerthConfiguration: topologyLevels, scores, prices, pools, verdictInterval, backoff; empty: defaults.
+  // A BerthConfiguration: topologyLevels, scores, prices, pools, queues, setPacking, verdictInterval, backoff;
+  // empty: defaults.
   std::string config_file;
   std::vector<std::string> weights;      // "pack=5", over those of the file
+  bool set_packing = false;              // setPacking.enabled, whatever the file says
   std::vector<std::string> wrong_flags;  // what the verb found wrong with its other flags, told with the rest
   size_t list_feasible = 0;              // note for each pod so many of the nodes that fitted it, and how many did
 };

@@ -97,8 +97,11 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                                                    "Weight of a scoring policy, for example pack=5; repeatable");
   weights->type_name("POLICY=NUMBER");
   CLI::Option* const config = add_config_option(*command, flags->input);
+  CLI::Option* const set_packing =
+      command->add_flag("--set-packing", flags->input.set_packing,
+                        "Give waiting pods of one priority places together, so that most GPUs are allocated");
   CLI::Option* const trace = add_trace_options(*command, flags->trace);
-  for (CLI::Option* const other : {files, weights, config}) other->excludes(trace);
+  for (CLI::Option* const other : {files, weights, config, set_packing}) other->excludes(trace);
   command->callback([flags, files, trace, &exit_code] {
     if (trace->count() > 0) {
       exit_code = run_trace(flags->trace, flags->format);

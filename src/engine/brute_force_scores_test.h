@@ -14,6 +14,18 @@
 
 namespace berth::engine::testing {
 
+// The weights of the queue that the pod names, which its namespace may have alone; 0: none.
+inline uint32_t brute_force_queue(const model::Pod& pod, const PolicySet& policies) {
+  if (pod.labels == nullptr || pod.labels->find(kQueueNameLabel) == nullptr) return 0;
+  const std::string& queue = *pod.labels->find(kQueueNameLabel);
+  uint32_t anywhere = 0;
+  for (const auto& [name, weights] : policies.queues.weights) {
+    if (name == pod.namespace_name + "/" + queue) return weights;
+    if (name == queue) anywhere = weights;
+  }
+  return anywhere;
+}
+
 // The weighted sum of the score policies on a node.
 inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::Place& place,
                                  const PolicySet& policies) {
@@ -22,14 +34,17 @@ inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::P
   for (const model::Pod& other : place.pods) state.assign(state.add_pod(model::Pod(other)), node, PodPhase::kBound);
   const PodClass& cls = state.pod_class(state.pod(state.add_pod(model::Pod(pod))).cls);
   int64_t total = 0;
-  const std::vector<WeightedScore>* scores = &policies.scores;  // of the first pool whose labels the node has
+  const uint32_t queue = brute_force_queue(pod, policies);
+  const QueueScores weights = queue > 0 ? policies.queue_scores[queue - 1]
+                                        : QueueScores{policies.scores, policies.group_scores, policies.pool_scores};
+  const std::vector<WeightedScore>* scores = &weights.scores;  // of the first pool whose labels the node has
   for (size_t i = policies.nodes.pools.size(); i-- > 0;) {
     const auto& wanted = policies.nodes.pools[i].node_selector;
     if (std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
           const std::string* value = place.node.labels.find(label.first);
           return value != nullptr && *value == label.second;
         }))
-      scores = &policies.pool_scores[i];
+      scores = &weights.pool_scores[i];
   }
   for (const WeightedScore& score : *scores)
     total += int64_t{score.policy->score(cls, state.view(node))} * score.weight;
@@ -45,7 +60,8 @@ inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
   std::vector<int64_t> out;
   out.reserve(fitting.size());
   for (const auto* place : fitting) out.push_back(brute_force_score(pod, *place, policies));
-  for (const WeightedScore& score : policies.group_scores) {
+  const uint32_t queue = brute_force_queue(pod, policies);
+  for (const WeightedScore& score : queue > 0 ? policies.queue_scores[queue - 1].group_scores : policies.group_scores) {
     std::vector<std::optional<int64_t>> raw;
     std::optional<int64_t> least, most;
     for (const auto* place : fitting) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/engine_set.h"
 #include "engine/queued_workloads.h"
 #include "engine/txn.h"
 
@@ -204,6 +205,7 @@ void Engine::enqueue(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
   pod.phase = PodPhase::kPending;
   queue_.push(slot);
+  if (options_.set_packing.enabled && !pod.queued_at) newly_queued_.push_back(slot);
   if (pod.reported_version != 0 && !pod.awaits_report) return;
   pod.awaits_report = true;
   queue_.await_report(slot);
@@ -236,11 +238,13 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   release_backoffs(now);
   release_refused();
   end_pauses();
+  note_queued();
   const Wake wake = wake_blocked(work);
   const bool placed = wake.may_place && place_waiting(limits, work, result);
   const bool finished = wake.complete && placed && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
   result.unfinished = !finished || !all_told;
+  if (finished) set_too_large_ = false;
   result.work_used = limits.work - std::max<int64_t>(work.left, 0);
   queue_.drop_idle(options_.idle_classes, nominees_);
   find_wakeup(result);
@@ -289,6 +293,7 @@ bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleRes
   const std::vector<PodSlot> nominees(nominees_.begin(), nominees_.end());
   const QueueOrder before{&state_};
   auto nominee = nominees.begin();
+  SetTurn set;
   const auto sent = [&] { return static_cast<int64_t>(result.decisions.size()); };
   while (true) {
     while (nominee != nominees.end() && state_.pod(*nominee).phase != PodPhase::kNominated) ++nominee;
@@ -296,6 +301,11 @@ bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleRes
     const bool follows = nominee != nominees.end() && (!head.valid() || before(*nominee, head));
     if (!follows && !head.valid()) return true;
     if (sent() >= limits.max_binds) return false;
+    if (!follows && may_search_set(head, set)) {
+      set.searched = true;
+      if (!place_set(set, limits, work, result)) return false;
+      continue;
+    }
     if (follows ? !follow_nomination(*nominee++, work, result) : !take_turn(head, work, result)) return false;
   }
 }

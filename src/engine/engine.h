@@ -29,6 +29,7 @@
 #include "engine/pending_queue.h"
 #include "engine/policy.h"
 #include "engine/rejections.h"
+#include "engine/set_search.h"
 #include "engine/state.h"
 #include "quota/options.h"
 
@@ -55,6 +56,7 @@ struct EngineOptions {
   size_t list_feasible = 0;   // Bind decisions name so many of the nodes that fit, and count all; O(nodes) each
   size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
   quota::AdmissionOptions admission = {};
+  SetPackingOptions set_packing = {};
 };
 
 struct CycleLimits {
@@ -141,6 +143,12 @@ class Engine {
   bool look_at(ClassId id, ClassQueue& cls, WorkBudget& work);
   bool place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   bool take_turn(PodSlot pod, WorkBudget& work, CycleResult& result);
+  // Waiting pods as a set: engine/engine_set.cc.
+  struct SetTurn;
+  void note_queued();
+  bool may_search_set(PodSlot head, SetTurn& turn) const;
+  Time due_until(int32_t priority) const;
+  bool place_set(const SetTurn& turn, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   void place(PodSlot pod, NodeSlot node, CycleResult& result);
   std::pair<std::vector<std::string>, uint32_t> fitting_nodes(PodSlot pod);
   // Preemption: engine/engine_preemption.cc.
@@ -167,7 +175,7 @@ class Engine {
   const PolicySet policies_;
   const EngineOptions options_;
   const bool measures_mix_ = policies_.needs_mix();
-  State state_{policies_.nodes};
+  State state_{policies_.nodes, policies_.queues};
   FailureSets failure_sets_;
   PendingQueue queue_{state_};
   absl::btree_set<std::pair<Time, std::string>> backoff_;  // (until, UID)
@@ -182,8 +190,10 @@ class Engine {
   absl::btree_set<std::string> arrivals_;  // UIDs of pods of workloads that came since the last cycle
   Time now_;
   uint64_t cycle_ = 0;
-  uint32_t wake_cursor_ = 0;    // the blocked class at which work ran out; 0: none
-  uint64_t verdict_texts_ = 0;  // verdict texts so far
+  uint32_t wake_cursor_ = 0;           // the blocked class at which work ran out; 0: none
+  uint64_t verdict_texts_ = 0;         // verdict texts so far
+  std::vector<PodSlot> newly_queued_;  // since the last cycle; some may have left; see PodState::queued_at
+  bool set_too_large_ = false;         // for the work of a cycle, as a search has found that is not finished yet
 };
 
 }  // namespace berth::engine

@@ -47,10 +47,11 @@ inline void run_group_filters(const PolicySet& policies, const PodClass& cls, co
   }
 }
 
-// Sum over the score policies of score × weight, by the weights of the node's pool; for a node that fits.
+// Sum over the score policies of score × weight, by the weights of the pod's queue and the node's pool; for a node that
+// fits.
 inline int64_t run_scores(const PolicySet& policies, const PodClass& cls, const NodeView& node) {
   int64_t total = 0;
-  for (const WeightedScore& score : policies.scores_on(node))
+  for (const WeightedScore& score : policies.scores_on(cls, node))
     total += int64_t{score.policy->score(cls, node)} * score.weight;
   return total;
 }

@@ -153,7 +153,8 @@ void Groups::count(const Group& group, int32_t nodes) {
 }
 
 size_t Groups::settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets) {
-  bounds_.resize(policies.group_scores.size());
+  const std::vector<WeightedScore>& scores = policies.group_scores_of(cls);
+  bounds_.resize(scores.size());
   std::vector<DomainId> changed = std::exchange(dirty_domains_, {});
   for (const DomainId id : changed) domains_[id.value].dirty = false;
   std::erase_if(changed, [&](DomainId id) { return domains_[id.value].groups.empty(); });
@@ -182,18 +183,18 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
     group.dirty = false;
     if (group.nodes > 0) judge(group, state, policies, cls, sets);
   }
-  if (update_bounds(policies)) {
+  if (update_bounds()) {
     dirty.clear();
     for (uint32_t i = 0; i < groups_.size(); ++i) dirty.push_back(GroupId{i});
   }
-  list(dirty, policies);
+  list(dirty, scores);
   return dirty.size();
 }
 
 // The range of each score over all groups that fit. True: one has moved.
-bool Groups::update_bounds(const PolicySet& policies) {
+bool Groups::update_bounds() {
   bool moved = false;
-  for (size_t i = 0; i < policies.group_scores.size(); ++i) {
+  for (size_t i = 0; i < bounds_.size(); ++i) {
     bool any = false;
     std::pair<int64_t, int64_t> bounds;
     for (const Bucket& bucket : buckets_) {
@@ -230,10 +231,11 @@ void Groups::judge(Group& group, const State& state, const PolicySet& policies, 
   }
   if (group.failure != kFits || group.fits.empty()) return;
   auto& ranges = buckets_[group.bucket].ranges;
-  ranges.resize(policies.group_scores.size());
-  group.raw.resize(policies.group_scores.size());
+  const std::vector<WeightedScore>& scores = policies.group_scores_of(cls);
+  ranges.resize(scores.size());
+  group.raw.resize(scores.size());
   for (size_t i = 0; i < group.raw.size(); ++i) {
-    group.raw[i] = policies.group_scores[i].policy->group_score(cls, facts_);
+    group.raw[i] = scores[i].policy->group_score(cls, facts_);
     if (group.raw[i] != kNoGroupScore) ++ranges[i][group.raw[i]];
   }
   group.rated = true;
@@ -248,11 +250,11 @@ void Groups::unrate(Group& group) {
 
 // Brings the entries of these groups in their buckets' rankings up to their verdicts. All that is old goes first: a
 // node that was the best of one group may now be that of another.
-void Groups::list(const std::vector<GroupId>& groups, const PolicySet& policies) {
+void Groups::list(const std::vector<GroupId>& groups, const std::vector<WeightedScore>& scores) {
   std::vector<GroupId> moved;
   for (const GroupId id : groups) {
     Group& group = groups_[id.value];
-    const Ranked wanted = entry_of(group, policies);
+    const Ranked wanted = entry_of(group, scores);
     if (group.listed.node == wanted.node && group.listed.score == wanted.score) continue;
     if (group.listed.node.valid()) buckets_[group.bucket].ranking.erase(group.listed);
     group.listed = wanted;
@@ -264,14 +266,14 @@ void Groups::list(const std::vector<GroupId>& groups, const PolicySet& policies)
 }
 
 // The best node of a group that fits, with the score that it has among all of them; no node of another.
-Groups::Ranked Groups::entry_of(const Group& group, const PolicySet& policies) const {
+Groups::Ranked Groups::entry_of(const Group& group, const std::vector<WeightedScore>& scores) const {
   if (group.nodes == 0 || group.failure != kFits || group.fits.empty()) return {};
   Ranked entry = *group.fits.begin();
   for (size_t i = 0; i < bounds_.size(); ++i) {
     const auto [least, most] = bounds_[i];
     if (group.raw[i] == kNoGroupScore || least == most) continue;
     const auto points = static_cast<int64_t>(Int128{group.raw[i] - least} * kMaxScore / (most - least));
-    entry.score += points * policies.group_scores[i].weight;
+    entry.score += points * scores[i].weight;
   }
   return entry;
 }

@@ -147,7 +147,7 @@ class Groups {
   void mark_groups(const Domain& domain);
   void judge_skew(Domain& domain, size_t index, const PodClass& cls);
   void count(const Group& group, int32_t nodes);
-  bool update_bounds(const PolicySet& policies);
+  bool update_bounds();
   void update_fewest(const PodClass& cls);
   static int64_t matching_on(const NodeState& node, const ClassPeers::Spread& spread);
   GroupFacts::Spread live_spread(NodeSlot slot, uint32_t key, size_t index, const State& state, const PodClass& cls,
@@ -156,8 +156,8 @@ class Groups {
   static bool affinity_anywhere_without(const Gone& gone, NodeSlot slot, const State& state, const PodClass& cls);
   void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void unrate(Group& group);
-  void list(const std::vector<GroupId>& groups, const PolicySet& policies);
-  Ranked entry_of(const Group& group, const PolicySet& policies) const;
+  void list(const std::vector<GroupId>& groups, const std::vector<WeightedScore>& scores);
+  Ranked entry_of(const Group& group, const std::vector<WeightedScore>& scores) const;
 
   GroupShape shape_;
   std::vector<SelectorId> judging_selectors_;  // of required terms and constraints; sorted

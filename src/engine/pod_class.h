@@ -41,6 +41,7 @@ struct PodClass {
   int32_t priority = 0;
   bool preempts = true;                  // may make room for itself
   bool gave_up = false;                  // tried that too often in vain of late
+  uint32_t queue_weights = 0;            // of PolicySet::queue_scores, counted from 1; 0: no queue's
   std::vector<ResourceAmount> requests;  // amounts above 0, sorted by id
   bool packs = false;                    // placement as resolved: pack, else spread
   bool requests_gpu = false;

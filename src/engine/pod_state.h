@@ -5,6 +5,7 @@
 #include <absl/hash/hash.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct PodState {
   uint32_t index_on_node = 0;  // in NodeState::pods
   DeviceUse devices;           // of its node's
   uint32_t attempts = 0;       // failed binds in a row; sets the back-off
+  // The time of the first cycle that found it in the queue; kept only where SetPackingOptions::enabled.
+  std::optional<Time> queued_at = {};
   Time backoff_until;
   bool paused = false;                // preempts nobody for a while
   uint32_t lost_nominations = 0;      // for which others had to leave, and which came to nothing

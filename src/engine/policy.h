@@ -4,8 +4,8 @@
 // same descriptor serves configuration, `berth policies` and the docs. Filters run in ascending `order`; the first one
 // that objects to a node ends that node's list, as in kube-scheduler. A score is −kMaxScore to kMaxScore: below 0 where
 // the rule speaks against the node, above where it speaks for it, 0 where it has nothing to say. It is multiplied by
-// the weight that the node's pool gives it; scores are node-local, so that one node's change never moves another's
-// score. Group filters and scores judge a group of nodes at once, from what its topology domains hold
+// the weight that the pod's queue or the node's pool gives it; scores are node-local, so that one node's change never
+// moves another's score. Group filters and scores judge a group of nodes at once, from what its topology domains hold
 // (engine/groups.h).
 #pragma once
 
@@ -16,6 +16,7 @@
 
 #include "engine/node_state.h"
 #include "engine/pod_class.h"
+#include "engine/queue_catalog.h"
 
 namespace berth::engine {
 
@@ -125,6 +126,15 @@ constexpr PolicyInfo group_policy(std::string_view name, std::string_view summar
 struct WeightedScore {
   const PolicyInfo* policy = nullptr;
   int32_t weight = 0;
+  friend bool operator==(const WeightedScore&, const WeightedScore&) = default;
+};
+
+// The weights that hold for pods of a queue; as the members of PolicySet of the same names.
+struct QueueScores {
+  std::vector<WeightedScore> scores;
+  std::vector<WeightedScore> group_scores;
+  std::vector<std::vector<WeightedScore>> pool_scores;
+  friend bool operator==(const QueueScores&, const QueueScores&) = default;
 };
 
 // The policies that one engine runs with; see policy/registry.h for how a set is made from configuration.
@@ -136,9 +146,18 @@ struct PolicySet {
   NodeCatalog nodes = {};
   std::vector<std::vector<WeightedScore>> pool_scores = {};  // as `scores`, by NodeCatalog::pools
 
-  // The scores with the weights that hold for the node.
-  const std::vector<WeightedScore>& scores_on(const NodeView& node) const {
-    return node.pool() == 0 ? scores : pool_scores[node.pool() - 1];
+  QueueCatalog queues = {};
+  std::vector<QueueScores> queue_scores = {};  // by PodClass::queue_weights
+
+  // The scores with the weights that hold for the pod's queue and the node's pool.
+  const std::vector<WeightedScore>& scores_on(const PodClass& cls, const NodeView& node) const {
+    if (cls.queue_weights == 0) return node.pool() == 0 ? scores : pool_scores[node.pool() - 1];
+    const QueueScores& queue = queue_scores[cls.queue_weights - 1];
+    return node.pool() == 0 ? queue.scores : queue.pool_scores[node.pool() - 1];
+  }
+  // The scores of groups of nodes with the weights that hold for the pod's queue.
+  const std::vector<WeightedScore>& group_scores_of(const PodClass& cls) const {
+    return cls.queue_weights == 0 ? group_scores : queue_scores[cls.queue_weights - 1].group_scores;
   }
   // Some score goes by the mix of requests, so that it has to be measured.
   bool needs_mix() const;
@@ -148,7 +167,11 @@ inline bool PolicySet::needs_mix() const {
   const auto needed = [](const std::vector<WeightedScore>& weighted) {
     return std::any_of(weighted.begin(), weighted.end(), [](const WeightedScore& s) { return s.policy->needs_mix; });
   };
-  return needed(scores) || std::any_of(pool_scores.begin(), pool_scores.end(), needed);
+  const auto needed_of_queue = [&](const QueueScores& queue) {
+    return needed(queue.scores) || std::any_of(queue.pool_scores.begin(), queue.pool_scores.end(), needed);
+  };
+  return needed(scores) || std::any_of(pool_scores.begin(), pool_scores.end(), needed) ||
+         std::any_of(queue_scores.begin(), queue_scores.end(), needed_of_queue);
 }
 
 }  // namespace berth::engine

@@ -20,6 +20,10 @@ std::vector<int64_t> dense(const model::ResourceList& list, ResourceTable& resou
   return out;
 }
 
+ClassKey key_of(const PodClass& cls) {
+  return {cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts, cls.gave_up, cls.queue_weights};
+}
+
 }  // namespace
 
 std::string_view to_string(PodPhase phase) {
@@ -327,7 +331,8 @@ ClassId State::intern_class(const model::Pod& pod, IdentityId identity) {
   const std::shared_ptr<const model::SchedulingSpec>& spec = pod.spec;
   check(spec != nullptr, "every pod has a scheduling spec");
   const std::vector<SelectorId>& seen_by = peers_.identity(identity).matches;
-  const ClassKey wanted{spec.get(), &seen_by, pod.priority, pod.preempts, pod.gave_up};
+  const uint32_t weights = queues_.weights_of(pod);
+  const ClassKey wanted{spec.get(), &seen_by, pod.priority, pod.preempts, pod.gave_up, weights};
   if (const auto at = classes_by_key_.find(wanted); at != classes_by_key_.end()) {
     ++classes_[at->second.value].pods;
     return at->second;
@@ -344,11 +349,12 @@ ClassId State::intern_class(const model::Pod& pod, IdentityId identity) {
   cls.priority = pod.priority;
   cls.preempts = pod.preempts;
   cls.gave_up = pod.gave_up;
+  cls.queue_weights = weights;
   cls.seen_by = seen_by;
   cls.pods = 1;
   cls.serial = ++class_serial_;
   cls.claims = volumes_.join(id, spec->claims);
-  classes_by_key_.emplace(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts, cls.gave_up}, id);
+  classes_by_key_.emplace(key_of(cls), id);
   if (!cls.spec->peers.empty()) hold_peers(cls);
   return id;
 }
@@ -356,7 +362,7 @@ ClassId State::intern_class(const model::Pod& pod, IdentityId identity) {
 void State::release_class(ClassId id) {
   PodClass& cls = classes_[id.value];
   if (--cls.pods > 0) return;
-  classes_by_key_.erase(ClassKey{cls.spec.get(), &cls.seen_by, cls.priority, cls.preempts, cls.gave_up});
+  classes_by_key_.erase(key_of(cls));
   if (!cls.spec->peers.empty()) release_peers(cls);
   volumes_.leave(id, cls.claims);
   cls = PodClass{};

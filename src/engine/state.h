@@ -26,6 +26,7 @@
 #include "engine/peers.h"
 #include "engine/pod_class.h"
 #include "engine/pod_state.h"
+#include "engine/queue_catalog.h"
 #include "engine/resource_table.h"
 #include "engine/topology.h"
 #include "engine/volume_state.h"
@@ -36,7 +37,8 @@ namespace berth::engine {
 
 class State {
  public:
-  explicit State(NodeCatalog catalog = {}) : catalog_(std::move(catalog)) {}
+  explicit State(NodeCatalog catalog = {}, QueueCatalog queues = {})
+      : catalog_(std::move(catalog)), queues_(std::move(queues)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -57,8 +59,7 @@ class State {
   const absl::btree_set<std::string>& mig_nodes() const { return mig_nodes_; }
 
   // Pods. add_pod() creates the record in phase kNotQueued.
-  // So many pods are about to be known in all.
-  void reserve_pods(size_t count);
+  void reserve_pods(size_t count);  // so many are about to be known in all
   PodSlot add_pod(model::Pod&& pod);
   void replace_pod(PodSlot slot, model::Pod&& pod);  // new facts; phase and place stay
   void remove_pod(PodSlot slot);                     // must not hold room
@@ -166,6 +167,7 @@ class State {
   void count_selector(SelectorId selector, IdentityId identity, int32_t sign);
 
   const NodeCatalog catalog_;
+  const QueueCatalog queues_;
   ResourceTable resources_;
   VolumeState volumes_;
   RequestMix mix_;

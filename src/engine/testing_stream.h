@@ -200,8 +200,10 @@ class Stream {
     pod.name = "p" + std::to_string(s.a / kPods % 2 == 0 ? s.a % kPods : 0);  // now and then the name of another one
     pod.namespace_name = std::string("ns") + static_cast<char>('0' + s.a % 3);
     pod.owner_uid = s.a % 3 == 0 ? "owner" : "";
-    if (s.b % 4 > 0) pod.labels = std::make_shared<model::Labels>(model::Labels{{"app", s.b % 4 == 1 ? "web" : "db"}});
-    else pod.labels = nullptr;
+    model::Labels labels;
+    if (s.b % 4 > 0) labels.set("app", s.b % 4 == 1 ? "web" : "db");
+    if (s.b % 4 > 1) labels.set(std::string(kQueueNameLabel), s.b % 4 == 2 ? "train" : "batch");
+    pod.labels = s.b % 4 > 0 ? std::make_shared<model::Labels>(std::move(labels)) : nullptr;
     if (pod.node_name.empty() && !driver_.outstanding().contains(uid)) pod.spec = spec_of(s.b);
     if (pod.spec == nullptr) pod.spec = spec_of(s.b);
     pod.priority = s.c % 4 == 0 ? 10 + s.b % 2 : s.c % 4 == 1 ? 5 : 0;

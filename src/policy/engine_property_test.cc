@@ -83,15 +83,24 @@ void expect_same(const std::string& actual, const std::string& expected, const s
   if (actual != expected) throw BrokenInvariant(what + ": got " + actual + "; expected " + expected);
 }
 
-// Every score has a weight, and nodes are in two pools or in none.
-PolicySet pools_and_prices() {
+// Every score has a weight, nodes are in two pools or in none, and so are pods in queues.
+PolicySet pools_queues_and_prices() {
   policy::PolicyOptions options;
   options.weights = {{"cost", 3}, {"power", 2}};
   options.gpu_prices = {{"L4", 800'000}, {"H100", 4'000'000}};
   options.pools = {{"x", {{"zone", "x"}}, {{"power", 9}, {"spread", 0}, {"gpu-node-aversion", 0}}},
                    {"one", {{"level", "1"}}, {{"cost", 0}, {"pack", 7}}}};
+  options.queues = {{"train", {{"pack", 9}, {"inter-pod-affinity", 0}}},
+                    {"ns1/train", {{"spread", 9}, {"power", 0}, {"topology", 7}}},
+                    {"ns2/batch", {{"gpu-node-aversion", 0}, {"pod-topology-spread", 9}}}};
   return *policy::make_policy_set(options);
 }
+
+// As a Stream has them by itself, and with waiting pods placed as a set.
+const EngineOptions kOneByOne{.preemption_retry = Duration{}, .nominations_max = UINT32_MAX};
+const EngineOptions kAsSets{.preemption_retry = Duration{},
+                            .nominations_max = UINT32_MAX,
+                            .set_packing = {.enabled = true, .head_bound = Duration::seconds(2)}};
 
 void expect_what_brute_force_decides(const PolicySet& policies, int cases) {
   for_all(cases, [&](const Steps& steps, uint32_t) {
@@ -129,7 +138,7 @@ TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecides) {
 }
 
 TEST(EngineProperty, EveryFullCycleDecidesWhatBruteForceDecidesWithPoolsAndPrices) {
-  expect_what_brute_force_decides(pools_and_prices(), 300);
+  expect_what_brute_force_decides(pools_queues_and_prices(), 300);
 }
 
 TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {
@@ -137,7 +146,7 @@ TEST(EngineProperty, EqualsAFreshEngineOnTheSameFacts) {
 }
 
 TEST(EngineProperty, EqualsAFreshEngineOnTheSameFactsWithPoolsAndPrices) {
-  expect_what_a_fresh_engine_decides(pools_and_prices(), 300);
+  expect_what_a_fresh_engine_decides(pools_queues_and_prices(), 300);
 }
 
 TEST(EngineProperty, ManyBoundedCyclesBindWhatOneBinds) {
@@ -174,10 +183,10 @@ TEST(EngineProperty, ManyBoundedCyclesBindWhatOneBinds) {
   });
 }
 
-TEST(EngineProperty, TheSameCallsGiveTheSameDecisions) {
+void expect_the_same_decisions_of_the_same_calls(const EngineOptions& options) {
   const PolicySet policies = policy::default_policies();
   for_all(300, [&](const Steps& steps, uint32_t) {
-    Stream one(policies), two(policies);
+    Stream one(policies, options), two(policies, options);
     for (const Step& step : steps) one.play(step);
     for (const Step& step : steps) two.play(step);
     RC_ASSERT(text_of(one.log()) == text_of(two.log()));
@@ -185,7 +194,10 @@ TEST(EngineProperty, TheSameCallsGiveTheSameDecisions) {
   });
 }
 
-TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatter) {
+TEST(EngineProperty, TheSameCallsGiveTheSameDecisions) { expect_the_same_decisions_of_the_same_calls(kOneByOne); }
+TEST(EngineProperty, TheSameCallsGiveTheSameDecisionsToSets) { expect_the_same_decisions_of_the_same_calls(kAsSets); }
+
+void expect_the_same_decisions_in_any_order_of_events(const EngineOptions& options) {
   const PolicySet policies = policy::default_policies();
   for_all(300, [&](const Steps& steps, uint32_t seed) {
     Stream facts(policies);
@@ -195,8 +207,7 @@ TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatter) {
     for (const auto& [name, node] : facts.nodes()) events.push_back(NodeUpserted{node});
     for (const auto& [uid, pod] : facts.pods()) events.push_back(PodUpserted{pod});
     for (const auto& [name, event] : facts.namespaces()) events.push_back(event);
-    Driver straight(policies, {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX}),
-        shuffled(policies, {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX});
+    Driver straight(policies, options), shuffled(policies, options);
     for (const Event& event : events) straight.apply(event);
     Rng rng(seed);
     for (size_t i = events.size(); i > 1; --i) std::swap(events[i - 1], events[rng.below(i)]);
@@ -208,11 +219,18 @@ TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatter) {
   });
 }
 
+TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatter) {
+  expect_the_same_decisions_in_any_order_of_events(kOneByOne);
+}
+TEST(EngineProperty, TheOrderOfIndependentEventsDoesNotMatterToSets) {
+  expect_the_same_decisions_in_any_order_of_events(kAsSets);
+}
+
 // I8 and I4: once nothing happens any more, what every waiting pod was told last is true, and so is explain().
-TEST(EngineProperty, InACalmClusterEveryWaitingPodHasBeenToldTheTruth) {
+void expect_the_truth_in_a_calm_cluster(const EngineOptions& options, int cases) {
   const PolicySet policies = policy::default_policies();
-  for_all(600, [&](const Steps& steps, uint32_t) {
-    Stream stream(policies);
+  for_all(cases, [&](const Steps& steps, uint32_t) {
+    Stream stream(policies, options);
     for (const Step& step : steps) stream.play(step);
     int cycles = 0;
     for (bool acts = true; acts; ++cycles) {
@@ -234,21 +252,51 @@ TEST(EngineProperty, InACalmClusterEveryWaitingPodHasBeenToldTheTruth) {
   });
 }
 
+TEST(EngineProperty, InACalmClusterEveryWaitingPodHasBeenToldTheTruth) {
+  expect_the_truth_in_a_calm_cluster(kOneByOne, 600);
+}
+TEST(EngineProperty, InACalmClusterEveryWaitingPodOfASetHasBeenToldTheTruth) {
+  expect_the_truth_in_a_calm_cluster(kAsSets, 300);
+}
+
 // Reports that come while work is bounded speak of one state, too: a pod that fits is never called unschedulable.
-TEST(EngineProperty, NoPodThatFitsIsCalledUnschedulable) {
+void expect_no_false_verdict(const EngineOptions& options, int64_t work_max) {
   const PolicySet policies = policy::default_policies();
   for_all(400, [&](const Steps& steps, uint32_t seed) {
-    Stream stream(policies);
+    Stream stream(policies, options);
     Rng rng(seed);
     for (const Step& step : steps) {
       stream.play(step);
-      const CycleResult result = stream.cycle({}, {.work = rng.between(0, 4)});
+      const CycleResult result = stream.cycle({}, {.work = rng.between(0, work_max)});
       BruteForce truth = brute_force(stream, stream.driver().now(), policies);
       for (const Decision& d : result.decisions)
         if (d.kind == DecisionKind::kUnschedulable)
           for (const model::Pod& pod : truth.waiting())
             if (pod.uid == d.pod_uid && truth.has_hope(pod))
               throw BrokenInvariant(pod.uid + " fits, but is told: " + *d.message);
+    }
+  });
+}
+
+TEST(EngineProperty, NoPodThatFitsIsCalledUnschedulable) { expect_no_false_verdict(kOneByOne, 4); }
+TEST(EngineProperty, NoPodOfASetThatFitsIsCalledUnschedulable) { expect_no_false_verdict(kAsSets, 60); }
+
+// A search that the work of a cycle does not suffice for keeps nobody waiting.
+TEST(EngineProperty, BoundedCyclesOfSetsEndAndKeepTheirBounds) {
+  const PolicySet policies = policy::default_policies();
+  for_all(300, [&](const Steps& steps, uint32_t seed) {
+    Stream stream(policies, kAsSets);
+    for (const Step& step : steps) stream.play(step);
+    Rng rng(seed);
+    for (int cycles = 0;; ++cycles) {
+      RC_ASSERT(cycles < 10'000);
+      const CycleLimits limits{
+          .work = rng.between(1, 40), .max_binds = rng.between(1, 3), .max_reports = rng.between(1, 3)};
+      const CycleResult result = stream.cycle({}, limits);
+      RC_ASSERT(result.work_used <= limits.work);
+      RC_ASSERT(std::count_if(result.decisions.begin(), result.decisions.end(),
+                              [](const Decision& d) { return d.kind == DecisionKind::kBind; }) <= limits.max_binds);
+      if (!result.unfinished) return;
     }
   });
 }

@@ -9,11 +9,6 @@ namespace {
 
 constexpr int64_t kMaxWeight = 10'000;
 
-int32_t weight_of(const engine::PolicyInfo& policy, const Weights& weights, int32_t otherwise) {
-  const auto at = weights.find(std::string(policy.name));
-  return at == weights.end() ? otherwise : static_cast<int32_t>(at->second);
-}
-
 const engine::PolicyInfo* find(const std::string& name) {
   const auto& all = all_policies();
   const auto at = std::find_if(all.begin(), all.end(), [&](auto* policy) { return policy->name == name; });
@@ -27,6 +22,49 @@ Status check_prices(const engine::PolicyInfo& policy, const PolicyOptions& optio
       fmt::format("'{}' has a weight and no prices to go by; say in berth.yaml what a GPU-hour costs, for example "
                   "prices: {{NVIDIA-L4: 0.80}}, or give it the weight 0",
                   policy.name));
+}
+
+// The scores, of groups of nodes or of nodes, with the weight that the first of `layers` gives that names the policy;
+// else its default.
+Result<std::vector<engine::WeightedScore>> scores_of(const PolicyOptions& options,
+                                                     const std::vector<const Weights*>& layers, bool groups) {
+  std::vector<engine::WeightedScore> out;
+  for (const engine::PolicyInfo* policy : all_policies()) {
+    if (groups ? policy->group_score == nullptr : policy->score == nullptr) continue;
+    int64_t weight = policy->default_weight;
+    const std::string name(policy->name);
+    for (const Weights* layer : layers) {
+      const auto at = layer->find(name);
+      if (at == layer->end()) continue;
+      weight = at->second;
+      break;
+    }
+    if (weight <= 0) continue;
+    BERTH_TRY_VOID(check_prices(*policy, options));
+    out.push_back({policy, static_cast<int32_t>(weight)});
+  }
+  return out;
+}
+
+// Adds a queue to a set that has the weights of the cluster and of its pools. Queues with the same weights share them,
+// so that their pods can be of one class; those of the cluster are 0.
+Status add_queue(const QueueOptions& queue, const PolicyOptions& options, engine::PolicySet& set) {
+  for (const auto& [name, weight] : queue.weights) BERTH_TRY_VOID(check_weight(name, weight));
+  engine::QueueScores own;
+  BERTH_TRY(scores, scores_of(options, {&queue.weights, &options.weights}, false));
+  BERTH_TRY(group_scores, scores_of(options, {&queue.weights, &options.weights}, true));
+  own.scores = std::move(scores);
+  own.group_scores = std::move(group_scores);
+  for (const PoolOptions& pool : options.pools) {
+    BERTH_TRY(of_pool, scores_of(options, {&queue.weights, &pool.weights, &options.weights}, false));
+    own.pool_scores.push_back(std::move(of_pool));
+  }
+  uint32_t& weights = set.queues.weights[queue.name];
+  if (own == engine::QueueScores{set.scores, set.group_scores, set.pool_scores}) return {};
+  const auto at = std::find(set.queue_scores.begin(), set.queue_scores.end(), own);
+  weights = static_cast<uint32_t>(at - set.queue_scores.begin()) + 1;
+  if (at == set.queue_scores.end()) set.queue_scores.push_back(std::move(own));
+  return {};
 }
 
 }  // namespace
@@ -55,26 +93,23 @@ Status check_pool_weight(const std::string& name, int64_t weight) {
 
 Result<engine::PolicySet> make_policy_set(const PolicyOptions& options) {
   for (const auto& [name, weight] : options.weights) BERTH_TRY_VOID(check_weight(name, weight));
+  const auto layer = [&](const std::vector<const Weights*>& layers) { return scores_of(options, layers, false); };
   engine::PolicySet set;
+  BERTH_TRY(scores, layer({&options.weights}));
+  BERTH_TRY(group_scores, scores_of(options, {&options.weights}, true));
+  set.scores = std::move(scores);
+  set.group_scores = std::move(group_scores);
   set.nodes.gpu_prices = options.gpu_prices;
-  set.pool_scores.resize(options.pools.size());
   for (const PoolOptions& pool : options.pools) {
     for (const auto& [name, weight] : pool.weights) BERTH_TRY_VOID(check_pool_weight(name, weight));
     set.nodes.pools.push_back({pool.name, pool.node_selector});
+    BERTH_TRY(of_pool, layer({&pool.weights, &options.weights}));
+    set.pool_scores.push_back(std::move(of_pool));
   }
+  for (const QueueOptions& queue : options.queues) BERTH_TRY_VOID(add_queue(queue, options, set));
   for (const engine::PolicyInfo* policy : all_policies()) {
     if (policy->filter != nullptr) set.filters.push_back(policy);
     if (policy->group_filter != nullptr) set.group_filters.push_back(policy);
-    if (!policy->scores()) continue;
-    const int32_t weight = weight_of(*policy, options.weights, policy->default_weight);
-    if (weight > 0) BERTH_TRY_VOID(check_prices(*policy, options));
-    if (weight > 0 && policy->score != nullptr) set.scores.push_back({policy, weight});
-    if (weight > 0 && policy->group_score != nullptr) set.group_scores.push_back({policy, weight});
-    for (size_t i = 0; i < options.pools.size() && policy->score != nullptr; ++i) {
-      const int32_t in_pool = weight_of(*policy, options.pools[i].weights, weight);
-      if (in_pool > 0) BERTH_TRY_VOID(check_prices(*policy, options));
-      if (in_pool > 0) set.pool_scores[i].push_back({policy, in_pool});
-    }
   }
   const auto by_order = [](auto* a, auto* b) { return a->order < b->order; };
   std::stable_sort(set.filters.begin(), set.filters.end(), by_order);

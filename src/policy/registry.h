@@ -22,11 +22,18 @@ struct PoolOptions {
   Weights weights;  // policies not named keep the cluster's
 };
 
+// Weights of its own for the pods of a queue.
+struct QueueOptions {
+  std::string name;  // of a LocalQueue: "namespace/name", or "name" for those of all namespaces not named so
+  Weights weights;   // policies not named keep those of the node's pool, or the cluster's
+};
+
 // What berth.yaml says of policies.
 struct PolicyOptions {
   Weights weights = {};                            // of the cluster; policies not named keep their default
   std::map<std::string, int64_t> gpu_prices = {};  // micro-dollars for a GPU-hour, by nvidia.com/gpu.product
   std::vector<PoolOptions> pools = {};             // a node belongs to the first that selects it
+  std::vector<QueueOptions> queues = {};           // of which no two have the same name
 };
 
 inline constexpr int64_t kMaxGpuPrice = 100'000'000'000;  // micro-dollars

@@ -91,6 +91,42 @@ void read_pool(const api::Reader& reader, policy::PolicyOptions& out) {
   out.pools.push_back(std::move(pool));
 }
 
+// "name" of a LocalQueue, or "namespace/name". What is wrong with it; empty when nothing is.
+std::string check_queue_name(const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash != std::string::npos)
+    if (std::string wrong = api::check_dns1123_label(name.substr(0, slash)); !wrong.empty())
+      return "its namespace: " + wrong;
+  const std::string queue = slash == std::string::npos ? name : name.substr(slash + 1);
+  std::string wrong = api::check_dns1123_subdomain(queue);
+  return wrong.empty() ? api::check_label_value(queue) : wrong;
+}
+
+void read_queue_name(const api::Reader& reader, std::string& out) {
+  std::string name;
+  if (!reader.read(name)) return;
+  if (const std::string wrong = check_queue_name(name); !wrong.empty())
+    return reader.problem(
+        fmt::format("'{}' is no queue: write the name of a LocalQueue, or namespace/name ({})", name, wrong));
+  out = name;
+}
+
+constexpr api::Field<policy::QueueOptions> kQueue[] = {
+    {"name", [](const api::Reader& r, policy::QueueOptions& q) { read_queue_name(r, q.name); }},
+    {"scores", [](const api::Reader& r, policy::QueueOptions& q) { read_weights(r, q.weights); }},
+};
+
+void read_queue(const api::Reader& reader, policy::PolicyOptions& out) {
+  policy::QueueOptions queue;
+  api::read_object(reader, kQueue, queue);
+  if (!api::has_member(reader, "name") && reader.sound("name"))
+    reader.problem("a queue needs the name of a LocalQueue, for example name: training or name: ml/training");
+  for (const policy::QueueOptions& earlier : out.queues)
+    if (!queue.name.empty() && earlier.name == queue.name)
+      reader.problem_at("name", fmt::format("'{}' is listed twice; put its weights together", queue.name));
+  out.queues.push_back(std::move(queue));
+}
+
 }  // namespace
 
 void read_weights(const api::Reader& reader, policy::Weights& out) { read_checked(reader, out, &policy::check_weight); }
@@ -98,6 +134,11 @@ void read_weights(const api::Reader& reader, policy::Weights& out) { read_checke
 void read_pools(const api::Reader& reader, policy::PolicyOptions& out) {
   if (!reader.expect(api::JsonType::kArray)) return;
   for (api::Items items(reader); items.next();) read_pool(items.value(), out);
+}
+
+void read_queues(const api::Reader& reader, policy::PolicyOptions& out) {
+  if (!reader.expect(api::JsonType::kArray)) return;
+  for (api::Items items(reader); items.next();) read_queue(items.value(), out);
 }
 
 void read_prices(const api::Reader& reader, policy::PolicyOptions& out) {
@@ -124,7 +165,8 @@ void read_prices(const api::Reader& reader, policy::PolicyOptions& out) {
 }
 
 void check_policies(const api::Reader& reader, const policy::PolicyOptions& options) {
-  if (!reader.sound("scores") || !reader.sound("prices") || !reader.sound("pools")) return;
+  for (const char* part : {"scores", "prices", "pools", "queues"})
+    if (!reader.sound(part)) return;
   if (const auto set = policy::make_policy_set(options); !set) reader.problem_at("scores", set.error().message);
 }
 
@@ -134,6 +176,7 @@ constexpr api::Field<policy::PolicyOptions> kPolicies[] = {
     {"scores", [](const api::Reader& r, policy::PolicyOptions& o) { read_weights(r, o.weights); }},
     {"prices", &read_prices},
     {"pools", &read_pools},
+    {"queues", &read_queues},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scenario/engine_options.h"
 #include "scenario/policy_options.h"
 #include "scenario/scenario_player.h"
 
@@ -17,6 +18,14 @@ Result<std::vector<api::Document>> documents_of(const std::string& text, const s
   auto documents = api::read_plain_documents(text, file, problems);
   if (!problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(problems.front()));
   return documents;
+}
+
+Status read_engine_options(const api::Document& packing, engine::EngineOptions& out) {
+  api::ProblemSink sink{.strict = true, .document = &packing, .problems = {}};
+  BERTH_TRY_VOID(
+      api::read_json(packing.json, sink, [&](const api::Reader& root) { read_set_packing(root, out.set_packing); }));
+  if (!sink.problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(sink.problems.front()));
+  return {};
 }
 
 // The first decision in which two runs differ.
@@ -51,22 +60,24 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
                 fmt::format("{}: a scenario is one document, this file has {}", file, documents.size()));
   Scenario scenario{.file = file, .root = to_lined_value(documents.front())};
   for (const auto& [key, value] : scenario.root.members)
-    if (key != "policies" && key != "cluster" && key != "steps")
+    if (key != "policies" && key != "setPacking" && key != "cluster" && key != "steps")
       return fail(ErrorCode::kInvalidInput,
-                  fmt::format("{}:{}: '{}' is none of policies, cluster, steps", file, value.line, key));
+                  fmt::format("{}:{}: '{}' is none of policies, setPacking, cluster, steps", file, value.line, key));
   const LinedValue* steps = scenario.root.find("steps");
   if (steps == nullptr || steps->kind != LinedValue::Kind::kList)
     return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario has a list of steps", file));
   const LinedValue* policies = scenario.root.find("policies");
   BERTH_TRY(set, policies == nullptr ? policy::make_policy_set() : read_policies(to_document(*policies, file)));
   scenario.policies = std::move(set);
+  if (const LinedValue* packing = scenario.root.find("setPacking"))
+    BERTH_TRY_VOID(read_engine_options(to_document(*packing, file), scenario.engine));
   return scenario;
 }
 
 std::vector<Mismatch> run_scenario(const Scenario& scenario, const Shapes& shapes) {
   ScenarioPlayer straight(scenario, shapes, 0);
   std::vector<Mismatch> mismatches = straight.play();
-  for (const std::string& sentence : replay(straight.cluster().log(), scenario.policies, {}))
+  for (const std::string& sentence : replay(straight.cluster().log(), scenario.policies, scenario.engine))
     mismatches.push_back({0, "replayed into a fresh engine: " + sentence, "", ""});
   const auto decisions = decisions_of(straight.cluster().log());
   for (uint64_t seed = 1; seed <= kShuffleSeeds && mismatches.empty(); ++seed) {

@@ -2,6 +2,7 @@
 //
 //   # A pod waits until a node with room for it joins.
 //   policies: {scores: {pack: 5}}                     # as in berth.yaml; may be left out
+//   setPacking: {enabled: true}                       # the same
 //   cluster: {nodes: [{like: a100-8, name: full, gpus: 0}]}
 //   steps:
 //     - submit: {apiVersion: v1, kind: Pod, …}     # or a list, a file beside the scenario, or text with "---" in it
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/policy.h"
+#include "engine/engine.h"
 #include "scenario/lined_value.h"
 
 namespace berth::scenario {
@@ -31,6 +32,7 @@ struct Scenario {
   std::string file;
   LinedValue root;
   engine::PolicySet policies = {};
+  engine::EngineOptions engine = {};
   // Reads a file that stands beside the scenario.
   std::function<Result<std::string>(const std::string& name)> read_beside = {};
 };

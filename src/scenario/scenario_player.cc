@@ -93,8 +93,11 @@ struct StepTable {
 ScenarioPlayer::ScenarioPlayer(const Scenario& scenario, const Shapes& shapes, uint64_t shuffle_seed)
     : scenario_(scenario),
       shapes_(shapes),
-      cluster_(
-          {.policies = scenario.policies, .shuffle_seed = shuffle_seed, .record = true, .check_invariants = true}) {}
+      cluster_({.policies = scenario.policies,
+                .engine = scenario.engine,
+                .shuffle_seed = shuffle_seed,
+                .record = true,
+                .check_invariants = true}) {}
 
 std::vector<Mismatch> ScenarioPlayer::play() {
   build_cluster();

@@ -1,0 +1,137 @@
+// set_bench: what a cluster gains when waiting pods get their places as a set, and what a cycle costs then.
+//
+// Nodes of eight GPUs on which zero to seven are in use, and pods of one to eight that wait, in so many sizes and
+// amounts of CPU; each fits somewhere at first, and not all together. The same queues are given places one pod after
+// the other and as a set, with little work and with much. Prints JSON, means of ten queues; time is of this thread's
+// CPU.
+//
+//   build/release/bin/set_bench [nodes] [pods]
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/rng.h"
+#include "engine/engine.h"
+#include "policy/registry.h"
+
+namespace berth {
+namespace {
+
+constexpr int64_t kGpus = 8;
+constexpr int kEnded = 20;
+
+double seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+model::Node make_node(int i) {
+  model::Node node;
+  node.name = "node-" + std::to_string(i);
+  node.labels = {{"kubernetes.io/hostname", node.name}};
+  node.allocatable = {{"cpu", 128'000}, {"memory", int64_t{1} << 40}, {"pods", 110}, {"nvidia.com/gpu", kGpus}};
+  node.capacity = node.allocatable;
+  return node;
+}
+
+model::Pod make_pod(int i, int64_t gpus, int64_t cores) {
+  auto spec = std::make_shared<model::SchedulingSpec>();
+  spec->requests = {{"pods", 1}, {"nvidia.com/gpu", gpus}, {"cpu", cores * 1000}};
+  model::Pod pod;
+  pod.name = "pod-" + std::to_string(i);
+  pod.uid = "uid-" + pod.name;
+  pod.namespace_name = "default";
+  pod.spec = std::move(spec);
+  return pod;
+}
+
+struct Run {
+  double first_s = 0, later_s = 0;  // of the cycle that sees the queue first, and of one after some pods have ended
+  int64_t gpus = 0, pods = 0, work = 0;
+
+  void add(const Run& other) {
+    first_s += other.first_s;
+    later_s += other.later_s;
+    gpus += other.gpus;
+    pods += other.pods;
+    work += other.work;
+  }
+};
+
+Run run(int nodes, int pods, uint64_t classes, uint64_t seed, const engine::SetPackingOptions& sets) {
+  engine::Engine engine(policy::default_policies(), {.set_packing = sets});
+  Rng rng(seed);
+  engine::NodesReplaced node_list;
+  engine::PodsReplaced pod_list;
+  absl::flat_hash_map<std::string, int64_t> asked;
+  for (int i = 0; i < pods; ++i) {
+    const auto which = static_cast<int64_t>(rng.below(classes));
+    const int64_t gpus = 1 + which % kGpus;
+    pod_list.pods.push_back(make_pod(i, gpus, gpus * (8 + which / kGpus)));
+    pod_list.pods.back().created = Time{i + 1};
+    asked[pod_list.pods.back().uid] = gpus;
+  }
+  for (int i = 0; i < nodes; ++i) {
+    node_list.nodes.push_back(make_node(i));
+    const int64_t used = rng.between(0, kGpus - 1);
+    if (used == 0) continue;
+    pod_list.pods.push_back(make_pod(pods + i, used, used * rng.between(8, 14)));
+    pod_list.pods.back().node_name = node_list.nodes.back().name;
+  }
+  engine.apply(std::move(node_list));
+  engine.apply(std::move(pod_list));
+  Run out;
+  Time now;
+  const auto cycle = [&](double& spent_s) {
+    const double start = seconds();
+    const engine::CycleResult result = engine.run_cycle(now = now + Duration::seconds(1));
+    spent_s = seconds() - start;
+    out.work += result.work_used;
+    for (const engine::Decision& decision : result.decisions) {
+      if (decision.kind != engine::DecisionKind::kBind) continue;
+      out.gpus += asked.at(decision.pod_uid);
+      ++out.pods;
+    }
+  };
+  cycle(out.first_s);
+  for (int i = 0; i < kEnded; ++i) engine.apply(engine::PodDeleted{"uid-pod-" + std::to_string(pods + i)});
+  cycle(out.later_s);
+  return out;
+}
+
+int bench(int nodes, int pods) {
+  constexpr uint64_t kQueues = 10;
+  nlohmann::json out = nlohmann::json::array();
+  for (const uint64_t classes : {8, 24, 80}) {
+    for (const int64_t work : {int64_t{0}, engine::SetPackingOptions{}.work_max, int64_t{10'000'000}}) {
+      Run sum;
+      for (uint64_t seed = 1; seed <= kQueues; ++seed) {
+        const Run one = run(nodes, pods, classes, seed, {.enabled = work > 0, .work_max = work});
+        sum.add(one);
+      }
+      out.push_back({{"nodes", nodes},
+                     {"pods", pods},
+                     {"classes", classes},
+                     {"max_work", work},
+                     {"gpus", static_cast<double>(sum.gpus) / kQueues},
+                     {"placed", static_cast<double>(sum.pods) / kQueues},
+                     {"work", static_cast<double>(sum.work) / kQueues},
+                     {"first_cycle_ms", 1e3 * sum.first_s / kQueues},
+                     {"later_cycle_ms", 1e3 * sum.later_s / kQueues}});
+    }
+  }
+  std::printf("%s\n", out.dump(1).c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace berth
+
+int main(int argc, char** argv) {
+  return berth::bench(argc > 1 ? std::atoi(argv[1]) : 1000, argc > 2 ? std::atoi(argv[2]) : 1000);
+}

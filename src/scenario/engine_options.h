@@ -1,0 +1,17 @@
+// Options of the engine as berth.yaml has them, which scenarios may set, too.
+//
+//   setPacking: {enabled: true, headBound: 10m, maxWork: 100000}
+#pragma once
+
+#include "api/reader.h"
+#include "engine/set_search.h"
+
+namespace berth::scenario {
+
+// A duration longer than 0, as a text with a unit: "90m".
+void read_duration(const api::Reader& reader, Duration& out);
+
+// {enabled, headBound, maxWork}; what is not named keeps its value.
+void read_set_packing(const api::Reader& reader, engine::SetPackingOptions& out);
+
+}  // namespace berth::scenario
