@@ -459,6 +459,7 @@ def case_trace() -> None:
                err="error: --trace: 'other' is none of: openb")
         expect(berth("simulate", "--nodes", str(nodes)), 2, err="--nodes requires --trace")
         expect(berth(*trace, "-f", "examples/demo"), 2, err="excludes")
+        expect(berth(*trace, "--set-packing"), 2, err="excludes")
 
 
 def case_config_of_the_daemon() -> None:
@@ -481,6 +482,21 @@ def case_config_of_the_daemon() -> None:
             expect(berth(*verb, "-f", "-", "--config", str(config), stdin=f"{nodes}\n---\n{pods}\n"), 2,
                    err="berth.yaml:3: scors: unknown field; did you mean 'scores'?")
         expect(berth("simulate", "-f", "examples/demo", "--config", f"{folder}/none.yaml"), 2, err="none.yaml: cannot read the file")
+
+
+def case_waiting_pods_as_a_set() -> None:
+    nodes = "\n---\n".join(NODE.replace("n1", n).replace("cpu: 4", "cpu: 4, nvidia.com/gpu: 8") for n in ("n1", "n2"))
+    pods = "\n---\n".join(POD % (f"p{i}", "limits: {nvidia.com/gpu: %d}" % gpus) for i, gpus in enumerate((3, 3, 5, 5)))
+    queue = f"{nodes}\n---\n{pods}\n"
+    expect(berth("simulate", "-f", "-", stdin=queue), 3, "3 pods placed, 1 waiting; 11 of 16 GPUs in use")
+    expect(berth("simulate", "-f", "-", "--set-packing", stdin=queue), 0, "4 pods placed, 0 waiting; 16 of 16 GPUs in use")
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder, "berth.yaml")
+        config.write_text("apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nsetPacking: {maxWork: 1}\n")
+        run = ["simulate", "-f", "-", "--config", str(config)]
+        expect(berth(*run, "--set-packing", stdin=queue), 3, "3 pods placed, 1 waiting")
+        config.write_text(config.read_text().replace("maxWork: 1", "enabled: true"))
+        expect(berth(*run, stdin=queue), 0, "4 pods placed, 0 waiting")
 
 
 def case_weights_change_decisions() -> None:
