@@ -104,6 +104,9 @@ const std::vector<PodSlot>& SetSearch::list(ClassId id, const std::vector<Int128
   return classes_.back().pods;
 }
 
+// Were an order better that gives the same GPUs to more pods, small ones would go first cycle after cycle, and none
+// would be left to fill what large ones leave: under load that costs a point of utilization, and large pods wait for
+// hours.
 std::optional<std::vector<SetSearch::Place>> SetSearch::run(int32_t orders_max, WorkBudget& work) {
   for (size_t i = 0; i < classes_.size(); ++i) {
     Candidates& candidates = context_.queue.of(ids_[i]).candidates;
@@ -212,8 +215,9 @@ void SetSearch::place(const Place& place, Txn& txn, Outcome& out) const {
   const Int128 before = squares(node);
   txn.place(place.pod, place.node);
   out.worth.together += squares(node) - before;
-  out.worth.gpu_micros += gpu_micros_on(node, context_.state.pod_class(context_.state.pod(place.pod).cls));
-  ++out.worth.pods;
+  const PodClass& cls = context_.state.pod_class(context_.state.pod(place.pod).cls);
+  out.worth.gpu_micros += gpu_micros_on(node, cls);
+  out.worth.pods += cls.requests_gpu ? 0 : 1;
   out.places.push_back(place);
 }
 

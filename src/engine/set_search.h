@@ -1,14 +1,14 @@
 // SetSearch: in which order the waiting pods of one priority take their turns, so that most GPUs are allocated.
 //
-// One pod at a time, in the order of the queue, can strand GPUs: pods of 5, 5, 3 and 3 GPUs fill two nodes of 8, but
-// not after a pod of 2. A search gives pods their turns in a Txn, each on the best node of its class, undoes that, and
-// does it again in other orders; what is kept are the places of the order that allocated most. It tries the order of
+// One pod at a time, in the order of the queue, can strand GPUs: pods of 3, 3, 5 and 5 GPUs, in this order, leave five
+// of two nodes of 8 free. A search gives pods their turns in a Txn, each on the best node of its class, undoes that,
+// and does it again in other orders; what is kept are the places of the best one. It tries the order of
 // the queue first, then large requests first, then those that fit on the fewest nodes; from the best of them it goes on
 // by small steps: a pod that was left out is moved to the front (Joslin and Clements, "Squeaky Wheel" Optimization,
 // 1999), or two pods change places. Where the order of the queue places every pod, nothing else is tried.
 //
-// An order is better that allocates more GPUs; of equals, the one that leaves fewer pods; then the one after which
-// more free GPUs stand together; then the one that was tried first. So none is worse than the order of the queue.
+// An order is better that allocates more GPUs; of equals, the one that leaves fewer pods without GPUs; then the one
+// that leaves free GPUs closer together; then the one tried first. How many pods have the GPUs does not count (run()).
 //
 // Pods that are due have waited too long to be passed over: they come first in every order, as the queue has them. Pods
 // of one class are alike and keep their order. A pod that fits nowhere at its turn gets another when one is placed that
@@ -57,7 +57,7 @@ class SetSearch {
   // What an order is worth; greater is better.
   struct Worth {
     int64_t gpu_micros = 0;  // allocated
-    int64_t pods = 0;        // placed
+    int64_t pods = 0;        // placed that ask for no GPU
     Int128 together = 0;     // growth of the sum, over nodes, of the square of the whole GPUs that are free
     friend auto operator<=>(const Worth&, const Worth&) = default;
   };

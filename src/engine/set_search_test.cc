@@ -44,9 +44,12 @@ struct TwoNodes : Driver {
   }
 };
 
+// More GPUs are better; of equals, more pods that ask for none.
 struct Allocated {
-  int64_t gpus = 0, pods = 0;
-  friend auto operator<=>(const Allocated&, const Allocated&) = default;
+  int64_t gpus = 0, pods = 0, without_gpus = 0;
+  std::pair<int64_t, int64_t> worth() const { return {gpus, without_gpus}; }
+  friend bool operator==(const Allocated&, const Allocated&) = default;
+  friend auto operator<=>(const Allocated& a, const Allocated& b) { return a.worth() <=> b.worth(); }
 };
 
 Allocated allocated(const Driver& driver, const std::vector<model::Pod>& pods) {
@@ -55,6 +58,7 @@ Allocated allocated(const Driver& driver, const std::vector<model::Pod>& pods) {
     if (driver.node_of(pod.name).empty()) continue;
     out.gpus += pod.spec->requests.get(kGpu);
     ++out.pods;
+    out.without_gpus += pod.spec->requests.get(kGpu) == 0 ? 1 : 0;
   }
   return out;
 }
@@ -76,6 +80,16 @@ TEST(SetPacking, FillsNodesThatTheOrderOfTheQueueWouldStrand) {
     driver.cycle();
     EXPECT_EQ(allocated(driver, pods), (enabled ? Allocated{16, 4} : Allocated{11, 3}));
   }
+}
+
+// Three pods of one GPU are worth no more than one of three that came before them.
+TEST(SetPacking, ManySmallPodsDoNotPassOneThatFitsAsWell) {
+  TwoNodes driver(kSets);
+  const auto pods = pods_of({5, 5, 3, 3, 1, 1, 1});
+  for (const model::Pod& pod : pods) driver.add(pod);
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("p3"), "b");
+  EXPECT_EQ(allocated(driver, pods), (Allocated{16, 4}));
 }
 
 TEST(SetPacking, PodsOfHigherPriorityGoFirstWhateverTheyLeave) {
@@ -207,7 +221,7 @@ Allocated best_of_all_orders(const Case& each) {
 }
 
 TEST(SetPacking, AllocatesAtLeastWhatTheQueueDoesAndNearlyAlwaysWhatAnyOrderCould) {
-  constexpr int kCases = 100;
+  constexpr int kCases = 60;
   int as_good = 0, better_than_queue = 0, room_for_better = 0;
   for (uint64_t seed = 1; seed <= kCases; ++seed) {
     const Case each = random_case(seed);
@@ -216,7 +230,7 @@ TEST(SetPacking, AllocatesAtLeastWhatTheQueueDoesAndNearlyAlwaysWhatAnyOrderCoul
     const Allocated best = best_of_all_orders(each);
     EXPECT_GE(set, queue) << seed;
     EXPECT_LE(set, best) << seed;
-    as_good += set == best ? 1 : 0;
+    as_good += set.worth() == best.worth() ? 1 : 0;
     room_for_better += queue < best ? 1 : 0;
     better_than_queue += queue < set ? 1 : 0;
   }
@@ -224,7 +238,7 @@ TEST(SetPacking, AllocatesAtLeastWhatTheQueueDoesAndNearlyAlwaysWhatAnyOrderCoul
   RecordProperty("queue_could_be_better", room_for_better);
   RecordProperty("set_is_better", better_than_queue);
   EXPECT_GE(as_good, kCases * 95 / 100) << better_than_queue << " of " << room_for_better << " made better";
-  EXPECT_GT(room_for_better, kCases / 10) << "the cases are too easy";
+  EXPECT_GT(room_for_better, kCases / 4) << "the cases are too easy";
 }
 
 // Waiting pods as the engine has them, without the engine.
