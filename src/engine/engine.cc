@@ -120,6 +120,12 @@ void Engine::on(const NamespaceUpserted& event) {
   for (const std::string& uid : waiting) upsert(model::Pod(state_.pod(state_.find_pod(uid)).pod));
 }
 
+// Who waits may be served by what has begun, or by a node that is free again: that is to be found out afresh.
+void Engine::on(const NodeRepartitioning& event) {
+  state_.set_repartitioning(event.name, event.under_way);
+  held_ = {};
+}
+
 void Engine::on(const StorageUpserted& event) { state_.upsert_storage(event.object); }
 void Engine::on(const StorageDeleted& event) { state_.remove_storage(event.kind, event.key); }
 void Engine::on(const StorageReplaced& event) { state_.replace_storage(event.kind, event.objects); }
@@ -180,6 +186,7 @@ void Engine::forget_pod(PodSlot slot) {
 // Takes a waiting pod out of the queue or of its back-off, before its facts change.
 void Engine::leave_queue(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
+  if (slot == held_) held_ = {};
   if (pod.phase == PodPhase::kPending) queue_.erase(slot);
   else if (pod.phase == PodPhase::kBackoff) backoff_.erase({pod.backoff_until, pod.pod.uid});
   else if (pod.phase == PodPhase::kNominated) return withdraw_nomination(slot);
@@ -240,9 +247,12 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   end_pauses();
   note_queued();
   const Wake wake = wake_blocked(work);
+  let_by_ = held_;
   const bool placed = wake.may_place && place_waiting(limits, work, result);
   const bool finished = wake.complete && placed && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
+  if (placed) held_ = {};
+  result.held = held_.valid() && held_ != let_by_;
   result.unfinished = !finished || !all_told;
   if (finished) set_too_large_ = false;
   result.work_used = limits.work - std::max<int64_t>(work.left, 0);
@@ -317,6 +327,11 @@ bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
   cls.last_used = cycle_;
   if (!look_at(id, cls, work)) return false;
   if (const NodeSlot node = cls.candidates.best(); node.valid()) {
+    if (gives_way(pod, node)) {
+      held_ = pod;
+      return false;
+    }
+    if (pod == held_) held_ = {};
     queue_.erase(pod);
     place(pod, node, result);
   } else if (cls.node_to_clear().valid()) {
@@ -325,6 +340,21 @@ bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
     queue_.set_blocked(id, true);
   }
   return true;
+}
+
+// Whether the pod would take GPUs of a node that may be cut anew, while one before it fits nowhere and may need them
+// cut. Whoever cuts is asked first. Those up to let_by_ have been asked about; then only those between count.
+bool Engine::gives_way(PodSlot pod, NodeSlot node) const {
+  const auto asks = [](const PodClass& cls) { return cls.requests_gpu || cls.shares_gpu; };
+  if (!state_.node(node).node.mig || !asks(state_.pod_class(state_.pod(pod).cls))) return false;
+  const QueueOrder before{&state_};
+  if (let_by_.valid() && !before(let_by_, pod)) return false;
+  return std::ranges::any_of(queue_.blocked(), [&](ClassId id) {
+    if (!asks(state_.pod_class(id))) return false;
+    const auto& waiting = queue_.find(id)->pods;
+    const auto first = let_by_.valid() ? waiting.upper_bound(let_by_) : waiting.begin();
+    return first != waiting.end() && before(*first, pod);
+  });
 }
 
 // Gives a node to a pod that is in no queue.

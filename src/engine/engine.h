@@ -86,6 +86,8 @@ class Engine {
   size_t pending_pods() const { return queue_.size() + nominees_.size(); }
   size_t nominated_pods() const { return nominees_.size(); }
   size_t backoff_pods() const { return backoff_.size(); }
+  // Where CycleResult::held: the pod that has not been given its place yet; else invalid.
+  PodSlot held() const { return held_; }
   // Waiting pods whose class fits nowhere as of the last cycle, the nominated among them.
   size_t unschedulable_pods() const;
   size_t memory_bytes() const;
@@ -96,7 +98,7 @@ class Engine {
   void on(NodeUpserted&& event);
   void on(const NodeDeleted& event);
   void on(NodesReplaced&& event);
-  void on(const NodeRepartitioning& event) { state_.set_repartitioning(event.name, event.under_way); }
+  void on(const NodeRepartitioning& event);
   void on(PodUpserted&& event);
   void on(const PodDeleted& event);
   void on(PodsReplaced&& event);
@@ -149,6 +151,7 @@ class Engine {
   bool may_search_set(PodSlot head, SetTurn& turn) const;
   Time due_until(int32_t priority) const;
   bool place_set(const SetTurn& turn, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
+  bool gives_way(PodSlot pod, NodeSlot node) const;
   void place(PodSlot pod, NodeSlot node, CycleResult& result);
   std::pair<std::vector<std::string>, uint32_t> fitting_nodes(PodSlot pod);
   // Preemption: engine/engine_preemption.cc.
@@ -188,6 +191,8 @@ class Engine {
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
   std::unique_ptr<QueuedWorkloads> workloads_;
   absl::btree_set<std::string> arrivals_;  // UIDs of pods of workloads that came since the last cycle
+  PodSlot held_;                           // the pod at which the last cycle stopped, for those that wait before it
+  PodSlot let_by_;                         // this cycle: pods up to this one need not give way
   Time now_;
   uint64_t cycle_ = 0;
   uint32_t wake_cursor_ = 0;           // the blocked class at which work ran out; 0: none

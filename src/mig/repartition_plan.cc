@@ -44,9 +44,11 @@ void Repartitioner::Plan::run() {
   choose_devices();
 }
 
-// When one of a class finds nothing, none of the class will.
+// When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn.
 void Repartitioner::Plan::promise() {
-  std::map<PodSlot, Turn, engine::QueueOrder> turns(engine::QueueOrder{&state_});
+  const engine::QueueOrder before{&state_};
+  const PodSlot held = engine_.held();
+  std::map<PodSlot, Turn, engine::QueueOrder> turns(before);
   std::map<std::string, size_t> known;
   for (const ClassId id : engine_.queue().blocked()) {
     const engine::ClassQueue& waiting = *engine_.queue().find(id);
@@ -63,6 +65,7 @@ void Repartitioner::Plan::promise() {
       unfinished_ = true;
       return;
     }
+    if (held.valid() && !before(turns.begin()->first, held)) return;
     Turn turn = turns.begin()->second;
     turns.erase(turns.begin());
     while (turn.offer < offers_.size() && !serve(turn, offers_[turn.offer])) ++turn.offer;

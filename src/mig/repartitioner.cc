@@ -173,7 +173,7 @@ const RepartitionRecord* Repartitioner::find(const std::string& node) const {
 
 // True where a plan would see what the last one saw, which came to nothing.
 bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
-  std::vector<uint64_t> seen;
+  std::vector<uint64_t> seen{engine.held().value};
   for (const std::string& name : candidates(engine.state())) {
     const engine::NodeSlot slot = engine.state().find_node(name);
     seen.insert(seen.end(), {slot.value, engine.state().node(slot).generation});

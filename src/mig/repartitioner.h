@@ -1,9 +1,10 @@
 // Repartitioner: chooses how nodes with dynamic MIG are cut, for pods that fit nowhere as things are.
 //
-// It stands beside the engine. After each cycle that has finished it looks at the pods that wait and at the nodes that
-// allow it (model::DynamicMig), and says which node is to be cut how; whoever drives both lets the engine know
-// (NodeRepartitioning), has the node cut, and brings the node's new resources as ever. It says, too, when the node is
-// done, or has taken too long. The engine keeps GPU work off the node meanwhile.
+// It stands beside the engine. After each cycle that has finished, or that holds a pod (CycleResult::held), it looks at
+// the pods that wait and at the nodes that allow it (model::DynamicMig), and says which node is to be cut how; whoever
+// drives both lets the engine know (NodeRepartitioning), has the node cut, and brings the node's new resources as ever.
+// It says, too, when the node is done, or has taken too long. The engine keeps GPU work off the node meanwhile. While a
+// pod is held only those before it in the queue's order have their turn, so that none is cut for who comes after it.
 //
 // Only idle devices are cut. Where an agent tells the devices of a node, these are the ones that it has given to
 // nobody, provided that it has located every pod which the engine knows to use GPUs there: a bind on its way keeps all
@@ -68,8 +69,9 @@ class Repartitioner {
  public:
   explicit Repartitioner(RepartitionOptions options = {}) : options_(options) {}
 
-  // What is to be done now, by node; the engine's last cycle has finished. Its events are applied before the next call.
-  // Plans until `work` units are used up, but for one node at least, so that calls come to an end.
+  // What is to be done now, by node; the engine's last cycle has finished, or holds a pod. Its events are applied
+  // before the next call. Plans until `work` units are used up, but for one node at least, so that calls come to an
+  // end.
   std::vector<RepartitionStep> step(const engine::Engine& engine, Time now, int64_t work = INT64_MAX);
   // The last step() has used so much, and would have found more to do with more of it.
   int64_t work_used() const { return work_used_; }

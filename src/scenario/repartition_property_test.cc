@@ -1,13 +1,15 @@
 // Properties of dynamic MIG over random streams of pods that ask for slices and whole GPUs: a node whose GPUs are in
 // use is never cut, nor, where an agent tells the devices, a device that is; nothing is sold that is not there, whoever
 // fits on an idle node runs in the end, and a node is not cut again unless something has happened since that was
-// decided. BERTH_LONG=1 runs twenty times as many.
+// decided, and who comes first has an idle node cut rather than given away. BERTH_LONG=1 runs twenty times as many.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <tuple>
 
 #include "base/rng.h"
 #include "policy/registry.h"
@@ -48,12 +50,13 @@ std::string node_text(const std::string& name, const Gpu& gpu, const std::string
 }
 
 std::string pod_text(int number, const std::string& limits, Rng& rng) {
+  const uint64_t priority = rng.below(3);
   return fmt::format(
-      "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p{}, annotations: {{berth.dev/simulated-arrival: {}m, "
+      "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p{}-{}, annotations: {{berth.dev/simulated-arrival: {}m, "
       "berth.dev/simulated-runtime: {}m}}}}, spec: {{priorityClassName: p{}, containers: [{{name: c, image: i, "
       "resources: "
       "{{requests: {{cpu: {}}}, limits: {{{}}}}}}}]}}}}\n",
-      number, rng.below(60), 1 + rng.below(30), rng.below(3), 1 + rng.below(6), limits);
+      priority, number, rng.below(60), 1 + rng.below(30), priority, 1 + rng.below(6), limits);
 }
 
 // Whatever is asked for fits on an idle node of the GPU, alone.
@@ -115,6 +118,64 @@ bool cut_beside_others(const Report& report, const RepartitionReport& cut) {
     return pod.node == cut.node && pod.started && *pod.started < cut.begun &&
            (!pod.finished || *pod.finished > cut.begun);
   });
+}
+
+// Whether the pod comes before the other one in the queue's order. Names are "p<priority>-<number>", and of those that
+// come together the one with the lower number is there first.
+bool before(const PodReport& a, const PodReport& b) {
+  const auto key = [](const PodReport& pod) {
+    return std::tuple(-pod.name[1], pod.submitted, std::stoi(pod.name.substr(3)));
+  };
+  return key(a) < key(b);
+}
+
+// Whether nothing was being cut then, and the node could have been: it was idle, and its last change had been over for
+// a minute. Those that start at the same moment and come before `pod` have made it busy.
+bool could_be_cut(const Report& report, const PodReport& pod) {
+  const Time now = *pod.started;
+  const bool busy = std::ranges::any_of(report.pods, [&](const PodReport& other) {
+    return &other != &pod && other.node == pod.node && other.started && (!other.finished || *other.finished > now) &&
+           (*other.started < now || (*other.started == now && before(other, pod)));
+  });
+  return !busy && std::ranges::none_of(report.repartitions, [&](const RepartitionReport& cut) {
+    const Duration rest = Duration::seconds(cut.given_up ? 100'000 : 60);
+    return cut.begun <= now && (*cut.ended >= now || (cut.node == pod.node && *cut.ended + rest > now));
+  });
+}
+
+// How many of those that started could have been in somebody's way: whoever waits and comes before has an idle node cut
+// rather than have it given away; which holds where no agent has other devices of it cut.
+int64_t expect_order(const Report& report) {
+  int64_t looked_at = 0;
+  for (const PodReport& pod : report.pods) {
+    if (!pod.started || !pod.nominated_node.empty() || !could_be_cut(report, pod)) continue;
+    ++looked_at;
+    for (const PodReport& other : report.pods) {
+      const bool waits = *other.submitted <= *pod.started && (!other.started || *other.started > *pod.started) &&
+                         other.nominated_node.empty();
+      if (waits && before(other, pod))
+        ADD_FAILURE() << pod.name << " takes " << pod.node << " at " << format_duration(*pod.started - Time{})
+                      << ", which could have been cut for " << other.name;
+    }
+  }
+  return looked_at;
+}
+
+TEST(RepartitionProperty, WhoComesFirstHasAnIdleNodeCutRatherThanGivenAway) {
+  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  int64_t looked_at = 0;
+  for (uint64_t seed = 1; seed <= streams; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Gpu& gpu = gpus()[rng.below(gpus().size())];
+    std::string text = node_text("a", gpu, "30s", false);
+    if (rng.chance(60)) text += node_text("b", gpu, "2m", false);
+    const auto pods = static_cast<int>(5 + rng.below(25));
+    for (int i = 0; i < pods; ++i) text += pod_text(i, limits_of(gpu, rng), rng);
+    looked_at += expect_order(run(text)->report());
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(looked_at, static_cast<int64_t>(streams));
 }
 
 TEST(RepartitionProperty, HoldsOverRandomStreams) {

@@ -120,7 +120,7 @@ void Simulation::settle() {
     const engine::CycleResult result = engine_.run_cycle(now_);
     for (const engine::Decision& decision : result.decisions) carry_out(decision);
     for (const quota::AdmissionDecision& decision : result.admissions) carry_out(decision);
-    if (outbox_.empty() && !result.unfinished) repartition();
+    if (result.held || (outbox_.empty() && !result.unfinished)) repartition();
     wakeup_ = repartitioner_.wakeup();
     if (result.has_wakeup) wakeup_ = std::min(wakeup_.value_or(result.wakeup), result.wakeup);
     if (options_.check_invariants)

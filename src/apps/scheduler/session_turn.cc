@@ -106,7 +106,7 @@ void Session::cycle(Time now) {
     wakeup_ = has_wakeup_ ? std::min(wakeup_, retry) : retry;
     has_wakeup_ = true;
   }
-  if (!result.unfinished) repartition(now);
+  if (!result.unfinished || result.held) repartition(now);
   const Duration took = clock_.monotonic() - now;
   options_.metrics->cycle(took, result.work_used);
   if (!result.decisions.empty())
