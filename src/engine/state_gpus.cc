@@ -106,7 +106,7 @@ DeviceUse State::find_whole(const NodeState& node, const PodState& pod, model::D
   while (std::popcount(out.whole) < count && free != 0) {
     model::DeviceSet best = free & -free;
     for (model::DeviceSet left = free; left != 0; left &= left - 1)
-      if (topology.score(out.whole | (left & -left)) > topology.score(out.whole | best)) best = left & -left;
+      if (topology.better(out.whole | (left & -left), out.whole | best)) best = left & -left;
     out.whole |= best;
     free &= ~best;
   }

@@ -1,5 +1,7 @@
 #include "model/device_topology.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -69,15 +71,18 @@ DeviceTopology::DeviceTopology(const NodeDevices& devices) {
   }
   scores_.resize(size_t{1} << count);
   close_pairs_.resize(scores_.size());
+  worst_.resize(scores_.size(), DeviceLink::kNvlink);
   for (DeviceSet set = 1; set < scores_.size(); ++set) {
     const int first = std::countr_zero(set);
     const DeviceSet rest = set & (set - 1);
     scores_[set] = scores_[rest];
     close_pairs_[set] = close_pairs_[rest];
+    worst_[set] = worst_[rest];
     for (DeviceSet left = rest; left != 0; left &= left - 1) {
       const Pair& pair = pairs_[static_cast<size_t>(first)][static_cast<size_t>(std::countr_zero(left))];
       scores_[set] += pair.score;
       close_pairs_[set] += closeness_by(pair.link);
+      worst_[set] = std::max(worst_[set], pair.link);
     }
   }
   if (size() > kAnswersKnownMax) return;
@@ -109,9 +114,7 @@ DeviceSet DeviceTopology::search(DeviceSet free, int count) const {
     DeviceSet set = 0;
     for (const size_t i : picked) set |= bits[i];
     // The first of equals is the lowest: sets come in the order of their lists.
-    if (best == 0 || score(set) > score(best) ||
-        (score(set) == score(best) && score(free & ~set) > score(free & ~best)))
-      best = set;
+    if (best == 0 || better(set, best) || (!better(best, set) && score(free & ~set) > score(free & ~best))) best = set;
     size_t last = picked.size();
     while (last > 0 && picked[last - 1] == bits.size() - picked.size() + last - 1) --last;
     if (last == 0) return best;
@@ -125,19 +128,24 @@ int32_t DeviceTopology::closeness(DeviceSet set) const {
   return count < 2 ? 1000 : close_pairs_[set] / (count * (count - 1) / 2);
 }
 
-DeviceLink DeviceTopology::weakest(DeviceSet set) const {
-  DeviceLink out = DeviceLink::kNvlink;
-  for (DeviceSet a = set; a != 0; a &= a - 1)
-    for (DeviceSet b = a & (a - 1); b != 0; b &= b - 1)
-      out = std::max(out, link(std::countr_zero(a), std::countr_zero(b)));
-  return out;
-}
-
 DeviceSet whole_devices(const NodeDevices& devices) {
   DeviceSet out = 0;
   for (size_t i = 0; i < devices.devices.size(); ++i)
     if (devices.devices[i].unhealthy.empty() && !devices.devices[i].mig_enabled) out |= DeviceSet{1} << i;
   return out;
+}
+
+std::string ill_gpus(const NodeDevices& devices) {
+  std::string which;
+  size_t count = 0;
+  for (const GpuDevice& device : devices.devices) {
+    if (device.unhealthy.empty()) continue;
+    ++count;
+    which += fmt::format("{}{}: {}", which.empty() ? "" : ", ", device.uuid, device.unhealthy);
+  }
+  if (count == 0) return "";
+  return fmt::format("; {} of {} GPUs {} unhealthy ({})", count, devices.devices.size(), count == 1 ? "is" : "are",
+                     which);
 }
 
 }  // namespace berth::model

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <tuple>
 #include <vector>
 
 namespace berth::model {
@@ -46,6 +48,19 @@ TEST(DeviceTopology, PrefersNvlinksToAnyPcie) {
   EXPECT_EQ(node.choose(0b1111'1111, 2), 0b0100'0010U);
   EXPECT_EQ(node.choose(0b1011'1111, 2), 0b0001'1000U);
   EXPECT_EQ(node.weakest(0b0100'0010), DeviceLink::kNvlink);
+}
+
+TEST(DeviceTopology, PrefersThatAllAreCloseToManyLinksOfSome) {
+  NodeDevices node;
+  for (int i = 0; i < 5; ++i) node.devices.emplace_back().numa_node = i / 3;
+  join(node, 0, 1, kNvlinksMax);
+  for (const auto& [a, b] : {std::pair(2, 3), {2, 4}, {3, 4}})
+    join(node, static_cast<uint32_t>(a), static_cast<uint32_t>(b), 4);
+  const DeviceTopology topology(node);
+  EXPECT_GT(topology.score(0b0'0111), topology.score(0b1'1100));
+  EXPECT_EQ(topology.choose(0b1'1111, 3), 0b1'1100U) << "three that are all joined, whatever two of the others have";
+  EXPECT_EQ(topology.choose(0b1'1111, 2), 0b0'0011U) << "of pairs that are joined the one with the most links";
+  EXPECT_EQ(topology.choose(0b0'1111, 3), 0b0'0111U) << "none are all joined, but these are at one CPU";
 }
 
 TEST(DeviceTopology, LeavesWhatGoesTogetherToOthers) {
@@ -126,6 +141,23 @@ int score_of(const NodeDevices& node, DeviceSet set) {
   return sum;
 }
 
+// The worst way between two: 0 for NVLink, up to 4 for two CPUs.
+int worst_of(const NodeDevices& node, DeviceSet set) {
+  int worst = 0;
+  for (uint32_t a = 0; a < node.devices.size(); ++a) {
+    for (uint32_t b = 0; b < a; ++b) {
+      if ((set >> a & 1) == 0 || (set >> b & 1) == 0) continue;
+      const GpuDevice &x = node.devices[a], &y = node.devices[b];
+      const bool root = !x.pcie_root.empty() && x.pcie_root == y.pcie_root;
+      const bool below = root && !x.pcie_switch.empty() && x.pcie_switch == y.pcie_switch;
+      const bool numa = x.numa_node >= 0 && x.numa_node == y.numa_node;
+      const bool joined = std::ranges::any_of(x.nvlinks, [&](const auto& link) { return link.first == b; });
+      worst = std::max(worst, joined ? 0 : below ? 1 : root ? 2 : numa ? 3 : 4);
+    }
+  }
+  return worst;
+}
+
 std::vector<int> list_of(DeviceSet set) {
   std::vector<int> out;
   for (; set != 0; set &= set - 1) out.push_back(std::countr_zero(set));
@@ -141,12 +173,15 @@ RC_GTEST_PROP(DeviceTopology, ChoosesWhatEverySetComparedWouldSay, ()) {
   DeviceSet best = 0;
   for (DeviceSet set = 1; set < DeviceSet{1} << count; ++set) {
     if (std::popcount(set) != wanted || (set & ~free) != 0) continue;
-    const auto worth = [&](DeviceSet s) { return std::pair(score_of(node, s), score_of(node, free & ~s)); };
+    const auto worth = [&](DeviceSet s) {
+      return std::tuple(-worst_of(node, s), score_of(node, s), score_of(node, free & ~s));
+    };
     if (best == 0 || worth(set) > worth(best) || (worth(set) == worth(best) && list_of(set) < list_of(best)))
       best = set;
   }
   RC_ASSERT(topology.choose(free, wanted) == best);
   RC_ASSERT(topology.score(best) == score_of(node, best));
+  RC_ASSERT(static_cast<int>(topology.weakest(best)) == worst_of(node, best));
 }
 
 }  // namespace
