@@ -138,7 +138,9 @@ void Engine::on(const BindProgress& event) {
   switch (event.outcome) {
     case BindOutcome::kPreBinding: return state_.assign(slot, pod.node, PodPhase::kPreBinding);
     case BindOutcome::kSent: return state_.assign(slot, pod.node, PodPhase::kBinding);
-    case BindOutcome::kSucceeded: return state_.assign(slot, pod.node, PodPhase::kBound);
+    case BindOutcome::kSucceeded:
+      state_.assign(slot, pod.node, PodPhase::kBound);
+      return state_.settle_strangers(pod.node);
     case BindOutcome::kUnknown: return state_.assign(slot, pod.node, PodPhase::kUnknown);
     case BindOutcome::kFailed: break;
   }
@@ -178,7 +180,11 @@ void Engine::forget_pod(PodSlot slot) {
   const NodeSlot node = holds_room(state_.pod(slot).phase) && !makes_way ? state_.pod(slot).node : NodeSlot{};
   leave_queue(slot);
   if (!workload.empty()) workloads_->part(slot);
-  if (holds_room(state_.pod(slot).phase)) state_.unassign(slot, PodPhase::kNotQueued);
+  if (holds_room(state_.pod(slot).phase)) {
+    const NodeSlot stood = state_.pod(slot).node;
+    state_.unassign(slot, PodPhase::kNotQueued);
+    state_.settle_strangers(stood);
+  }
   state_.remove_pod(slot);
   if (!workload.empty()) workloads_->refill(workload, node);
 }
@@ -199,7 +205,9 @@ void Engine::settle(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
   if (!pod.pod.node_name.empty()) {
     pod.attempts = 0;
-    return state_.assign(slot, state_.node_or_placeholder(pod.pod.node_name), PodPhase::kBound);
+    const NodeSlot node = state_.node_or_placeholder(pod.pod.node_name);
+    state_.assign(slot, node, PodPhase::kBound);
+    return state_.settle_strangers(node);
   }
   if (holds_room(pod.phase)) return;  // our own decision, which the watch has not seen yet
   if (!waits(pod.pod)) return;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 namespace berth::engine {
@@ -51,7 +52,11 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
       broken.push_back(fmt::format("node {} counts its whole devices wrongly", name));
     if (working[slot.value] != state.node(slot).working_pods)
       broken.push_back(fmt::format("node {} counts its working pods wrongly", name));
-    const auto& sum = sums[slot.value];
+    auto& sum = sums[slot.value];
+    if (const model::DeviceSet strangers = state.node(slot).listed.strangers(); strangers != 0) {
+      sum.resize(state.resources().size(), 0);
+      sum[state.node(slot).share_resource.value] += std::popcount(strangers);
+    }
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const auto expected = static_cast<int64_t>(std::min<Int128>(id < sum.size() ? sum[id] : 0, kMaxAmount));
       const int64_t actual = state.view(slot).used(ResourceId{id});

@@ -63,6 +63,9 @@ struct NodeState {
     return listed.topology().choose(listed.free(devices.open()), static_cast<int>(count));
   }
 
+  // The device on which a share of so many units goes of those that are shared already; -1: none has the room.
+  int32_t best_shared(int64_t units) const { return devices.best_fit(units, listed.given()); }
+
   // How many replicas of its GPUs a share takes here beyond those that the pod asks for itself.
   int64_t replicas_beside_requests(const PodClass& cls) const {
     return std::max<int64_t>(0, node.gpus.replicas_of(cls.spec->gpu_share) - cls.request(share_resource));
@@ -91,6 +94,7 @@ class NodeView {
   const SharedDevices& devices() const { return state_->devices; }
   const ListedDevices& listed() const { return state_->listed; }
   model::DeviceSet best_devices(const PodClass& cls) const { return state_->best_devices(cls); }
+  int32_t best_shared(int64_t units) const { return state_->best_shared(units); }
   ResourceId share_resource() const { return state_->share_resource; }
   int64_t replicas_beside_requests(const PodClass& cls) const { return state_->replicas_beside_requests(cls); }
   const std::vector<model::HostPort>& host_ports() const { return state_->host_ports; }

@@ -6,10 +6,11 @@
 
 namespace berth::engine {
 
-int32_t SharedDevices::best_fit(int64_t units) const {
+int32_t SharedDevices::best_fit(int64_t units, model::DeviceSet given) const {
+  const model::DeviceSet closed = barred_ | given;
   int32_t best = -1;
   for (size_t i = 0; i < used_.size(); ++i) {
-    if (used_[i] == 0 || used_[i] + units > whole_ || (i < 32 && (barred_ >> i & 1) != 0)) continue;
+    if (used_[i] == 0 || used_[i] + units > whole_ || (i < 32 && (closed >> i & 1) != 0)) continue;
     if (best < 0 || used_[i] > used_[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
   }
   return best;

@@ -26,8 +26,9 @@ class SharedDevices {
   // `barred`: those that take no new share, open or not.
   explicit SharedDevices(int64_t whole, model::DeviceSet barred = 0) : whole_(whole), barred_(barred) {}
 
-  // The open device with the least room that still has this much, the first of equals; -1: none has.
-  int32_t best_fit(int64_t units) const;
+  // The open device with the least room that still has this much, the first of equals; -1: none has. `given`: those
+  // that somebody has whole, which take no further share.
+  int32_t best_fit(int64_t units, model::DeviceSet given) const;
   // The first index from `first` on that no open device has.
   int32_t next_closed(int32_t first = 0) const;
   // The open ones, of the first 32.
@@ -60,17 +61,21 @@ class ListedDevices {
   explicit operator bool() const { return topology_ != nullptr; }
   const model::DeviceTopology& topology() const { return *topology_; }
   model::DeviceSet taken() const { return taken_; }
+  // Those that the agent says are given to pods that the engine does not know on the node.
+  model::DeviceSet strangers() const { return strangers_; }
+  model::DeviceSet given() const { return taken_ | strangers_; }
   int32_t size() const { return topology_ == nullptr ? 0 : topology_->size(); }
   // Those that new work may have, beside what shares have opened.
-  model::DeviceSet free(model::DeviceSet open) const { return usable_ & ~taken_ & ~open; }
+  model::DeviceSet free(model::DeviceSet open) const { return usable_ & ~given() & ~open; }
 
   void take(model::DeviceSet set);
   void give_back(model::DeviceSet set);
+  void set_strangers(model::DeviceSet set) { strangers_ = set; }
 
  private:
   std::shared_ptr<const model::DeviceTopology> topology_;  // shared by nodes that are alike
   model::DeviceSet usable_ = 0;                            // healthy, and not cut into MIG instances
-  model::DeviceSet taken_ = 0;
+  model::DeviceSet taken_ = 0, strangers_ = 0;
   std::array<uint32_t, model::kNodeDevicesMax> pods_{};  // by device, that have it
 };
 

@@ -110,6 +110,7 @@ NodeSlot State::upsert_node(model::Node object) {
   node.gpu_price_ppm = catalog_.gpu_price_ppm(object.labels);
   if (topology_.has_keys()) set_domains(slot, topology_.domains_for(object.labels));
   const auto replace = [&] {
+    if (!same_gpus) set_strangers(node, true);
     if (!object.gpus.resource.empty()) node.share_resource = resources_.intern(object.gpus.resource);
     if (!same_gpus) {
       const bool listed = object.lists_whole_devices();
@@ -118,6 +119,7 @@ NodeSlot State::upsert_node(model::Node object) {
       node.listed = ListedDevices(listed ? device_topologies_.of(object.devices) : nullptr, usable);
     }
     node.node = std::move(object);
+    if (!same_gpus) set_strangers(node, false);
   };
   if (same_gpus) replace();
   else with_devices_released(node, replace);
@@ -136,6 +138,7 @@ void State::remove_node(const std::string& name) {
   node.repartitioning = false;
   node.allocatable.clear();
   with_devices_released(node, [&] {
+    set_strangers(node, true);
     node.listed = {};
     node.node = model::Node{};
     node.node.name = name;

@@ -47,6 +47,7 @@ class State {
   void remove_node(const std::string& name);
   // Of a node that exists; see NodeRepartitioning.
   void set_repartitioning(const std::string& name, bool under_way);
+  void settle_strangers(NodeSlot slot);  // after a pod was bound there, or is gone for good
   NodeSlot find_node(const std::string& name) const;
   const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
   NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_, volumes_, mix_); }
@@ -145,6 +146,7 @@ class State {
   DeviceUse release_devices(PodState& pod);
   void hear_devices(PodState& pod, const DeviceUse& own);
   void settle_guesses(NodeState& node);
+  bool set_strangers(NodeState& node, bool gone);
   void with_devices_released(NodeState& node, const std::function<void()>& change);
   void touch(NodeSlot slot);
   void touch(const VolumeState::Touched& touched);

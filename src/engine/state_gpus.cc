@@ -72,7 +72,7 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
   else if (pod.pod.gpu_devices.size() == 1)
     if (const int32_t named = device_number(node, pod.pod.gpu_devices.front()); named >= 0) device = named;
   out.guessed = device < 0 || device >= device_count(node);
-  if (out.guessed) device = node.devices.best_fit(out.amount);
+  if (out.guessed) device = node.best_shared(out.amount);
   if (device < 0 && node.listed) {
     const model::DeviceSet best = node.listed.topology().choose(node.listed.free(node.devices.open()), 1);
     device = best != 0 ? std::countr_zero(best) : node.devices.next_closed(node.listed.size());
@@ -127,6 +127,31 @@ void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
   const uint32_t id = node.share_resource.value;
   if (node.used.size() <= id) node.used.resize(id + 1, 0);
   node.used[id] += more;
+}
+
+// Counts what the agent says is given to pods none of which is bound to the node and asks for GPUs: such devices are in
+// use until the agent says otherwise. `gone`: the node is, or becomes another. True if they have become others.
+bool State::set_strangers(NodeState& node, bool gone) {
+  const std::vector<model::GpuDevice>& devices = node.node.devices.devices;
+  model::DeviceSet set = !gone && node.listed ? model::whole_devices(node.node.devices) : 0;
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (devices[i].pods.empty()) set &= ~(model::DeviceSet{1} << i);
+  for (size_t p = 0; p < node.pods.size() && set != 0; ++p)
+    if (const PodState& pod = pods_[node.pods[p].value]; names_devices(node, classes_[pod.cls.value]))
+      set &= ~told_by_agent(node.node.devices, pod);
+  if (set == node.listed.strangers()) return false;
+  const uint32_t id = node.share_resource.value;
+  if (node.used.size() <= id) node.used.resize(id + 1, 0);
+  node.used[id] += std::popcount(set) - std::popcount(node.listed.strangers());
+  node.listed.set_strangers(set);
+  return true;
+}
+
+void State::settle_strangers(NodeSlot slot) {
+  NodeState& node = nodes_[slot.value];
+  if (!set_strangers(node, !node.present)) return;
+  settle_guesses(node);
+  touch(slot);
 }
 
 // Charges the pod's devices to its node.

@@ -30,7 +30,7 @@ class Remnant {
     if (gpus.sharing == model::GpuSharing::kReplicas) opened_ = node.replicas_beside_requests(pod);
     if (gpus.sharing != model::GpuSharing::kDevices) return;
     units_ = gpus.units_of(pod.spec->gpu_share);
-    device_ = node.devices().best_fit(units_);
+    device_ = node.best_shared(units_);
     opened_ = device_ < 0 ? 1 : 0;
   }
 

@@ -7,13 +7,22 @@
 #include <fmt/format.h>
 
 #include "engine/policy.h"
+#include "model/device_topology.h"
 
 namespace berth::policy {
 namespace {
 
 using namespace berth::engine;
 
-std::string percent_text(int64_t parts) { return fmt::format("{}.{:02}%", parts / 100, parts % 100); }
+// A part of a device, up or down to the hundredth of a percent; to the millionth of a device where it is less than
+// that.
+std::string percent_text(int64_t units, int64_t whole, bool up) {
+  const int64_t hundredth = whole / 10'000, millionth = whole / model::kWholeGpu;
+  if (units > 0 && units < hundredth)
+    return fmt::format("0.{:04}%", std::max<int64_t>(1, (units + (up ? millionth - 1 : 0)) / millionth));
+  const int64_t parts = (units + (up ? hundredth - 1 : 0)) / hundredth;
+  return fmt::format("{}.{:02}%", parts / 100, parts % 100);
+}
 
 // What is free of the devices that are shared; the ask is rounded up and this down, so that they compare as they are.
 std::string device_detail(const PodClass& pod, const NodeView& node, const Reason&) {
@@ -23,15 +32,20 @@ std::string device_detail(const PodClass& pod, const NodeView& node, const Reaso
     return fmt::format("asks {} of {} {}, free {}",
                        node.replicas_beside_requests(pod) + pod.request(node.share_resource()), all, gpus.resource,
                        std::max<int64_t>(free, 0));
-  const int64_t hundredth = gpus.units() / 10'000;
-  const std::string asks = percent_text((gpus.units_of(pod.spec->gpu_share) + hundredth - 1) / hundredth);
-  if (free < 0) return fmt::format("asks {} of a GPU; the node has {}, and {} are in use", asks, all, all - free);
+  const std::string asks = percent_text(gpus.units_of(pod.spec->gpu_share), gpus.units(), true);
+  const std::string ill = model::ill_gpus(node.node().devices);
+  if (free < 0)
+    return fmt::format("asks {} of a GPU; the node has {}, and {} are in use{}", asks, all, all - free, ill);
   int64_t most = -1;
-  for (const int64_t used : node.devices().all())
-    if (used > 0) most = std::max({most, gpus.units() - used, int64_t{0}});
+  const std::vector<int64_t>& shares = node.devices().all();
+  for (size_t i = 0; i < shares.size(); ++i) {
+    const bool whole = i < model::kNodeDevicesMax && (node.listed().given() >> i & 1) != 0;
+    if (shares[i] > 0 && !whole) most = std::max({most, gpus.units() - shares[i], int64_t{0}});
+  }
   const std::string shared =
-      most < 0 ? "none is shared" : "of those that are shared at most " + percent_text(most / hundredth) + " is";
-  return fmt::format("asks {} of a GPU; none of {} is free, and {}", asks, all, shared);
+      most < 0 ? "none is shared"
+               : "of those that are shared at most " + percent_text(most, gpus.units(), false) + " is";
+  return fmt::format("asks {} of a GPU; none of {} is free, and {}{}", asks, all, shared, ill);
 }
 
 std::string memory_detail(const PodClass& pod, const NodeView& node, const Reason&) {
@@ -40,7 +54,15 @@ std::string memory_detail(const PodClass& pod, const NodeView& node, const Reaso
                      model::format_resource("memory", node.node().gpus.memory_bytes));
 }
 
-constexpr ReasonInfo kNoGpus{.text = "node(s) had no GPU to share"};
+std::string no_gpus_detail(const PodClass&, const NodeView& node, const Reason&) {
+  const model::DynamicMig& mig = node.node().mig;
+  const std::string ill = model::ill_gpus(node.node().devices);
+  if (!mig) return ill.empty() ? ill : ill.substr(2);
+  return fmt::format("its {} GPUs are cut into MIG instances, and made whole only while they are idle{}", mig.devices,
+                     ill);
+}
+
+constexpr ReasonInfo kNoGpus{.text = "node(s) had no GPU to share", .detail = &no_gpus_detail};
 constexpr ReasonInfo kNeedsAgent{.text = "node(s) needed berth-agent to share a GPU"};
 constexpr ReasonInfo kUnlike{.text = "node(s) had GPUs of different memory"};
 constexpr ReasonInfo kMemoryUnknown{.text = "node(s) didn't tell the memory of their GPUs (nvidia.com/gpu.memory)"};
@@ -70,7 +92,7 @@ const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
     return replicas + asked <= free ? nullptr : &kNoRoom;
   }
   // On a node with more in use than it has, nobody knows which of the open devices is there.
-  const bool fits = free >= 1 || (free >= 0 && node.devices().best_fit(units) >= 0);
+  const bool fits = free >= 1 || (free >= 0 && node.best_shared(units) >= 0);
   return fits ? nullptr : &kNoRoom;
 }
 

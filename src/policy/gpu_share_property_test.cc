@@ -22,10 +22,12 @@ using namespace berth::engine::testing;
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr double kOne = 1 + 1e-9;  // a whole device; the parts that occur here differ by more
 
-// What is taken of a node, summed up from its pods.
+// What is taken of a node, summed up from its pods, and from what its agent says.
 struct Books {
-  int64_t taken = 0;  // of the resource, open devices included
+  int64_t taken = 0;  // of the resource, open devices and those of strangers included
   std::map<int32_t, double> devices;
+  model::DeviceSet whole = 0;      // that pods have whole
+  model::DeviceSet strangers = 0;  // that the agent gives to pods that are not bound there, or ask for no GPU
 
   Books(const State& state, const NodeState& node, bool with_nominees) {
     for (const PodSlot slot : node.pods) {
@@ -39,8 +41,29 @@ struct Books {
       if (node.node.gpus.sharing == model::GpuSharing::kReplicas && pod.pod.spec->gpu_share.asked())
         taken += measured ? std::max(asked, replicas_of(part, node.node.gpus)) - asked : node.node.gpus.replicas;
       if (pod.devices.device >= 0) devices[pod.devices.device] += part;
+      whole |= pod.devices.whole;
     }
-    taken += static_cast<int64_t>(devices.size());
+    strangers = strangers_of(state, node);
+    taken += static_cast<int64_t>(devices.size()) + std::popcount(strangers);
+  }
+
+  static model::DeviceSet strangers_of(const State& state, const NodeState& node) {
+    model::DeviceSet out = 0;
+    for (size_t i = 0; i < node.node.devices.devices.size(); ++i) {
+      const model::GpuDevice& device = node.node.devices.devices[i];
+      if (device.pods.empty() || is_ill(node.node, static_cast<int32_t>(i))) continue;
+      const bool known = std::ranges::any_of(node.pods, [&](PodSlot slot) {
+        const PodState& pod = state.pod(slot);
+        const bool asks = pod.pod.spec->gpu_share.asked() || pod.pod.spec->requests.get("nvidia.com/gpu") > 0 ||
+                          pod.pod.spec->requests.get("nvidia.com/gpu.shared") > 0;
+        return asks && pod.phase == PodPhase::kBound && std::ranges::count(device.pods, pod.pod.full_name()) > 0;
+      });
+      if (!known) out |= model::DeviceSet{1} << i;
+    }
+    return out;
+  }
+  bool takes_shares(const model::Node& node, int32_t device) const {
+    return !is_ill(node, device) && ((whole | strangers) >> device & 1) == 0;
   }
 
   // Of a device; 0: not known.
@@ -60,18 +83,18 @@ struct Books {
   }
   bool fits(const model::SchedulingSpec& spec, const model::Node& node) const {
     const model::NodeGpus& gpus = node.gpus;
-    const int64_t whole = node.allocatable.get(gpus.resource), asked = spec.requests.get(gpus.resource);
+    const int64_t all = node.allocatable.get(gpus.resource), asked = spec.requests.get(gpus.resource);
     for (const auto& [name, amount] : spec.requests)
       if (amount > 0 && name != gpus.resource && model::is_gpu_resource(name)) return false;
-    if (asked > 0 && taken + asked > whole) return false;
+    if (asked > 0 && taken + asked > all) return false;
     if (!spec.gpu_share.asked()) return true;
     const double part = part_of(spec.gpu_share, gpus);
     if (gpus.resource.empty() || part <= 0 || part > kOne) return false;
-    if (gpus.sharing == model::GpuSharing::kReplicas) return taken + std::max(asked, replicas_of(part, gpus)) <= whole;
+    if (gpus.sharing == model::GpuSharing::kReplicas) return taken + std::max(asked, replicas_of(part, gpus)) <= all;
     if (gpus.sharing == model::GpuSharing::kNone) return false;
     for (const auto& [device, used] : devices)
-      if (used + part <= kOne && taken <= whole && !is_ill(node, device)) return true;
-    return taken + 1 <= whole;
+      if (used + part <= kOne && taken <= all && takes_shares(node, device)) return true;
+    return taken + 1 <= all;
   }
 };
 
@@ -252,7 +275,7 @@ class ShareHistory {
       const Books books(state, node, false);
       EXPECT_EQ(decision.devices, pod.devices) << decision.pod_name;
       if (pod.pod.spec->gpu_share.asked()) {
-        EXPECT_TRUE(pod.devices.device < 0 || !Books::is_ill(node.node, pod.devices.device)) << decision.pod_name;
+        EXPECT_TRUE(pod.devices.device < 0 || books.takes_shares(node.node, pod.devices.device)) << decision.pod_name;
       } else {
         expect_own_devices(result, decision, node);
       }
@@ -274,7 +297,7 @@ class ShareHistory {
       return;
     }
     const model::DeviceSet own = decision.devices.whole;
-    model::DeviceSet others = 0;
+    model::DeviceSet others = Books::strangers_of(state, node);
     bool guesses = false;
     for (const PodSlot other : node.pods) {
       if (other == slot) continue;

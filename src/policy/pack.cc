@@ -20,7 +20,7 @@ int64_t used_permille(const NodeView& node, ResourceId id, int64_t extra) {
 int32_t pack_share(const PodClass& pod, const NodeView& node) {
   const model::NodeGpus& gpus = node.node().gpus;
   const int64_t units = gpus.units_of(pod.spec->gpu_share);
-  const int32_t device = node.devices().best_fit(units);
+  const int32_t device = node.best_shared(units);
   if (device < 0) return 0;
   return static_cast<int32_t>(600 + (node.devices().used(device) + units) / (gpus.units() / 400));
 }

@@ -30,9 +30,11 @@ std::vector<model::MigDeviceInstance> instances_of(const std::string& uuid, cons
 
 void SimulatedAgent::put(const api::Node& node) {
   nodes_.erase(node.metadata.name);
+  const auto told = bridge::devices_of(node);
+  if (!told || !*told) return;
   const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kExact);
-  if (!mig || mig->model == nullptr || mig->hand != model::MigHand::kLayouts) return;
-  if (const auto told = bridge::devices_of(node); told && *told) nodes_[node.metadata.name].devices = (*told)->devices;
+  const bool cuts = mig && mig->model != nullptr && mig->hand == model::MigHand::kLayouts;
+  nodes_[node.metadata.name] = {std::move((*told)->devices), cuts, {}};
 }
 
 bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string& resource) {
@@ -69,10 +71,13 @@ void SimulatedAgent::start(const std::string& name, const std::string& pod, cons
       }
 }
 
-void SimulatedAgent::end(const std::string& name, const std::string& pod) {
-  Node& node = nodes_.at(name);
-  std::erase_if(node.taken, [&](const Taken& each) { return each.pod == pod; });
-  for (model::GpuDevice& device : node.devices.devices) std::erase(device.pods, pod);
+bool SimulatedAgent::end(const std::string& name, const std::string& pod) {
+  const auto at = nodes_.find(name);
+  if (at == nodes_.end()) return false;
+  std::erase_if(at->second.taken, [&](const Taken& each) { return each.pod == pod; });
+  size_t gone = 0;
+  for (model::GpuDevice& device : at->second.devices.devices) gone += std::erase(device.pods, pod);
+  return gone > 0;
 }
 
 std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<const mig::GpuDevice> wanted) {

@@ -1,5 +1,5 @@
-// SimulatedAgent: stands where an agent would on the simulated nodes with dynamic MIG that have the annotation
-// berth.dev/devices, and keeps it true: who has which device, and how each is cut.
+// SimulatedAgent: stands where an agent would on the simulated nodes that have the annotation berth.dev/devices. With
+// dynamic MIG it keeps that true: who has which device, and how each is cut. Elsewhere it takes away who has ended.
 //
 // A pod that starts gets the whole devices that its bind names, and else the first with what it asks for, as kubelet
 // would give it some. What the manifest says of pods counts until such a pod ends. Owner thread; deterministic.
@@ -21,12 +21,14 @@ class SimulatedAgent {
   // The node has come, or is another now: it is as its annotation says.
   void put(const api::Node& node);
   void forget(const std::string& node) { nodes_.erase(node); }
-  bool knows(const std::string& node) const { return nodes_.contains(node); }
+  // With dynamic MIG.
+  bool knows(const std::string& node) const { return nodes_.contains(node) && nodes_.at(node).cuts; }
 
+  // True if what is told of the node's devices is something else now.
+  bool end(const std::string& node, const std::string& pod);
   // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests; `given`: UUIDs of devices.
   void start(const std::string& node, const std::string& pod, const model::ResourceList& asked,
              const std::vector<std::string>& given);
-  void end(const std::string& node, const std::string& pod);
   // Cuts the devices so. Sentences about those that are in use and would change; these it leaves as they are.
   std::vector<std::string> cut(const std::string& node, std::span<const mig::GpuDevice> wanted);
   // The annotation's value now.
@@ -39,6 +41,7 @@ class SimulatedAgent {
   };
   struct Node {
     model::NodeDevices devices;
+    bool cuts = false;
     std::vector<Taken> taken;  // by pods that have started here, one by one
   };
   static bool has_one(const Node& node, size_t device, const std::string& resource);

@@ -260,9 +260,12 @@ void Simulation::account(SimPod& pod, bool running) {
   gpus_running_ += running ? pod.gpus : -pod.gpus;
   gpus_peak_ = std::max(gpus_peak_, gpus_running_);
   const std::string& node = pod.object.spec.node_name;
+  if (!running) {
+    if (agent_.end(node, pod_name(pod.object))) tell_devices(node);
+    return;
+  }
   if ((pod.gpus == 0 && pod.gpu_devices.uuids.empty()) || !agent_.knows(node)) return;
-  if (running) agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object), pod.gpu_devices.uuids);
-  else agent_.end(node, pod_name(pod.object));
+  agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object), pod.gpu_devices.uuids);
   tell_devices(node);
 }
 
