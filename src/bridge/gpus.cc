@@ -136,7 +136,7 @@ std::string with_gpus_text(const engine::DeviceNames& devices) {
   return fmt::format(" with GPU{} {}", devices.numbers.size() == 1 ? "" : "s", told_devices(devices));
 }
 
-model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge) {
+model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool may_be_whole) {
   model::NodeGpus out;
   const auto has = [&](std::string_view name) { return node.capacity.get(name) > 0 || node.allocatable.get(name) > 0; };
   const int64_t replicas =
@@ -148,7 +148,7 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge) {
     out.replicas = replicas > 1  ? replicas
                    : devices > 0 ? std::clamp<int64_t>(node.capacity.get(kSharedGpu) / devices, 1, kReplicasMax)
                                  : 0;
-  } else if (has(kGpuResource)) {
+  } else if (has(kGpuResource) || may_be_whole) {
     out.resource = kGpuResource;
     out.replicas = replicas;
     out.sharing = replicas > 1                           ? model::GpuSharing::kReplicas

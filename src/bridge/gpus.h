@@ -41,7 +41,8 @@ std::string gpu_devices_text(const engine::DeviceNames& devices);
 std::string told_devices(const engine::DeviceNames& devices);
 // What is added to "Successfully assigned … to node": " with GPUs 0,1 (NVLink)"; empty for none.
 std::string with_gpus_text(const engine::DeviceNames& devices);
-model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge);
+// `may_be_whole`: its GPUs may be cut anew, so that there may be whole ones where all are cut into MIG instances now.
+model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool may_be_whole = false);
 
 // What is wrong with the value of an annotation that asks for a share, and the way out; empty: nothing, or another one.
 std::string gpu_annotation_problem(std::string_view key, const std::string& value);

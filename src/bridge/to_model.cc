@@ -128,8 +128,8 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   out.unschedulable = node.unschedulable;
   out.capacity = node.capacity;
   out.allocatable = node.allocatable;
-  out.gpus = gpus_of(node, knowledge);
   out.mig = mig_of(node, knowledge).value_or(model::DynamicMig{});
+  out.gpus = gpus_of(node, knowledge, static_cast<bool>(out.mig));
   if (auto told = devices_of(node); told && *told) {
     if (out.allocatable.contains(kGpuResource)) out.allocatable.set(kGpuResource, (*told)->allocatable);
     bound_shares((*told)->devices, out.gpus);

@@ -233,16 +233,31 @@ std::optional<NamedConfig> named_for(std::span<const GpuDevice> devices, const m
   return found == configs.end() ? std::nullopt : std::optional(std::move(*found));
 }
 
+namespace {
+
+// Profiles, the first to be placed first: what is asked for most, then what is largest.
+std::vector<model::MigProfileIndex> most_useful(const MigModel& model, const packing::MigDemand& demand) {
+  std::vector<std::tuple<int64_t, int, int, model::MigProfileIndex>> order;
+  for (model::MigProfileIndex p = 0; p < model.profiles.size(); ++p) {
+    const model::MigProfile& profile = model.profiles[p];
+    const auto asked = demand.asked().find(profile.name);
+    const int64_t count = asked == demand.asked().end() ? 0 : asked->second;
+    if (count > 0 || !profile.media_extensions)
+      order.emplace_back(count * profile.memory_slices, profile.memory_slices, profile.compute_slices, p);
+  }
+  std::sort(order.rbegin(), order.rend());
+  std::vector<model::MigProfileIndex> out;
+  for (const auto& each : order) out.push_back(std::get<model::MigProfileIndex>(each));
+  return out;
+}
+
+}  // namespace
+
 void fill_up(std::span<const GpuDevice> before, std::vector<GpuDevice>& devices, packing::MigDemand& demand) {
   for (size_t d = 0; d < devices.size(); ++d) {
     MigLayout& layout = devices[d].mig.layout;
     if (devices[d].whole || layout == before[d].mig.layout) continue;
-    std::vector<std::pair<int64_t, model::MigProfileIndex>> wanted;
-    for (const auto& [name, count] : demand.asked())
-      if (const auto profile = layout.model().find(name))
-        wanted.emplace_back(count * layout.model().profiles[*profile].memory_slices, *profile);
-    std::sort(wanted.rbegin(), wanted.rend());
-    for (const auto& [weight, profile] : wanted)
+    for (const model::MigProfileIndex profile : most_useful(layout.model(), demand))
       while (const auto place = demand.room(layout.model()).best_start(layout, profile)) layout.place(*place);
   }
 }

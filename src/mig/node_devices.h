@@ -64,8 +64,9 @@ struct NamedConfig {
 // https://github.com/NVIDIA/gpu-operator/blob/main/assets/state-mig-manager/0400_configmap.yaml
 std::optional<NamedConfig> named_for(std::span<const GpuDevice> devices, const model::ResourceList& needs);
 
-// Fills what is free of the devices that are no longer as they were `before` with instances of what is asked for most,
-// by memory slices: while anything of a device is in use, it is not cut again.
+// Fills what is free of the devices that are no longer as they were `before`, since while anything of a device is in
+// use it is not cut again: with instances of what is asked for most, by memory slices, and where none of these fits
+// with the largest that does (of those without +me, by memory slices, then by compute slices).
 void fill_up(std::span<const GpuDevice> before, std::vector<GpuDevice>& devices, packing::MigDemand& demand);
 
 }  // namespace berth::mig

@@ -150,6 +150,13 @@ TEST(FillUp, GivesWhatIsFreeToWhatIsAskedForMost) {
   auto after = cut_for(before, {{"nvidia.com/mig-1g.5gb", 1}}, demand).value();
   fill_up(before, after, demand);
   EXPECT_EQ(advertised(after), (model::ResourceList{{"nvidia.com/gpu", 1}, {"nvidia.com/mig-1g.5gb", 7}}));
+  auto rest = cut_for(before, {{"nvidia.com/mig-4g.20gb", 1}}, demand).value();
+  packing::MigDemand halves;
+  halves.observe("4g.20gb", 1);
+  fill_up(before, rest, halves);
+  EXPECT_EQ(advertised(rest),
+            (model::ResourceList{{"nvidia.com/gpu", 1}, {"nvidia.com/mig-4g.20gb", 1}, {"nvidia.com/mig-3g.20gb", 1}}))
+      << "where nothing that was asked for fits, the largest that does";
   demand.observe("3g.20gb", 5);
   after = cut_for(before, {{"nvidia.com/mig-1g.5gb", 1}}, demand).value();
   fill_up(before, after, demand);

@@ -32,6 +32,7 @@ model::ResourceList cut_requests(const State& state, const engine::PodClass& cls
   for (const engine::ResourceAmount& request : cls.requests)
     if (is_cut_resource(state.resources().name(request.id)))
       out.set(state.resources().name(request.id), request.amount);
+  if (cls.shares_gpu) out.add(model::kWholeGpuResource, 1);
   return out;
 }
 
@@ -77,17 +78,24 @@ void Repartitioner::Plan::promise() {
 
 // Promises the node to one pod of the class, if it can have it.
 bool Repartitioner::Plan::serve(const Turn& turn, Offer& offer) {
-  if (offer.full_for[turn.request]) return false;
-  ++work_used_;
   const engine::PodClass& cls = state_.pod_class(turn.cls);
+  if (offer.full_for[turn.request] && !shares_with_others(cls, offer)) return false;
+  ++work_used_;
   if (!offer.node) offer.node = imagined(offer);
   engine::Reasons reasons;
   if (!engine::run_filters(engine_.policies(), cls, {*offer.node, state_.resources(), state_.volumes(), state_.mix()},
                            reasons))
     return false;
-  if (!offer.under_way && !cut(turn, offer)) return false;
+  if (!offer.under_way && !shares_with_others(cls, offer) && !cut(turn, offer)) return false;
   occupy(cls, offer);
   return true;
+}
+
+// Whether a share has room on a GPU that others of those before it will share.
+bool Repartitioner::Plan::shares_with_others(const engine::PodClass& cls, const Offer& offer) const {
+  if (!cls.shares_gpu || !offer.node) return false;
+  const int64_t units = offer.node->node.gpus.units_of(cls.spec->gpu_share);
+  return units > 0 && offer.node->best_shared(units) >= 0;
 }
 
 // Promises what is asked to one pod more, if the node can be cut so. False also where it has that as it is: something
@@ -134,15 +142,24 @@ void Repartitioner::Plan::occupy(const engine::PodClass& cls, Offer& offer) cons
     if (used.size() <= request.id.value) used.resize(request.id.value + 1, 0);
     used[request.id.value] += request.amount;
   }
+  if (cls.shares_gpu) {
+    NodeState& node = *offer.node;
+    const int64_t units = node.node.gpus.units_of(cls.spec->gpu_share);
+    const int32_t open = node.best_shared(units), device = open >= 0 ? open : node.devices.next_closed();
+    used[node.share_resource.value] += node.devices.take(device, units);
+  }
   std::vector<model::HostPort>& ports = offer.node->host_ports;
   ports.insert(ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
 }
 
 // The node as it would be once it is cut: under way, with what it will have; else open, since cut_for() says what it
-// could have.
+// could have. GPUs that are shared now count as in use: who would fit there does not wait for others to be cut.
 NodeState Repartitioner::Plan::imagined(const Offer& offer) const {
   NodeState out = state_.node(offer.slot);
   out.repartitioning = false;
+  out.devices = engine::SharedDevices(out.node.gpus.units());
+  out.listed = {};
+  if (out.used.size() < state_.resources().size()) out.used.resize(state_.resources().size(), 0);
   out.allocatable.resize(state_.resources().size(), 0);
   for (uint32_t id = 0; id < state_.resources().size(); ++id) {
     const std::string& resource = state_.resources().name(ResourceId{id});

@@ -17,7 +17,7 @@ namespace berth::mig {
 
 inline constexpr size_t kRememberedMax = 10'000;  // shapes, and refusals
 
-// What the class asks for of is_cut_resource().
+// What the class asks for of is_cut_resource(); a share of a GPU, a whole one.
 model::ResourceList cut_requests(const engine::State& state, const engine::PodClass& cls);
 
 // A node that is being cut, or could be, with the pods that it has been promised to.
@@ -59,6 +59,7 @@ class Repartitioner::Plan {
 
   void promise();
   bool serve(const Turn& turn, Offer& offer);
+  bool shares_with_others(const engine::PodClass& cls, const Offer& offer) const;
   bool cut(const Turn& turn, Offer& offer);
   void choose_devices();
   void occupy(const engine::PodClass& cls, Offer& offer) const;

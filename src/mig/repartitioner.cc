@@ -180,7 +180,7 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
   }
   for (const ClassId id : engine.queue().blocked()) {
     const engine::PodClass& cls = engine.state().pod_class(id);
-    if (!cls.requests_gpu) continue;
+    if (!cls.requests_gpu && !cls.shares_gpu) continue;
     const engine::ClassQueue& waiting = *engine.queue().find(id);
     seen.insert(seen.end(), {id.value, cls.generation, waiting.pods.size(), waiting.pods.begin()->value});
   }
