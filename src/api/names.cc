@@ -136,7 +136,9 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
   std::string_view best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
-    const size_t distance = edit_distance(word, candidate);
+    const bool begins = candidate.starts_with(word) && word.size() * 2 >= candidate.size();
+    const size_t distance =
+        begins ? std::min<size_t>(1, candidate.size() - word.size()) : edit_distance(word, candidate);
     if (distance < best_distance) best = candidate, best_distance = distance;
   }
   return best;

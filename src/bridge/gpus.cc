@@ -14,8 +14,6 @@ namespace berth::bridge {
 namespace {
 
 constexpr std::string_view kSharedGpu = "nvidia.com/gpu.shared";
-constexpr std::string_view kKaiFraction = "gpu-fraction", kKaiMemory = "gpu-memory";
-constexpr std::string_view kKaiDevices = "gpu-fraction-num-devices";
 constexpr int64_t kMiB = 1024 * 1024;
 constexpr int64_t kDeviceMax = 1023;
 constexpr int64_t kReplicasMax = 1'000;

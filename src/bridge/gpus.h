@@ -19,6 +19,9 @@ namespace berth::bridge {
 // A part of one GPU, as a decimal number above 0 and at most 1; or so much of its memory, as a quantity of bytes.
 inline constexpr std::string_view kGpuFractionAnnotation = "berth.dev/gpu-fraction";
 inline constexpr std::string_view kGpuMemoryAnnotation = "berth.dev/gpu-memory";
+// The same in KAI-Scheduler's words; memory in MiB, and of how many devices, which is always one.
+inline constexpr std::string_view kKaiFraction = "gpu-fraction", kKaiMemory = "gpu-memory";
+inline constexpr std::string_view kKaiDevices = "gpu-fraction-num-devices";
 inline constexpr std::string_view kGpuResource = model::kWholeGpuResource;
 // Which devices of its node a pod has or shares, with commas between them: UUIDs, or numbers from 0 on where nobody
 // lists the devices; written with the bind where devices are known.

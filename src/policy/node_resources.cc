@@ -3,7 +3,11 @@
 // Source: kube-scheduler's NodeResourcesFit plugin (filter).
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "engine/policy.h"
+#include "model/device_topology.h"
+#include "model/gpu.h"
 #include "model/mig.h"
 
 namespace berth::policy {
@@ -20,6 +24,33 @@ std::string mig_profiles(const std::string& resource, const NodeView& node) {
   return profile ? "" : "; " + profile.error().message;
 }
 
+// How many instances of the resource the node's GPUs could have, however they were cut: of the nodes that may be cut
+// anew. None: it is no such node, or the resource none that its GPUs can be cut into.
+std::optional<int64_t> most_of(const std::string& resource, const NodeView& node) {
+  const model::DynamicMig& mig = node.node().mig;
+  if (!mig || !model::is_mig_resource(resource)) return std::nullopt;
+  const auto profile = model::parse_mig_resource(*mig.model, resource);
+  if (!profile) return std::nullopt;
+  return mig.devices * mig.model->profiles[*profile].instances_max;
+}
+
+// What is to be known of the GPUs of a node that has too few of them: those that are ill, and that others are cut.
+std::string gpu_facts(const std::string& resource, int64_t asked, const NodeView& node) {
+  const bool slices = model::is_mig_resource(resource);
+  if (!slices && resource != model::kWholeGpuResource) return "";
+  std::string out = model::ill_gpus(node.node().devices);
+  const model::DynamicMig& mig = node.node().mig;
+  if (!mig) return out;
+  if (const auto most = most_of(resource, node); most && asked > *most)
+    return out +
+           fmt::format("; never fits: {} {} can have at most {}, however cut", mig.devices, mig.model->name, *most);
+  const bool may = slices ? most_of(resource, node).has_value() : asked <= mig.devices;
+  if (may && !node.repartitioning())
+    out += node.node().cut_by_agent().empty() ? "; its GPUs are cut anew only while none is in use"
+                                              : "; its GPUs that are idle may be cut anew";
+  return out;
+}
+
 std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {
   const std::string& name = node.resources().name(reason.resource);
   const int64_t asked = pod.request(reason.resource);
@@ -28,19 +59,23 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
   const std::string beyond = free < 0 ? fmt::format(" (over-used by {})", amount(-free)) : "";
   return fmt::format("asks {}, free {} of {}{}, short by {}", amount(asked), amount(std::max<int64_t>(free, 0)),
                      amount(node.allocatable(reason.resource)), beyond, amount(asked - free)) +
-         mig_profiles(name, node);
+         mig_profiles(name, node) + gpu_facts(name, asked, node);
 }
 
 constexpr ReasonInfo kInsufficient{
     .text = "Insufficient", .names_resource = true, .preemption_helps = true, .detail = &detail};
 // More than the node has at all: no pod that leaves makes room for it.
 constexpr ReasonInfo kNeverEnough{.text = "Insufficient", .names_resource = true, .detail = &detail};
+// More than its GPUs could have, however they were cut.
+constexpr ReasonInfo kNeverCut{.text = "Never enough", .names_resource = true, .detail = &detail};
 constexpr ReasonInfo kTooManyPods{.text = "Too many pods", .preemption_helps = true, .detail = &detail};
 
 void node_resources(const PodClass& pod, const NodeView& node, Reasons& reasons) {
   for (const ResourceAmount& request : pod.requests) {
     if (request.amount <= node.free(request.id)) continue;
+    const auto most = most_of(node.resources().name(request.id), node);
     const ReasonInfo& reason = request.id == kPods                             ? kTooManyPods
+                               : most && request.amount > *most                ? kNeverCut
                                : request.amount > node.allocatable(request.id) ? kNeverEnough
                                                                                : kInsufficient;
     reasons.push_back({&reason, request.id, 0});

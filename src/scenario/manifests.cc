@@ -15,6 +15,7 @@
 #include "bridge/mig.h"
 #include "bridge/to_model.h"
 #include "mig/node_devices.h"
+#include "scenario/annotations.h"
 #include "scenario/made_pods.h"
 #include "scenario/pod_names.h"
 #include "scenario/runtime_classes.h"
@@ -97,46 +98,16 @@ Path spec_path(const api::Object& object, std::string_view field) {
   return {"spec", "template", "spec", field};
 }
 
-std::string wrong_annotation(std::string_view key, const std::string& value, const bridge::TopologyLevels& levels) {
-  if (key == bridge::kPreemptibleAnnotation || key == bridge::kAllowProtectedAnnotation)
-    return value == "true" || value == "false" ? "" : "'" + value + "' is neither true nor false";
-  if (key == bridge::kPlacementAnnotation)
-    return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
-  if (key == bridge::kTopologyAnnotation) return bridge::topology_annotation_problem(value, levels);
-  if (std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
-  if (key == bridge::kMigPolicy)
-    return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
-  if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedRepartition) return "";
-  const auto duration = parse_duration(value);
-  if (!duration) return duration.error().message;
-  if (*duration > kSimulatedDurationMax) return fmt::format("'{}' is more than ten years", value);
-  return "";
-}
-
 void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at,
                        const bridge::TopologyLevels& levels, std::vector<std::string>& notes) {
-  static const std::vector<std::string_view> known = {kSimulatedArrival,
-                                                      kSimulatedRuntime,
-                                                      kSimulatedRepartition,
-                                                      bridge::kMigPolicy,
-                                                      bridge::kPlacementAnnotation,
-                                                      bridge::kTopologyAnnotation,
-                                                      bridge::kDevicesAnnotation,
-                                                      bridge::kPreemptibleAnnotation,
-                                                      bridge::kAllowProtectedAnnotation,
-                                                      bridge::kGpuFractionAnnotation,
-                                                      bridge::kGpuMemoryAnnotation,
-                                                      bridge::kGpuDevicesAnnotation};
-  constexpr std::string_view kOurs = "berth.dev/", kSimulatedPrefix = "berth.dev/simulated-";
+  constexpr std::string_view kSimulatedPrefix = "berth.dev/simulated-";
   const bool of_owner = template_metadata(decoded.manifest.object) != nullptr && at.size() == 2;
-  std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
-  for (const std::string_view key : known) names.push_back(key.substr(kOurs.size()));
   std::vector<std::pair<Path, std::string>> found;
   for (const auto& [key, value] : metadata.annotations) {
-    if (!key.starts_with(kOurs) || found.size() > api::ProblemSink::kProblemsMax) continue;
+    if (!key.starts_with(kAnnotationPrefix) || found.size() > api::ProblemSink::kProblemsMax) continue;
     Path path = at;
     path.push_back(key);
-    if (std::find(known.begin(), known.end(), key) != known.end()) {
+    if (is_known_annotation(key)) {
       if (const std::string wrong = wrong_annotation(key, value, levels); !wrong.empty())
         found.emplace_back(path, wrong);
       else if (of_owner && !key.starts_with(kSimulatedPrefix))
@@ -144,14 +115,17 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
             fmt::format("{}:{}: annotation {} has no effect on {}, whose pods do not get it; write it "
                         "into the template's metadata",
                         decoded.manifest.file, decoded.manifest.line, key, describe(decoded.manifest.object))));
-    } else if (const std::string_view near = api::closest(std::string_view(key).substr(kOurs.size()), names);
-               !near.empty()) {
-      found.emplace_back(path, fmt::format("unknown annotation; did you mean {}{}?", kOurs, near));
+    } else if (const std::string_view near = near_annotation(key); !near.empty()) {
+      found.emplace_back(path, fmt::format("unknown annotation; did you mean {}?", near));
     } else {
       notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth", decoded.manifest.file,
                                             decoded.manifest.line, key)));
     }
   }
+  const auto* pod = std::get_if<api::Pod>(&decoded.manifest.object);
+  if (pod != nullptr || at.size() > 2)
+    for (const std::string& unheeded : unheeded_annotations(metadata, pod != nullptr && !pod->spec.node_name.empty()))
+      notes.push_back(printable(fmt::format("{}:{}: {}", decoded.manifest.file, decoded.manifest.line, unheeded)));
   report(decoded, found);
   const auto* node = std::get_if<api::Node>(&decoded.manifest.object);
   if (node == nullptr || !sound(decoded, {{"metadata", "annotations"}, {"status"}})) return;

@@ -140,6 +140,21 @@ TEST(Manifests, AnAnnotationOfBerthThatResemblesNoneIsNoted) {
   EXPECT_THAT(got.notes, ElementsAre(HasSubstr("annotation berth.dev/checkpoint-interval means nothing to Berth")));
 }
 
+TEST(Manifests, WhatLooksLikeAnAnnotationForGpusIsTold) {
+  const Read got = read(
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {gpu-frac: '0.5', berth.dev/gpu-devices: '3'}}, "
+      "spec: {containers: [{name: c, image: i}]}}\n---\n"
+      "{apiVersion: v1, kind: Pod, metadata: {name: q, annotations: {berth.dev/gpu-devices: '3'}}, "
+      "spec: {nodeName: dgx, containers: [{name: c, image: i}]}}\n---\n"
+      "{apiVersion: v1, kind: Pod, metadata: {name: r, annotations: {berth.dev/gpu-frac: '0.5'}}, "
+      "spec: {containers: [{name: c, image: i}]}}\n");
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("a.yaml:1: annotation berth.dev/gpu-devices is ignored"),
+                                     HasSubstr("a.yaml:1: annotation gpu-frac means nothing to Berth; did you mean "
+                                               "gpu-fraction?")));
+  ASSERT_EQ(got.problems.size(), 1u);
+  EXPECT_THAT(got.problems[0].message, HasSubstr("did you mean berth.dev/gpu-fraction?"));
+}
+
 TEST(PriorityClasses, APodThatAServerHasStoredKeepsItsPriority) {
   api::PodSpec spec;
   spec.priority_class_name = "gone";

@@ -122,6 +122,21 @@ TEST(Mutate, ABoundPodIsNotGated) {
               ElementsAre(HasSubstr("bound")));
 }
 
+TEST(Validate, TellsOfAnnotationsThatAreNotHeeded) {
+  const auto warnings = [](const char* spec, const std::string& annotation) {
+    const std::string metadata = R"({"annotations":{")" + annotation + R"(":"0.5"}})";
+    return validate_pod(pod(spec, metadata.c_str())).warnings;
+  };
+  const char* plain = R"({"containers":[{"name":"c"}]})";
+  const char* bound = R"({"nodeName":"n","containers":[{"name":"c"}]})";
+  EXPECT_THAT(warnings(plain, "gpu-frac"), ElementsAre(HasSubstr("did you mean gpu-fraction?")));
+  EXPECT_THAT(warnings(plain, "berth.dev/gpu-fracton"), ElementsAre(HasSubstr("did you mean berth.dev/gpu-fraction?")));
+  EXPECT_THAT(warnings(plain, "berth.dev/gpu-fraction"), IsEmpty());
+  EXPECT_THAT(warnings(plain, "example.com/owner"), IsEmpty());
+  EXPECT_THAT(warnings(plain, "berth.dev/gpu-devices"), ElementsAre(HasSubstr("is ignored")));
+  EXPECT_THAT(warnings(bound, "berth.dev/gpu-devices"), IsEmpty());
+}
+
 // ---- what is refused
 
 std::string with_gpus(const char* requests, const char* limits) {

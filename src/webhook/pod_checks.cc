@@ -16,6 +16,7 @@ namespace berth::webhook {
 namespace {
 
 constexpr std::string_view kVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
+constexpr std::string_view kOurs = "berth.dev/", kGpuDevices = "berth.dev/gpu-devices";
 constexpr int64_t kMicros = 1'000'000, kMiB = int64_t{1} << 20;
 
 // Annotations that ask for a share of a GPU: Berth's, and KAI's, which Berth reads too. The first that is there counts.
@@ -112,6 +113,7 @@ class Check {
     const Json* spec = part_of(pod_, "spec");
     container_list(list_of(spec, "initContainers"), "initContainers");
     container_list(list_of(spec, "containers"), "containers");
+    annotations(!text_of(spec, "nodeName").empty());
     for (const auto& [resource, most] : rules_.node_max) {
       const int64_t asked = std::max(running_[resource], first_[resource]);
       if (asked > most)
@@ -122,6 +124,23 @@ class Check {
   }
 
  private:
+  // What was meant for Berth, and is not heeded.
+  void annotations(bool bound) {
+    const Json* all = part_of(part_of(pod_, "metadata"), "annotations");
+    if (all == nullptr) return;
+    static const std::vector<std::string_view> shares{"gpu-fraction", "gpu-memory"};
+    for (const auto& [key, value] : all->items()) {
+      const std::string_view prefix = key.starts_with(kOurs) ? kOurs : "";
+      const std::string_view near = api::closest(std::string_view(key).substr(prefix.size()), shares);
+      if (!near.empty() && !key.ends_with(near))
+        findings_.warnings.push_back(
+            fmt::format("annotation {} means nothing to Berth; did you mean {}{}?", printable(key, 80), prefix, near));
+      if (key == kGpuDevices && !bound)
+        findings_.warnings.push_back(fmt::format(
+            "annotation {} is ignored: which devices a pod gets Berth chooses, and writes there with the bind", key));
+    }
+  }
+
   // Init containers run one after the other, before the rest; one that is always restarted runs beside all that come
   // after it (KEP-753).
   void container_list(const Json& containers, const char* list) {

@@ -18,7 +18,9 @@ struct Findings {
 // Checks a pod or a pod template (metadata and spec). `path` is where its spec is, "spec.template.spec", for messages.
 // Certainly wrong: a GPU request that differs from its limit; more GPUs than any node has, where `rules` know.
 // Forbidden or warned of: a container that names GPUs in NVIDIA_VISIBLE_DEVICES and requests none, which reaches for
-// those of others. A container in a pod that asks for a share of a GPU or claims devices requests some.
+// those of others. Warned of, too: annotations that look like one that asks for a share of a GPU and are none, and
+// devices that are named before the pod is bound. A container in a pod that asks for a share of a GPU or claims devices
+// requests some.
 void check_pod(const Json& pod, std::string_view path, const Rules& rules, Findings& findings);
 
 }  // namespace berth::webhook

@@ -1,0 +1,75 @@
+#include "scenario/annotations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "api/names.h"
+#include "base/time.h"
+#include "bridge/devices.h"
+#include "bridge/gpus.h"
+#include "bridge/mig.h"
+#include "scenario/manifests.h"
+
+namespace berth::scenario {
+namespace {
+
+constexpr std::array kKnown = {
+    kSimulatedArrival,
+    kSimulatedRuntime,
+    kSimulatedRepartition,
+    bridge::kMigPolicy,
+    bridge::kPlacementAnnotation,
+    bridge::kTopologyAnnotation,
+    bridge::kDevicesAnnotation,
+    bridge::kPreemptibleAnnotation,
+    bridge::kAllowProtectedAnnotation,
+    bridge::kGpuFractionAnnotation,
+    bridge::kGpuMemoryAnnotation,
+    bridge::kGpuDevicesAnnotation,
+};
+
+}  // namespace
+
+bool is_known_annotation(std::string_view key) { return std::ranges::find(kKnown, key) != kKnown.end(); }
+
+std::string_view near_annotation(std::string_view key) {
+  std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
+  for (const std::string_view known : kKnown) names.push_back(known.substr(kAnnotationPrefix.size()));
+  const std::string_view near = api::closest(key.substr(kAnnotationPrefix.size()), names);
+  return near.empty() ? near : kKnown[static_cast<size_t>(std::ranges::find(names, near) - names.begin())];
+}
+
+std::string wrong_annotation(std::string_view key, const std::string& value, const bridge::TopologyLevels& levels) {
+  if (key == bridge::kPreemptibleAnnotation || key == bridge::kAllowProtectedAnnotation)
+    return value == "true" || value == "false" ? "" : "'" + value + "' is neither true nor false";
+  if (key == bridge::kPlacementAnnotation)
+    return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
+  if (key == bridge::kTopologyAnnotation) return bridge::topology_annotation_problem(value, levels);
+  if (std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
+  if (key == bridge::kMigPolicy)
+    return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
+  if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedRepartition) return "";
+  const auto duration = parse_duration(value);
+  if (!duration) return duration.error().message;
+  if (*duration > kSimulatedDurationMax) return fmt::format("'{}' is more than ten years", value);
+  return "";
+}
+
+std::vector<std::string> unheeded_annotations(const api::ObjectMeta& metadata, bool bound) {
+  static const std::vector<std::string_view> kai = {bridge::kKaiFraction, bridge::kKaiMemory, bridge::kKaiDevices};
+  std::vector<std::string> out;
+  for (const auto& [key, value] : metadata.annotations) {
+    const std::string_view near = std::ranges::find(kai, key) == kai.end() ? api::closest(key, kai) : "";
+    if (!near.empty()) out.push_back(fmt::format("annotation {} means nothing to Berth; did you mean {}?", key, near));
+    if (key == bridge::kGpuDevicesAnnotation && !bound)
+      out.push_back(
+          fmt::format("annotation {} is ignored: which devices a pod gets Berth chooses, and writes there "
+                      "with the bind",
+                      key));
+  }
+  return out;
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,26 @@
+// The annotations of manifests that mean something to Berth: which there are, what is wrong with their values, and
+// which of those that mean nothing were meant for it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/meta.h"
+#include "bridge/to_model.h"
+
+namespace berth::scenario {
+
+inline constexpr std::string_view kAnnotationPrefix = "berth.dev/";
+
+bool is_known_annotation(std::string_view key);
+// Of one that begins with kAnnotationPrefix and is not known: the one that was meant; empty: nobody can tell.
+std::string_view near_annotation(std::string_view key);
+// What is wrong with the value, and the way out; empty: nothing, or the annotation is none of these.
+std::string wrong_annotation(std::string_view key, const std::string& value, const bridge::TopologyLevels& levels);
+
+// Sentences about annotations of a pod, or of a template of pods, that Berth does not heed and that look as if it
+// should: a slip in KAI's words for a share of a GPU, and devices that are named of a pod before it is bound.
+std::vector<std::string> unheeded_annotations(const api::ObjectMeta& metadata, bool bound);
+
+}  // namespace berth::scenario
