@@ -51,16 +51,18 @@ std::string node_text(const std::string& name, const Gpu& gpu, const std::string
 
 std::string pod_text(int number, const std::string& limits, Rng& rng) {
   const uint64_t priority = rng.below(3);
+  const char* share = limits.empty() ? ", berth.dev/gpu-fraction: '0.4'" : "";
   return fmt::format(
       "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p{}-{}, annotations: {{berth.dev/simulated-arrival: {}m, "
-      "berth.dev/simulated-runtime: {}m}}}}, spec: {{priorityClassName: p{}, containers: [{{name: c, image: i, "
+      "berth.dev/simulated-runtime: {}m{}}}}}, spec: {{priorityClassName: p{}, containers: [{{name: c, image: i, "
       "resources: "
       "{{requests: {{cpu: {}}}, limits: {{{}}}}}}}]}}}}\n",
-      priority, number, rng.below(60), 1 + rng.below(30), priority, 1 + rng.below(6), limits);
+      priority, number, rng.below(60), 1 + rng.below(30), share, priority, 1 + rng.below(6), limits);
 }
 
-// Whatever is asked for fits on an idle node of the GPU, alone.
+// Whatever is asked for fits on an idle node of the GPU, alone. Nothing: a share.
 std::string limits_of(const Gpu& gpu, Rng& rng) {
+  if (rng.chance(15)) return "";
   if (rng.chance(20)) return fmt::format("nvidia.com/gpu: {}", 1 + rng.below(kGpusPerNode));
   const std::string first = gpu.profiles[rng.below(7)], second = gpu.profiles[rng.below(7)];
   std::string out = fmt::format("nvidia.com/mig-{}: {}", first, 1 + rng.below(2));
@@ -130,11 +132,14 @@ bool before(const PodReport& a, const PodReport& b) {
 }
 
 // Whether nothing was being cut then, and the node could have been: it was idle, and its last change had been over for
-// a minute. Those that start at the same moment and come before `pod` have made it busy.
+// a minute. Those that start at the same moment and come before `pod` have made it busy, and so have those that have to
+// leave only then.
 bool could_be_cut(const Report& report, const PodReport& pod) {
   const Time now = *pod.started;
   const bool busy = std::ranges::any_of(report.pods, [&](const PodReport& other) {
-    return &other != &pod && other.node == pod.node && other.started && (!other.finished || *other.finished > now) &&
+    const bool there =
+        !other.finished || *other.finished > now || (*other.finished == now && other.ended == "Preempted");
+    return &other != &pod && other.node == pod.node && other.started && there &&
            (*other.started < now || (*other.started == now && before(other, pod)));
   });
   return !busy && std::ranges::none_of(report.repartitions, [&](const RepartitionReport& cut) {
