@@ -23,15 +23,14 @@
 #include <vector>
 
 #include "engine/decision.h"
+#include "engine/engine_options.h"
 #include "engine/event.h"
 #include "engine/explanation.h"
 #include "engine/failure_sets.h"
 #include "engine/pending_queue.h"
 #include "engine/policy.h"
 #include "engine/rejections.h"
-#include "engine/set_search.h"
 #include "engine/state.h"
-#include "quota/options.h"
 
 namespace berth::quota {
 class Admission;
@@ -40,30 +39,6 @@ class Admission;
 namespace berth::engine {
 
 class QueuedWorkloads;
-
-struct EngineOptions {
-  Duration backoff_initial = Duration::seconds(1);  // after a failed bind; doubles with each in a row
-  Duration backoff_max = Duration::seconds(10);
-  Duration rejection_backoff_max = Duration::seconds(300);  // after the kubelet refused pods of the same owner
-  Duration report_interval = Duration::seconds(30);  // a waiting pod hears of a changed verdict at most this often
-  Duration eviction_retry = Duration::seconds(60);   // a pod that could not be evicted is left alone for so long
-  // A pod that could preempt nobody looks again after so long at the soonest; doubles three times.
-  Duration preemption_retry = Duration::seconds(1);
-  // After so many nominations for which others had to leave, and which came to nothing, a pod preempts nobody for a
-  // while, which doubles with each further one.
-  uint32_t nominations_max = 5;
-  Duration nominations_pause = Duration::seconds(300);
-  size_t list_feasible = 0;   // Bind decisions name so many of the nodes that fit, and count all; O(nodes) each
-  size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
-  quota::AdmissionOptions admission = {};
-  SetPackingOptions set_packing = {};
-};
-
-struct CycleLimits {
-  int64_t work = INT64_MAX;         // candidates examined
-  int64_t max_binds = INT64_MAX;    // Bind decisions
-  int64_t max_reports = INT64_MAX;  // Unschedulable decisions
-};
 
 class Engine {
  public:

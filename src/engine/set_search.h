@@ -27,20 +27,13 @@
 #include <vector>
 
 #include "base/time.h"
+#include "engine/engine_options.h"
 #include "engine/pending_queue.h"
 #include "engine/policy.h"
 #include "engine/state.h"
 #include "engine/txn.h"
 
 namespace berth::engine {
-
-struct SetPackingOptions {
-  bool enabled = false;
-  // A pod that has waited for so long takes its turn before all others of its priority.
-  Duration head_bound = Duration::seconds(600);
-  int64_t work_max = 100'000;  // candidates examined in one search; at most half of what its cycle has left
-  int32_t orders_max = 64;     // that one search tries
-};
 
 class SetSearch {
  public:

@@ -68,8 +68,7 @@ class State {
   const PodState& pod(PodSlot slot) const { return pods_[slot.value]; }
   PodState& mutable_pod(PodSlot slot) { return pods_[slot.value]; }
   size_t pod_count() const { return pod_index_.size(); }
-  // All known pods, in no order.
-  const PodIndex& pods() const { return pod_index_; }
+  const PodIndex& pods() const { return pod_index_; }  // all that are known, in no order
 
   // Charges the pod to the node and sets its phase; charge-only moves between phases leave the node's use alone.
   // `own`: the devices that it had there before, to have them again.
@@ -93,8 +92,7 @@ class State {
   void choose_volumes(PodSlot pod);
   std::vector<std::pair<std::string, ClaimChoice>> volume_choices(PodSlot pod) const;
   void restore_choices(const std::vector<std::pair<std::string, ClaimChoice>>& choices);
-  // What has to be bound before the placed pod is.
-  std::vector<VolumeBinding> volumes_to_bind(PodSlot pod) const;
+  std::vector<VolumeBinding> volumes_to_bind(PodSlot pod) const;  // before the placed pod is
 
   // Classes.
   const PodClass& pod_class(ClassId id) const { return classes_[id.value]; }
