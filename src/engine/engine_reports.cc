@@ -88,4 +88,17 @@ size_t Engine::memory_bytes() const {
   return total;
 }
 
+std::pair<std::vector<std::string>, uint32_t> Engine::fitting_nodes(PodSlot pod) {
+  std::vector<std::string> out;
+  if (options_.list_feasible == 0) return {out, 0};
+  const ClassId id = state_.pod(pod).cls;
+  Candidates& candidates = queue_.of(id).candidates;
+  WorkBudget unlimited{INT64_MAX};
+  candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, unlimited);
+  uint32_t count = 0;
+  for (const auto& [name, slot] : state_.nodes_by_name())
+    if (candidates.failure(slot) == kFits && ++count <= options_.list_feasible) out.push_back(name);
+  return {std::move(out), count};
+}
+
 }  // namespace berth::engine
