@@ -23,8 +23,8 @@ std::string required_value(std::string_view why = "");
 std::string unsupported_value(std::string_view value, std::vector<std::string_view> supported);
 std::string duplicate_value(std::string_view value);
 
-// The candidate that `word` is most likely a slip of the pen for (case, or up to a third of it edited), or its beginning,
-// which is at least half of it; empty if none.
+// The candidate that `word` is most likely a slip of the pen for (case, or up to a third of it edited), or its
+// beginning, which is at least half of it; empty if none.
 std::string_view closest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 // "path.key", or "path[key]" where the key is not a plain word.

@@ -30,7 +30,7 @@ std::vector<model::MigDeviceInstance> instances_of(const std::string& uuid, cons
 
 void SimulatedAgent::put(const api::Node& node) {
   nodes_.erase(node.metadata.name);
-  const auto told = bridge::devices_of(node);
+  auto told = bridge::devices_of(node);
   if (!told || !*told) return;
   const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kExact);
   const bool cuts = mig && mig->model != nullptr && mig->hand == model::MigHand::kLayouts;
