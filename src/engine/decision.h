@@ -61,8 +61,6 @@ struct CycleResult {
   std::vector<Decision> decisions;
   std::vector<quota::AdmissionDecision> admissions = {};  // about workloads
   int64_t work_used = 0;                                  // candidates examined
-  bool unfinished = false;                                // stopped at its bound; call again
-  int64_t work_used = 0;                                  // candidates examined
   bool unfinished = false;                                // stopped at its bound, or held; call again
   // A pod would take GPUs of a node that may be cut anew (model::Node::mig), and one before it fits nowhere and may
   // need them cut. The next cycle gives it its place; whoever cuts is to say before that which nodes are not to be had

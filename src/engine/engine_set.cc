@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/set_search.h"
+
 namespace berth::engine {
 
 // From now on they have waited.

@@ -144,7 +144,7 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
     const ClassQueue* cls = engine.queue_.find(pod.cls);
     const bool listed = cls != nullptr && cls->pods.contains(slot);
     queued += listed;
-    const bool waits = engine.waits(pod.pod);
+    const bool waits = engine.waits(pod.pod) && !engine.arrivals_.contains(pod.pod.uid);
     if (waits && pod.phase == PodPhase::kNotQueued)  // I4
       broken.push_back(fmt::format("pod {} waits but is neither queued nor backing off", pod.pod.full_name()));
     if (listed != (pod.phase == PodPhase::kPending))
@@ -158,6 +158,7 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
       broken.push_back(fmt::format("pod {} backs off without an end", pod.pod.full_name()));
   }
   if (queued != engine.queue_.size()) broken.push_back("the queue holds pods that do not exist");
+  engine.workloads_->check(broken);
   return broken;
 }
 

@@ -220,4 +220,35 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
   return !changed_;
 }
 
+void QueuedWorkloads::check(std::vector<std::string>& broken) const {
+  std::set<PodSlot> known(kept_.begin(), kept_.end());
+  for (const auto& [id, group] : groups_) {
+    const std::string name = admission_.status(id).workload.full_name();
+    std::vector<int32_t> came(group.sets.size(), 0);
+    for (const auto& [uid, set] : group.came) {
+      const auto named = pods_.find(name);
+      if (named == pods_.end() || !named->second.contains(uid))
+        broken.push_back(fmt::format("workload {} counts pod {}, which has gone", name, uid));
+      if (set < came.size()) ++came[set];
+    }
+    for (size_t i = 0; i < group.sets.size(); ++i) {
+      const Set& set = group.sets[i];
+      const int32_t places = set.came + static_cast<int32_t>(set.stand_ins.size());
+      if (group.admitted && (set.came != came[i] || places > std::max(set.wanted, set.came)))
+        broken.push_back(fmt::format("workload {} has {} places and {} pods of {} in pod set {}", name, places, came[i],
+                                     set.wanted, set.name));
+      if (group.admitted && set.spec != nullptr && places < set.wanted && !short_.contains(id))
+        broken.push_back(fmt::format("workload {} lacks places that nobody looks for", name));
+      for (const auto& [slot, index] : set.stand_ins) {
+        const PodPhase phase = context_.state.pod(slot).phase;
+        if (phase != (group.admitted ? PodPhase::kHeld : PodPhase::kNominated) || !known.insert(slot).second)
+          broken.push_back(fmt::format("a stand-in of workload {} is {}", name, to_string(phase)));
+      }
+    }
+  }
+  for (const PodSlot slot : context_.state.pods())
+    if (context_.state.pod(slot).pod.stand_in && !known.contains(slot))
+      broken.push_back("a stand-in stands in for nobody");
+}
+
 }  // namespace berth::engine

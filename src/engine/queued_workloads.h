@@ -78,6 +78,9 @@ class QueuedWorkloads : public quota::Places {
   // Decides about the heads of all queues, until nothing more changes or the work is used up; false in the latter case.
   bool run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions);
 
+  // Adds a sentence for each place that is kept for nobody, or twice, and each that is wanted and not looked for.
+  void check(std::vector<std::string>& broken) const;
+
   // Places, asked by admission.
   bool fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::string* why) override;
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;

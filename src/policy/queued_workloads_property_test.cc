@@ -1,0 +1,258 @@
+// Quota and place over random histories: workloads come, are admitted, evicted and finish; their pods come in any
+// order, are bound, fail and end; nodes come, go and are cordoned; queues change. After every step the engine's
+// invariants hold, and after every cycle what is said here of quota and places is counted again by brute force.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "base/rng.h"
+#include "engine/testing.h"
+#include "policy/registry.h"
+#include "quota/admission.h"
+
+namespace berth::policy {
+namespace {
+
+using namespace berth::engine;
+using namespace berth::engine::testing;
+using Kind = quota::AdmissionDecision::Kind;
+
+constexpr std::string_view kGpu = "nvidia.com/gpu";
+
+class History {
+ public:
+  explicit History(uint64_t seed) : rng_(seed), driver_(default_policies()) {
+    add_queue("red");
+    add_queue("blue");
+    for (int i = 0; i < 3; ++i) add_node();
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      step();
+      if (rng_.below(3) > 0) settle();
+    }
+    settle();
+  }
+
+ private:
+  struct Work {
+    model::Workload spec;
+    int pods_made = 0;
+    bool admitted = false, leaving = false;
+    int wanted = 0;
+    std::set<std::string> pods;
+  };
+
+  bool chance(uint64_t of) { return rng_.below(of) == 0; }
+
+  void add_queue(const std::string& name) {
+    model::ClusterQueue queue;
+    queue.name = name;
+    queue.cohort = "all";
+    queue.namespaces = {};
+    queue.preemption.within_queue = model::PreemptionPolicy::kLowerPriority;
+    queue.preemption.reclaim_within_cohort =
+        chance(2) ? model::PreemptionPolicy::kAny : model::PreemptionPolicy::kNever;
+    if (chance(4)) queue.strategy = model::QueueingStrategy::kStrictFifo;
+    const auto nominal = static_cast<int64_t>(rng_.below(12));
+    queue.groups = {{{std::string(kGpu)}, {{"plain", {{std::string(kGpu), {nominal, {}, {}}}}}}}};
+    driver_.apply(QueueObjectUpserted{model::ResourceFlavor{"plain", {}, {}, {}}});
+    driver_.apply(QueueObjectUpserted{queue});
+    driver_.apply(QueueObjectUpserted{model::LocalQueue{"default", name, name, model::StopPolicy::kNone}});
+  }
+
+  void add_node() {
+    const std::string name = "n" + std::to_string(nodes_made_++);
+    nodes_[name] = make_node(name, {{std::string(kGpu), static_cast<int64_t>(1 + rng_.below(6))}});
+    driver_.add(nodes_[name]);
+  }
+
+  void submit() {
+    Work work;
+    const std::string name = "w" + std::to_string(works_made_++);
+    work.spec.namespace_name = "default";
+    work.spec.name = name;
+    work.spec.uid = "uid-" + name;
+    work.spec.owner_uid = "owner-" + name;
+    work.spec.queue = chance(2) ? "red" : "blue";
+    work.spec.priority = static_cast<int32_t>(rng_.below(3));
+    work.spec.created = Time{static_cast<int64_t>(works_made_)};
+    model::PodSet set;
+    set.name = "main";
+    set.count = static_cast<int32_t>(1 + rng_.below(4));
+    if (chance(3)) set.min_count = 1;
+    set.requests.set(std::string(kGpu), static_cast<int64_t>(1 + rng_.below(3)));
+    set.spec = make_pod("any", set.requests).spec;
+    work.spec.pod_sets.push_back(set);
+    driver_.apply(WorkloadUpserted{work.spec});
+    works_.emplace(work.spec.uid, work);
+  }
+
+  void make_pod_of(Work& work) {
+    model::Pod pod = make_pod(work.spec.name + "-" + std::to_string(work.pods_made++));
+    pod.spec = work.spec.pod_sets.front().spec;
+    pod.priority = work.spec.priority;
+    pod.owner_uid = work.spec.owner_uid;
+    pod.workload = work.spec.full_name();
+    pod.pod_set = chance(2) ? "main" : "";
+    pod.created = driver_.now();
+    work.pods.insert(pod.uid);
+    driver_.add(pod);
+  }
+
+  void end_pod(Work& work, const std::string& uid) {
+    work.pods.erase(uid);
+    driver_.apply(PodDeleted{uid});
+  }
+
+  Work* any(bool admitted) {
+    std::vector<Work*> found;
+    for (auto& [uid, work] : works_)
+      if (work.admitted == admitted) found.push_back(&work);
+    return found.empty() ? nullptr : found[rng_.below(found.size())];
+  }
+
+  void step() {
+    switch (rng_.below(10)) {
+      case 0:
+      case 1:
+      case 2: return submit();
+      case 3:
+      case 4:  // a controller makes its pods, one more than it may now and then
+        if (Work* work = any(true); work != nullptr)
+          while (std::ssize(work->pods) < work->wanted + (chance(8) ? 1 : 0) && !chance(4)) make_pod_of(*work);
+        return;
+      case 5:
+        if (Work* work = any(true); work != nullptr && !work->pods.empty()) end_pod(*work, *work->pods.begin());
+        return;
+      case 6:
+        if (Work* work = any(true); work != nullptr) finish(*work);
+        return;
+      case 7: return chance(2) ? add_node() : change_node();
+      case 8: {  // a pod that no queue knows of
+        model::Pod pod = make_pod("other" + std::to_string(others_made_++), {{std::string(kGpu), 1}});
+        pod.priority = static_cast<int32_t>(rng_.below(3));
+        driver_.add(pod);
+        others_.push_back(pod.uid);
+        return;
+      }
+      default:
+        if (!others_.empty() && chance(2)) {
+          driver_.apply(PodDeleted{others_.back()});
+          return others_.pop_back();
+        }
+        return chance(6) ? add_queue(chance(2) ? "red" : "blue") : submit();
+    }
+  }
+
+  void change_node() {
+    if (nodes_.empty()) return;
+    auto at = std::next(nodes_.begin(), static_cast<std::ptrdiff_t>(rng_.below(nodes_.size())));
+    if (chance(2)) {
+      at->second.unschedulable = !at->second.unschedulable;
+      return driver_.add(at->second);
+    }
+    const std::string name = at->first;
+    nodes_.erase(at);
+    driver_.apply(NodeDeleted{name});
+  }
+
+  void finish(Work& work) {
+    const std::string uid = work.spec.uid;
+    while (!work.pods.empty()) end_pod(work, *work.pods.begin());
+    driver_.apply(WorkloadEnded{uid, chance(2)});
+    works_.erase(uid);
+  }
+
+  // Cycles until nothing more is decided; who is evicted lets go in between.
+  void settle() {
+    for (int cycle = 0; cycle < 200; ++cycle) {
+      const CycleResult result = driver_.cycle(Duration::seconds(1));
+      for (const Decision& decision : result.decisions)
+        if (decision.kind == DecisionKind::kEvict) leave(decision.pod_uid);
+      for (const quota::AdmissionDecision& decision : result.admissions) follow(decision);
+      driver_.confirm();
+      for (auto& [uid, work] : works_)
+        if (work.leaving) release(work);
+      count();
+      if (result.decisions.empty() && result.admissions.empty() && !result.unfinished) return;
+    }
+    FAIL() << "it never comes to an end";
+  }
+
+  void leave(const std::string& uid) {
+    for (auto& [name, work] : works_) work.pods.erase(uid);
+    std::erase(others_, uid);
+    driver_.apply(PodDeleted{uid});
+  }
+
+  void follow(const quota::AdmissionDecision& decision) {
+    const std::string uid = driver_.engine().admission().status(decision.workload).workload.uid;
+    Work& work = works_.at(uid);
+    work.admitted = decision.kind == Kind::kAdmit;
+    work.leaving = !work.admitted;
+    if (work.admitted) work.wanted = decision.assignment.front().count;
+  }
+
+  void release(Work& work) {
+    work.leaving = false;
+    while (!work.pods.empty()) end_pod(work, *work.pods.begin());
+    driver_.apply(WorkloadReleased{work.spec.uid});
+  }
+
+  // What is held is within what the cohort has, as long as no quota was lowered; pods run only for who is admitted, and
+  // no more of them than that; and an admitted workload with a place for each pod has that many GPUs charged for it.
+  void count() {
+    const quota::Admission& admission = driver_.engine().admission();
+    std::map<std::string, int64_t> placed;  // by workload: pods and stand-ins
+    for (const PodSlot slot : driver_.state().pods()) {
+      const PodState& pod = driver_.state().pod(slot);
+      if (!pod.pod.workload.empty() && holds_room(pod.phase)) ++placed[pod.pod.workload];
+    }
+    for (const auto& [uid, work] : works_) {
+      const quota::WorkloadStatus& status = admission.status(admission.find(uid));
+      ASSERT_EQ(status.phase == quota::WorkloadPhase::kAdmitted, work.admitted || work.leaving);
+      const int64_t places = placed[work.spec.full_name()];
+      if (work.admitted) {
+        ASSERT_LE(places, work.wanted) << work.spec.name;
+      } else if (status.reason == "WaitingForPlace" && others_.empty()) {
+        ASSERT_FALSE(fits(work.spec.pod_sets.front())) << work.spec.name << ": " << status.message;
+      }
+    }
+  }
+
+  // Whether as many equal pods as the set needs would find room beside all that have some now.
+  bool fits(const model::PodSet& set) const {
+    int64_t room = 0;
+    for (const auto& [name, node] : nodes_) {
+      if (node.unschedulable) continue;
+      int64_t free = node.allocatable.get(kGpu);
+      for (const PodSlot pod : driver_.state().node(driver_.state().find_node(name)).pods)
+        free -= driver_.state().pod(pod).pod.spec->requests.get(kGpu);
+      room += std::max<int64_t>(0, free) / set.requests.get(kGpu);
+    }
+    return room >= set.min_count.value_or(set.count);
+  }
+
+  Rng rng_;
+  Driver driver_;
+  std::map<std::string, model::Node> nodes_;
+  std::map<std::string, Work> works_;
+  std::vector<std::string> others_;
+  int nodes_made_ = 0, works_made_ = 0, others_made_ = 0;
+};
+
+TEST(QueuedWorkloadsProperty, QuotaAndPlacesHoldOverRandomHistories) {
+  const int histories = std::getenv("BERTH_LONG") != nullptr ? 3000 : 150;
+  for (int seed = 1; seed <= histories; ++seed) {
+    SCOPED_TRACE(seed);
+    ASSERT_NO_THROW(History(static_cast<uint64_t>(seed)).run(60));
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace berth::policy
