@@ -25,6 +25,7 @@ struct Flags {
 constexpr const char* kFooter = R"(Examples:
   berth why -f cluster/ train-0
   berth why -f cluster/ -n nlp pod/train-0
+  berth why -f cluster/ job/train
   kubectl get nodes,pods,priorityclasses -A -o yaml | berth why -f - default/train-0)";
 
 // "train-0", "pod/train-0" and "nlp/train-0" all name a pod.
@@ -46,6 +47,26 @@ void say_not_found(const std::string& name, const scenario::Report& report) {
             << (near.empty() ? "; `berth simulate` lists the pods" : fmt::format("; did you mean {}?", near)) << "\n";
 }
 
+// "job/train" and "workload/train" name what waits in a queue; so does a name that no pod has.
+const scenario::WorkloadReport* find_workload(const Flags& flags, const scenario::Report& report) {
+  std::string name = flags.pod;
+  for (const std::string_view prefix : {"job/", "jobs/", "workload/", "workloads/"})
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  if (name.find('/') == std::string::npos) name = flags.namespace_name + "/" + name;
+  for (const scenario::WorkloadReport& workload : report.workloads)
+    if (workload.name == name) return &workload;
+  return nullptr;
+}
+
+int why(const scenario::WorkloadReport& workload) {
+  std::cout << printable(fmt::format("{} {}", workload.kind, workload.name)) << ": " << workload.state
+            << (workload.reason.empty() ? "" : ", " + workload.reason) << "\n";
+  if (!workload.message.empty()) std::cout << "  " << printable(workload.message, 2000) << "\n";
+  if (!workload.evicted_for.empty()) std::cout << "  evicted: " << printable(workload.evicted_for) << "\n";
+  std::cout << scenario::quota_text(workload);
+  return kExitOk;
+}
+
 int why(const Flags& flags) {
   const auto cluster = run_offline(flags.input);
   if (cluster == nullptr) return kExitUsage;
@@ -61,6 +82,7 @@ int why(const Flags& flags) {
     for (const std::string& line : scenario::verdict_lines(verdict, "  ", 8)) std::cout << line << "\n";
     return kExitOk;
   }
+  if (const auto* workload = find_workload(flags, report); workload != nullptr) return why(*workload);
   say_not_found(name, report);
   return kExitFailure;
 }
@@ -69,11 +91,14 @@ int why(const Flags& flags) {
 
 void add_why_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("why", "Say why a pod is running or waiting, node by node");
+  CLI::App* command =
+      app.add_subcommand("why", "Say why a pod is running or waiting, node by node, or why a Job waits in its queue");
   command->footer(kFooter);
   add_files_option(*command, flags->input)->required()->allow_extra_args(false);
   command->add_option("-n,--namespace", flags->namespace_name, "The pod's namespace")->type_name("NAMESPACE");
-  command->add_option("pod", flags->pod, "The pod: NAME, pod/NAME or NAMESPACE/NAME")->required()->type_name("POD");
+  command->add_option("pod", flags->pod, "The pod: NAME, pod/NAME or NAMESPACE/NAME; or job/NAME")
+      ->required()
+      ->type_name("POD");
   add_config_option(*command, flags->input);
   command->callback([flags, &exit_code] { exit_code = why(*flags); });
 }

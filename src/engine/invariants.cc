@@ -6,6 +6,8 @@
 #include <bit>
 #include <map>
 
+#include "engine/queued_workloads.h"
+
 namespace berth::engine {
 namespace {
 

@@ -89,7 +89,7 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   if (own == set->stand_ins.end()) own = set->stand_ins.begin();
   const NodeSlot node = context_.state.pod(own->first).node;
   drop_stand_in(*set, static_cast<size_t>(own - set->stand_ins.begin()));
-  return pod.node_name.empty() ? node : NodeSlot{};
+  return pod.node_name.empty() && context_.state.node(node).present ? node : NodeSlot{};
 }
 
 void QueuedWorkloads::part(PodSlot slot) {

@@ -177,8 +177,9 @@ class History {
       driver_.confirm();
       for (auto& [uid, work] : works_)
         if (work.leaving) release(work);
-      count();
-      if (result.decisions.empty() && result.admissions.empty() && !result.unfinished) return;
+      const bool rests = result.decisions.empty() && result.admissions.empty() && !result.unfinished;
+      count(rests);
+      if (rests) return;
     }
     FAIL() << "it never comes to an end";
   }
@@ -205,7 +206,7 @@ class History {
 
   // What is held is within what the cohort has, as long as no quota was lowered; pods run only for who is admitted, and
   // no more of them than that; and an admitted workload with a place for each pod has that many GPUs charged for it.
-  void count() {
+  void count(bool rests) {
     const quota::Admission& admission = driver_.engine().admission();
     std::map<std::string, int64_t> placed;  // by workload: pods and stand-ins
     for (const PodSlot slot : driver_.state().pods()) {
@@ -218,8 +219,9 @@ class History {
       const int64_t places = placed[work.spec.full_name()];
       if (work.admitted) {
         ASSERT_LE(places, work.wanted) << work.spec.name;
-      } else if (status.reason == "WaitingForPlace" && others_.empty()) {
-        ASSERT_FALSE(fits(work.spec.pod_sets.front())) << work.spec.name << ": " << status.message;
+      } else if (rests && status.reason == "WaitingForPlace") {
+        ASSERT_FALSE(fits(work.spec.pod_sets.front())) << work.spec.name << ": " << status.message << "; at least "
+                                                       << work.spec.pod_sets.front().min_count.value_or(0);
       }
     }
   }

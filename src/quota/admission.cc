@@ -138,7 +138,8 @@ void Admission::enqueue(WorkloadId id) {
   Record& record = this->record(id);
   record.place = Place::kPending;
   record.tries = 0;
-  if (record.status.reason.empty() || record.status.reason == "Suspended") {  // nothing is known yet, or no longer
+  const std::string& told = record.status.reason;
+  if (told.empty() || told == "Suspended" || told == "WaitingForPlace") {  // nothing is known yet, or no longer
     record.status.reason = "PendingEvaluation";
     record.status.message = fmt::format(
         "waits for its turn in ClusterQueue {}, behind workloads that are older or more "

@@ -25,20 +25,9 @@
 #include <vector>
 
 #include "quota/flavors.h"
+#include "quota/status.h"
 
 namespace berth::quota {
-
-enum class WorkloadPhase : uint8_t { kPending, kAdmitted, kFinished };
-
-// What is known of a workload.
-struct WorkloadStatus {
-  model::Workload workload;
-  std::string cluster_queue;  // of its LocalQueue; empty: none
-  WorkloadPhase phase = WorkloadPhase::kPending;
-  std::vector<PodSetAssignment> assignment;  // while admitted
-  std::string reason, message;               // while pending: why; "WaitingForQuota", "WaitingForPlace", …
-  std::string evicted, preempted;            // reasons of these conditions while they are true
-};
 
 class Admission {
  public:
@@ -73,6 +62,8 @@ class Admission {
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
 
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
+  // For people: costs what waits in its queue and what is held around it.
+  WaitingFor explain(WorkloadId id) const;
   struct QueueStatus {
     bool active = true;
     std::string reason = "Ready";  // of its condition Active
@@ -128,6 +119,8 @@ class Admission {
   Claimant claimant(const Record& record) const;
   bool leaving(const Record& record) const;
   std::string path(QuotaNode queue) const;
+  static int64_t asked_of(const model::Workload& workload, const std::string& resource);
+  WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
   // Configuration: admission_config.cc.
   void reconfigure();

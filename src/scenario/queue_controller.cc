@@ -25,6 +25,7 @@ void QueueController::put(const api::Object& object) {
     outbox_.emplace_back(engine::QueueObjectUpserted{flavor->flavor});
   }
   any_queue_ |= std::holds_alternative<api::ClusterQueue>(object);
+  any_local_queue_ |= std::holds_alternative<api::LocalQueue>(object);
   if (const auto* queue = std::get_if<api::ClusterQueue>(&object))
     outbox_.emplace_back(engine::QueueObjectUpserted{queue->queue});
   if (const auto* cohort = std::get_if<api::Cohort>(&object))
@@ -127,7 +128,10 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
                                                                   : "Pending";
     row.reason = status.reason;
     row.message = status.message;
-    if (status.phase == quota::WorkloadPhase::kPending) continue;
+    if (status.phase == quota::WorkloadPhase::kPending) {
+      row.waits_for = admission.explain(id);
+      continue;
+    }
     for (const quota::PodSetAssignment& set : record.given) {
       WorkloadReport::Set& given = row.pod_sets.emplace_back();
       given.name = set.name;

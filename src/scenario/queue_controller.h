@@ -27,6 +27,8 @@ class QueueController {
 
   void put(const api::Object& object);
   bool any_queue() const { return any_queue_; }
+  // Without any LocalQueue nobody waits, whatever he names.
+  bool serves() const { return any_local_queue_; }
 
   // Who waits: an object that was submitted, or a pod by its number; the other is SIZE_MAX.
   struct Owner {
@@ -80,7 +82,7 @@ class QueueController {
   std::map<std::string, size_t> by_uid_;
   std::map<Owner, size_t> by_owner_;
   std::vector<Owner> leaving_;
-  bool any_queue_ = false;
+  bool any_queue_ = false, any_local_queue_ = false;
 };
 
 }  // namespace berth::scenario

@@ -23,6 +23,28 @@ Json amounts(const model::ResourceList& list) {
   return out;
 }
 
+Json to_json(const quota::WaitingFor& waits) {
+  if (waits.position == 0) return nullptr;
+  Json accounts = Json::array();
+  for (const quota::WaitingFor::Account& account : waits.quota) {
+    const auto shown = [&](int64_t amount) { return model::format_resource(account.resource, amount); };
+    Json holders = Json::array();
+    for (const auto& holder : account.holders)
+      holders.push_back(
+          {{"workload", holder.workload}, {"cluster_queue", holder.cluster_queue}, {"amount", shown(holder.amount)}});
+    accounts.push_back({{"flavor", account.flavor},
+                        {"resource", account.resource},
+                        {"asked", shown(account.asked)},
+                        {"nominal", shown(account.nominal)},
+                        {"used", shown(account.used)},
+                        {"may_borrow", shown(account.may_borrow)},
+                        {"available", shown(account.available)},
+                        {"short_by", shown(account.short_by)},
+                        {"holders", std::move(holders)}});
+  }
+  return {{"position", waits.position}, {"waiting", waits.waiting}, {"quota", std::move(accounts)}};
+}
+
 Json to_json(const WorkloadReport& workload) {
   Json sets = Json::array();
   for (const WorkloadReport::Set& set : workload.pod_sets) {
@@ -45,7 +67,8 @@ Json to_json(const WorkloadReport& workload) {
           {"admitted_s", seconds(workload.admitted)},
           {"finished_s", seconds(workload.finished)},
           {"evictions", workload.evictions},
-          {"evicted_for", workload.evicted_for}};
+          {"evicted_for", workload.evicted_for},
+          {"waits_for", to_json(workload.waits_for)}};
 }
 
 Json to_json(const QueueReport& queue) {

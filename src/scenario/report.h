@@ -13,6 +13,7 @@
 #include "engine/decision.h"
 #include "engine/explanation.h"
 #include "model/resources.h"
+#include "quota/status.h"
 
 namespace berth::scenario {
 
@@ -73,7 +74,8 @@ struct WorkloadReport {
   Time submitted;
   std::optional<Time> admitted, finished;
   int evictions = 0;
-  std::string evicted_for;  // the last time: "Preempted by default/urgent"
+  std::string evicted_for;           // the last time: "Preempted by default/urgent"
+  quota::WaitingFor waits_for = {};  // while it is pending
 };
 
 // A ClusterQueue.

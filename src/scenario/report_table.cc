@@ -221,6 +221,29 @@ std::string summary(const Report& report) {
 
 }  // namespace
 
+std::string quota_text(const WorkloadReport& workload) {
+  const quota::WaitingFor& waits = workload.waits_for;
+  std::string out;
+  if (waits.position > 0)
+    out += fmt::format("  {} of {} in ClusterQueue {}\n", waits.position, waits.waiting,
+                       printable(workload.cluster_queue));
+  if (waits.quota.empty()) return out;
+  TextTable table({"FLAVOR", "RESOURCE", ">ASKED", ">NOMINAL", ">USED", ">MAY BORROW", ">FREE", ">SHORT BY"});
+  std::string held;
+  for (const quota::WaitingFor::Account& account : waits.quota) {
+    const auto shown = [&](int64_t amount) { return model::format_resource(account.resource, amount); };
+    table.add({account.flavor, account.resource, shown(account.asked), shown(account.nominal), shown(account.used),
+               shown(account.may_borrow), shown(account.available), shown(account.short_by)});
+    if (account.short_by == 0) continue;
+    std::vector<std::string> names;
+    for (const auto& holder : account.holders)
+      names.push_back(fmt::format("{} of {} ({})", holder.workload, holder.cluster_queue, shown(holder.amount)));
+    if (!names.empty())
+      held += fmt::format("{} of {} is held by {}\n", account.resource, printable(account.flavor), few_of(names));
+  }
+  return out + "\n" + table.text() + (held.empty() ? "" : "\n" + held);
+}
+
 std::string requests_text(const model::ResourceList& requests) {
   std::string first, last;
   for (const auto& [name, amount] : requests) {

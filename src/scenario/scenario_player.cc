@@ -160,7 +160,13 @@ std::vector<Manifest> ScenarioPlayer::read(const LinedValue& what) {
   return manifests;
 }
 
-void ScenarioPlayer::submit(const LinedValue& what) { require(cluster_.submit(read(what)), what); }
+void ScenarioPlayer::submit(const LinedValue& what) {
+  std::vector<Manifest> manifests = read(what);
+  for (const Manifest& manifest : manifests)
+    if (std::holds_alternative<api::ResourceFlavor>(manifest.object))
+      flavors_named_.insert(api::metadata_of(manifest.object).name);
+  require(cluster_.submit(std::move(manifests)), what);
+}
 
 void ScenarioPlayer::update(const LinedValue& what) {
   for (Manifest& manifest : read(what)) require(cluster_.update(std::move(manifest)), what);

@@ -13,6 +13,7 @@ namespace berth::scenario {
 // True: the object that was submitted waits in a queue, and makes no pods before it is admitted.
 bool Simulation::wait_in_queue(size_t workload) {
   Workload& record = workloads_[workload];
+  if (!queues_.serves()) return false;
   const QueueController::Owner owner{workload, SIZE_MAX};
   const Time created = now_ + Duration{static_cast<int64_t>(sequence_++)};
   const auto submit = [&](api::Workload waits) {
@@ -30,8 +31,8 @@ bool Simulation::wait_in_queue(size_t workload) {
 
 // A pod by itself that names a queue keeps a gate until it is admitted.
 void Simulation::wait_in_queue(size_t pod, api::Pod& object) {
-  if (workloads::queue_of(object.metadata).empty() || object.metadata.annotation(api::kWorkloadAnnotation) != nullptr ||
-      !object.spec.node_name.empty())
+  if (!queues_.serves() || workloads::queue_of(object.metadata).empty() ||
+      object.metadata.annotation(api::kWorkloadAnnotation) != nullptr || !object.spec.node_name.empty())
     return;
   std::vector<std::string>& gates = object.spec.scheduling_gates;
   if (std::find(gates.begin(), gates.end(), api::kAdmissionGate) == gates.end())

@@ -251,8 +251,13 @@ def case_queues() -> None:
     assert first == {"kind": "Job", "namespace": "default", "name": "a", "queue": "q", "cluster_queue": "team", "priority": 0,
                      "state": "Admitted", "reason": "", "message": "",
                      "pod_sets": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}}], "submitted_s": first["submitted_s"],
-                     "admitted_s": 0, "finished_s": None, "evictions": 0, "evicted_for": ""}, first
+                     "admitted_s": 0, "finished_s": None, "evictions": 0, "evicted_for": "", "waits_for": None}, first
     assert (second["state"], second["reason"], second["message"]) == ("Pending", "WaitingForQuota", why), second
+    assert second["waits_for"] == {"position": 1, "waiting": 1, "quota": [
+        {"flavor": "f", "resource": "cpu", "asked": "2", "nominal": "2", "used": "1", "may_borrow": "0", "available": "1",
+         "short_by": "1", "holders": [{"workload": second["waits_for"]["quota"][0]["holders"][0]["workload"],
+                                       "cluster_queue": "team", "amount": "1"}]}]}, second
+    expect(berth("why", "-f", "-", "job/b", stdin=text), 0, "1 of 1 in ClusterQueue team")
     assert report["queues"] == [{"name": "team", "cohort": None, "inactive": None, "pending": 1, "admitted": 1, "held": [
         {"flavor": "f", "resource": "cpu", "nominal": "2", "used": "1", "borrowed": "0"}]}], report["queues"]
     expect(berth("simulate", "-f", "-", stdin=text), 3, f"Job default/b waits\n  {why}")

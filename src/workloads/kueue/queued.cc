@@ -42,6 +42,8 @@ api::Workload workload_for(std::string_view kind, std::string_view api_version, 
   reference.controller = true;
   out.metadata.owners.push_back(std::move(reference));
   out.queue_name = queue_of(owner);
+  if (const std::string* priority = owner.labels.find(api::kPriorityClassLabel); priority != nullptr)
+    out.metadata.labels.set(std::string(api::kPriorityClassLabel), *priority);
   return out;
 }
 

@@ -1,0 +1,47 @@
+// How a workload stands with its queue, for those who tell people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/queues.h"
+#include "quota/decision.h"
+
+namespace berth::quota {
+
+enum class WorkloadPhase : uint8_t { kPending, kAdmitted, kFinished };
+
+// What is known of a workload.
+struct WorkloadStatus {
+  model::Workload workload;
+  std::string cluster_queue;  // of its LocalQueue; empty: none
+  WorkloadPhase phase = WorkloadPhase::kPending;
+  std::vector<PodSetAssignment> assignment;  // while admitted
+  std::string reason, message;               // while pending: why; "WaitingForQuota", "WaitingForPlace", …
+  std::string evicted, preempted;            // reasons of these conditions while they are true
+};
+
+// Why a workload waits, in figures. Amounts are in the canonical units of the resource.
+struct WaitingFor {
+  struct HeldBy {
+    std::string workload, cluster_queue;
+    int64_t amount = 0;
+  };
+  // Of one flavor and resource, as if all that the workload asks for came from this flavor.
+  struct Account {
+    std::string flavor, resource;
+    int64_t asked = 0;
+    int64_t nominal = 0;     // guaranteed to its queue
+    int64_t used = 0;        // by its queue
+    int64_t may_borrow = 0;  // beyond nominal, as the others' use is now
+    int64_t available = 0;   // to its queue now, borrowed included
+    int64_t short_by = 0;
+    std::vector<HeldBy> holders = {};  // in all queues that it shares quota with, the most first
+  };
+  int position = 0;  // in its ClusterQueue, from 1; 0: it is not waiting there
+  int waiting = 0;   // so many are
+  std::vector<Account> quota;
+};
+
+}  // namespace berth::quota
