@@ -214,7 +214,7 @@ bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<
 bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) {
   std::vector<Found> found;
   if (!find(request, gone, found, nullptr)) return false;
-  release(request.id);
+  let_go(request.id);
   Group& group = groups_[request.id];
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   group.sets.clear();
@@ -228,14 +228,19 @@ bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector
   return true;
 }
 
-void QueuedWorkloads::release(quota::WorkloadId id) {
+void QueuedWorkloads::release(quota::WorkloadId id) { gave_back_ |= let_go(id); }
+
+// True: there was something to give back.
+bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   short_.erase(id);
   const auto group = groups_.find(id);
-  if (group == groups_.end()) return;
+  if (group == groups_.end()) return false;
+  bool gave_back = false;
   for (Set& set : group->second.sets)
-    while (!set.stand_ins.empty()) drop_stand_in(set, set.stand_ins.size() - 1);
+    for (; !set.stand_ins.empty(); gave_back = true) drop_stand_in(set, set.stand_ins.size() - 1);
   group->second.admitted = false;
   if (group->second.came.empty()) groups_.erase(group);
+  return gave_back;
 }
 
 // The first index that no stand-in of the set has, unless one is named.

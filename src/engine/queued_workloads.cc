@@ -205,7 +205,10 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
   changed_ = true;
   while (changed_ && used_ < work.left) {
     std::vector<quota::AdmissionDecision> decided;
+    gave_back_ = false;
     changed_ = admission_.run_cycle(now, decided);
+    if (gave_back_) admission_.places_changed();
+    changed_ |= gave_back_;
     ++used_;
     for (const quota::AdmissionDecision& decision : decided) {
       freed_.insert(admission_.status(decision.workload).workload.full_name());

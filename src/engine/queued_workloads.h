@@ -119,6 +119,7 @@ class QueuedWorkloads : public quota::Places {
             std::string* why);
   void lift(quota::WorkloadId id, bool pods, Txn& txn);
   bool place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why);
+  bool let_go(quota::WorkloadId id);
   void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,
                     int32_t index = -1);
   void drop_stand_in(Set& set, size_t at);
@@ -141,6 +142,7 @@ class QueuedWorkloads : public quota::Places {
   std::vector<PodSlot> kept_;
   size_t next_kept_ = 0;
   uint64_t names_made_ = 0;
+  bool gave_back_ = false;   // some let go of places, which others may have, since admission looked
   bool changed_ = false;     // something that admission has not looked at
   uint64_t seen_until_ = 0;  // of the change log when the heads were last decided about
   int64_t used_ = 0;         // work units since the last run began

@@ -221,9 +221,23 @@ class History {
         ASSERT_LE(places, work.wanted) << work.spec.name;
       } else if (rests && status.reason == "WaitingForPlace") {
         ASSERT_FALSE(fits(work.spec.pod_sets.front())) << work.spec.name << ": " << status.message << "; at least "
-                                                       << work.spec.pod_sets.front().min_count.value_or(0);
+                                                       << work.spec.pod_sets.front().min_count.value_or(0) << picture();
       }
     }
+  }
+
+  std::string picture() const {
+    std::string out;
+    for (const auto& [name, node] : nodes_) {
+      out +=
+          " " + name + (node.unschedulable ? " cordoned" : "") + " " + std::to_string(node.allocatable.get(kGpu)) + ":";
+      for (const PodSlot slot : driver_.state().node(driver_.state().find_node(name)).pods) {
+        const PodState& pod = driver_.state().pod(slot);
+        out += " " + pod.pod.uid + "/" + std::string(to_string(pod.phase)) + "/" +
+               std::to_string(pod.pod.spec->requests.get(kGpu));
+      }
+    }
+    return out;
   }
 
   // Whether as many equal pods as the set needs would find room beside all that have some now.

@@ -16,8 +16,8 @@ WorkloadId Admission::find(const std::string& uid) const {
 
 void Admission::places_changed() {
   const std::set<WorkloadId> woken = std::exchange(want_place_, {});
-  for (const WorkloadId id : woken)
-    if (record(id).place == Place::kParked) enqueue(id);
+  for (const WorkloadId id : woken)  // what they were told need not hold any more
+    if (record(id).place == Place::kParked || record(id).place == Place::kPending) enqueue(id);
 }
 
 Claimant Admission::claimant(const Record& record) const {

@@ -295,10 +295,10 @@ bool Admission::requeue(Entry& entry) {
     return true;
   }
   record.next_flavor.clear();
-  if (entry.spec->strategy == model::QueueingStrategy::kStrictFifo) return false;
-  park(entry.id);
+  const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo;
+  if (!stays_head) park(entry.id);
   if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
-  return true;
+  return !stays_head;
 }
 
 bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
