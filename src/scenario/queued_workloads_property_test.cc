@@ -12,7 +12,7 @@
 #include "policy/registry.h"
 #include "quota/admission.h"
 
-namespace berth::policy {
+namespace berth::scenario {
 namespace {
 
 using namespace berth::engine;
@@ -23,7 +23,7 @@ constexpr std::string_view kGpu = "nvidia.com/gpu";
 
 class History {
  public:
-  explicit History(uint64_t seed) : rng_(seed), driver_(default_policies()) {
+  explicit History(uint64_t seed) : rng_(seed), driver_(policy::default_policies()) {
     add_queue("red");
     add_queue("blue");
     for (int i = 0; i < 3; ++i) add_node();
@@ -271,4 +271,4 @@ TEST(QueuedWorkloadsProperty, QuotaAndPlacesHoldOverRandomHistories) {
 }
 
 }  // namespace
-}  // namespace berth::policy
+}  // namespace berth::scenario
