@@ -76,6 +76,8 @@ int why(const Flags& flags) {
     if (pod->namespace_name + "/" + pod->name != name) continue;
     std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended)
               << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::asks_text(*pod) << "\n";
+    if (const auto* workload = find_workload(flags, report); workload != nullptr && workload->kind == "Pod")
+      why(*workload);
     if (pod->verdict >= report.verdicts.size()) return kExitOk;
     const auto& verdict = report.verdicts[pod->verdict];
     if (!verdict.nodes.empty()) std::cout << "\nNode by node:\n";

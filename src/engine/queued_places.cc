@@ -1,5 +1,6 @@
 // Where the pods of a workload would stand: the part of QueuedWorkloads that looks for places and keeps them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -28,6 +29,13 @@ struct QueuedWorkloads::Search {
   std::vector<PodSlot> pods;  // that were made for it
   std::vector<Found>& found;
 };
+
+// "h100", or "cpu, h100" where resources come from several.
+std::string QueuedWorkloads::flavors_of(const quota::PodSetAssignment& given) {
+  std::set<std::string> names;
+  for (const auto& [resource, pick] : given.flavors) names.insert(pick.flavor);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 // The pod set's spec with what its flavors add; null where no place is needed.
 QueuedWorkloads::Spec QueuedWorkloads::spec_of(const quota::PlaceRequest& request, size_t set) const {
@@ -178,7 +186,8 @@ bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, 
     if (!node.valid()) {
       if (why != nullptr) *why = no_node_has_it(request, set);
       if (why != nullptr && why->empty())
-        *why = fmt::format("{} of {} pods of pod set {} have a place: {}", i, count, given.name, why_not(pod));
+        *why = fmt::format("{} of {} pods of pod set {} have a place in flavor {}: {}", i, count, given.name,
+                           flavors_of(given), why_not(pod));
       return false;
     }
     search.txn.place(pod, node);

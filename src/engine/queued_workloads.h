@@ -107,6 +107,7 @@ class QueuedWorkloads : public quota::Places {
   };
   struct Search;
 
+  static std::string flavors_of(const quota::PodSetAssignment& given);
   Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
   model::Pod stand_in(const model::Workload& workload, size_t set, const Spec& spec, int32_t index);
   void keep_class(PodSlot pod);

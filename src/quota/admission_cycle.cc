@@ -108,6 +108,7 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
 void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
   if (try_flavors(entry, counts, entry.resume)) return;
   Entry next = entry;
+  std::string why = entry.assignment.no_place;
   for (int tries = tries_max(*entry.spec, record(entry.id).status.workload); tries > 0; --tries) {
     const bool settled = !entry.victims.empty() && !entry.spec->fungibility.try_next_before_preempting;
     const NextFlavors resume = next.assignment.next_flavor;
@@ -117,8 +118,11 @@ void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts)
       entry = std::move(next);
       return;
     }
+    const std::string told = next.assignment.no_place.empty() ? next.assignment.message() : next.assignment.no_place;
+    if (!told.empty() && !why.ends_with(told)) why += "; " + told;
     if (entry.victims.empty() && !next.victims.empty()) entry = next;
   }
+  entry.assignment.no_place = std::move(why);
   entry.assignment.next_flavor.clear();
 }
 

@@ -106,6 +106,12 @@ QueueController::Owner QueueController::evict(const quota::AdmissionDecision& de
   return record.owner;
 }
 
+// What was submitted, by the name of its Workload: "Job default/train".
+std::string QueueController::called(const std::string& workload) const {
+  const auto known = by_uid_.find("workload/" + workload);
+  return known == by_uid_.end() ? workload : all_[known->second].kind + " " + all_[known->second].name;
+}
+
 std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& admission) const {
   std::vector<WorkloadReport> out;
   for (const Record& record : all_) {
@@ -130,6 +136,8 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
     row.message = status.message;
     if (status.phase == quota::WorkloadPhase::kPending) {
       row.waits_for = admission.explain(id);
+      for (quota::WaitingFor::Account& account : row.waits_for.quota)
+        for (quota::WaitingFor::HeldBy& holder : account.holders) holder.workload = called(holder.workload);
       continue;
     }
     for (const quota::PodSetAssignment& set : record.given) {

@@ -73,6 +73,7 @@ class QueueController {
     std::string evicted_for;                     // the last time, "Preempted by default/urgent"
     std::vector<quota::PodSetAssignment> given;  // when it was admitted last
   };
+  std::string called(const std::string& workload) const;
   size_t find(const quota::AdmissionDecision& decision, const quota::Admission& admission) const;
 
   std::vector<engine::Event>& outbox_;

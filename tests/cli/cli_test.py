@@ -255,7 +255,7 @@ def case_queues() -> None:
     assert (second["state"], second["reason"], second["message"]) == ("Pending", "WaitingForQuota", why), second
     assert second["waits_for"] == {"position": 1, "waiting": 1, "quota": [
         {"flavor": "f", "resource": "cpu", "asked": "2", "nominal": "2", "used": "1", "may_borrow": "0", "available": "1",
-         "short_by": "1", "holders": [{"workload": second["waits_for"]["quota"][0]["holders"][0]["workload"],
+         "short_by": "1", "holders": [{"workload": "Job default/a",
                                        "cluster_queue": "team", "amount": "1"}]}]}, second
     expect(berth("why", "-f", "-", "job/b", stdin=text), 0, "1 of 1 in ClusterQueue team")
     assert report["queues"] == [{"name": "team", "cohort": None, "inactive": None, "pending": 1, "admitted": 1, "held": [
