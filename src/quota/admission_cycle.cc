@@ -119,8 +119,10 @@ void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts)
       return;
     }
     const std::string told = next.assignment.no_place.empty() ? next.assignment.message() : next.assignment.no_place;
-    if (!told.empty() && !why.ends_with(told)) why += "; " + told;
     if (entry.victims.empty() && !next.victims.empty()) entry = next;
+    if (told.empty() || why.ends_with(told)) continue;
+    if (why.ends_with('.')) why.pop_back();
+    why += "; " + told;
   }
   entry.assignment.no_place = std::move(why);
   entry.assignment.next_flavor.clear();

@@ -87,7 +87,7 @@ class FairSearch {
 
   std::vector<Victim> run() {
     std::vector<WorkloadId> candidates = collect();
-    if (candidates.empty() || rules_.empty()) return {};
+    if (candidates.empty() || rules_.empty() || is_hopeless(request_, candidates)) return {};
     std::ranges::sort(candidates, [&](WorkloadId a, WorkloadId b) {
       return tried_before(ledger_.holder(a), ledger_.holder(b), self_);
     });

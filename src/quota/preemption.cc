@@ -43,6 +43,10 @@ class ClassicalSearch {
   }
 
   std::vector<Victim> run() {
+    std::vector<WorkloadId> all;
+    for (const auto* list : {&hierarchy_, &others_, &own_})
+      for (const Candidate& candidate : *list) all.push_back(candidate.id);
+    if (all.empty() || is_hopeless(request_, all)) return {};
     for (const bool borrowing : attempts())
       if (std::vector<Victim> found = attempt(borrowing); !found.empty()) return found;
     return {};
@@ -191,6 +195,10 @@ bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const
   std::vector<WorkloadId> ids;
   for (const Victim& victim : gone) ids.push_back(victim.id);
   return request.places->fit(request.place, ids);
+}
+
+bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>& candidates) {
+  return request.places != nullptr && !request.places->fit(request.place, candidates);
 }
 
 bool is_candidate(const PreemptionRequest& request, PreemptionPolicy policy, const Holder& holder) {

@@ -69,6 +69,8 @@ bool is_candidate(const PreemptionRequest& request, model::PreemptionPolicy poli
 // quota.
 bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const std::vector<Victim>& gone,
                   bool borrowing);
+// Whether nodes have no room for the request even if all of these had gone, so that nobody need be tried.
+bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>& candidates);
 // Puts back, from the last but one on, whoever need not go after all. All victims are out of the ledger.
 std::vector<Victim> fewest(Ledger& ledger, const PreemptionRequest& request, std::vector<Victim> victims,
                            bool borrowing);

@@ -9,6 +9,18 @@
 #include "workloads/kueue/queued.h"
 
 namespace berth::scenario {
+namespace {
+
+// Nothing is left to run, suspended or not.
+bool is_done(const SimObject& record) {
+  const auto* job = std::get_if<api::Job>(&record.manifest.object);
+  if (job == nullptr || record.active > 0) return false;
+  api::Job runs = *job;
+  runs.suspend = false;
+  return record.stopped || workloads::wanted_active(runs, 0, record.ended) == 0;
+}
+
+}  // namespace
 
 // True: the object that was submitted waits in a queue, and makes no pods before it is admitted.
 bool Simulation::wait_in_queue(size_t workload) {
@@ -102,8 +114,7 @@ void Simulation::follow_job(size_t workload) {
   Workload& record = workloads_[workload];
   const auto* job = std::get_if<api::Job>(&record.manifest.object);
   if (job == nullptr || !record.before_admission || !queues_.knows(owner)) return;
-  const bool done = !job->suspend && workloads::wanted_active(*job, record.active, record.ended) == 0;
-  if (record.active == 0 && (record.stopped || done)) return queues_.finish(owner, now_);
+  if (is_done(record)) return queues_.finish(owner, now_);
   if (!record.stopped && !job->suspend) queues_.reclaim(owner, workloads::reclaimable(*job, record.ended));
 }
 
@@ -117,6 +128,10 @@ void Simulation::let_go() {
     }
     Workload& record = workloads_[owner.object];
     if (record.active > 0) continue;
+    if (is_done(record)) {  // its last pod succeeded while it was told to end
+      queues_.finish(owner, now_);
+      continue;
+    }
     if (record.before_admission) { record.manifest.object = *std::exchange(record.before_admission, std::nullopt); }
     queues_.released(owner);
   }
