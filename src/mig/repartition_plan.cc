@@ -45,20 +45,26 @@ void Repartitioner::Plan::run() {
   choose_devices();
 }
 
-// When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn.
+// When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn, and
+// those behind it on the devices that are cut for these: nothing that the held one could have is cut for them.
 void Repartitioner::Plan::promise() {
   const engine::QueueOrder before{&state_};
   const PodSlot held = engine_.held();
   std::map<PodSlot, Turn, engine::QueueOrder> turns(before);
   std::map<std::string, size_t> known;
-  for (const ClassId id : engine_.queue().blocked()) {
-    const engine::ClassQueue& waiting = *engine_.queue().find(id);
+  const auto add = [&](ClassId id, const auto& first, const engine::ClassQueue& waiting) {
     model::ResourceList asked = cut_requests(state_, state_.pod_class(id));
-    if (!waiting.candidates.objection().empty() || asked.empty()) continue;
+    if (first == waiting.pods.end() || !waiting.candidates.objection().empty() || asked.empty()) return;
     const auto [request, fresh] = known.try_emplace(text_of(asked), requests_.size());
     if (fresh) requests_.push_back(std::move(asked));
-    turns.emplace(*waiting.pods.begin(), Turn{id, waiting.pods.begin(), waiting.pods.end(), 0, request->second});
-  }
+    turns.emplace(*first, Turn{id, first, waiting.pods.end(), 0, request->second});
+  };
+  const auto& blocked = engine_.queue().blocked();
+  for (const ClassId id : blocked) add(id, engine_.queue().find(id)->pods.begin(), *engine_.queue().find(id));
+  const auto& all = engine_.queue().classes();
+  for (uint32_t i = 0; held.valid() && i < all.size(); ++i)  // those behind it have not been looked at
+    if (all[i] != nullptr && !all[i]->pods.empty() && !blocked.contains(ClassId{i}))
+      add(ClassId{i}, all[i]->pods.upper_bound(held), *all[i]);
   for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
   bool promised = false;
   while (!turns.empty()) {
@@ -66,7 +72,7 @@ void Repartitioner::Plan::promise() {
       unfinished_ = true;
       return;
     }
-    if (held.valid() && !before(turns.begin()->first, held)) return;
+    late_ = held.valid() && !before(turns.begin()->first, held);
     Turn turn = turns.begin()->second;
     turns.erase(turns.begin());
     while (turn.offer < offers_.size() && !serve(turn, offers_[turn.offer])) ++turn.offer;
@@ -80,6 +86,7 @@ void Repartitioner::Plan::promise() {
 bool Repartitioner::Plan::serve(const Turn& turn, Offer& offer) {
   const engine::PodClass& cls = state_.pod_class(turn.cls);
   if (offer.full_for[turn.request] && !shares_with_others(cls, offer)) return false;
+  if (late_ && !offer.under_way && offer.needs.empty()) return false;
   ++work_used_;
   if (!offer.node) offer.node = imagined(offer);
   engine::Reasons reasons;
@@ -113,11 +120,25 @@ bool Repartitioner::Plan::cut(const Turn& turn, Offer& offer) {
     offer.full_for[turn.request] = true;
     return false;
   }
+  if (late_ && !leaves_whole(offer, beyond)) return false;
   if (offer.needs.empty())
     work_used_ += offer.idle.size() > size_t{offer.idle.contains(model::kWholeGpuResource)} ? kSearchUnits : kCutUnits;
   offer.needs = std::move(needs);
   offer.beyond = std::move(beyond);
   return true;
+}
+
+// Whether no more devices have to be cut than for those who have been promised the node so far.
+bool Repartitioner::Plan::leaves_whole(const Offer& offer, const model::ResourceList& beyond) const {
+  const auto whole_after = [&](const model::ResourceList& asked) -> int64_t {
+    if (offer.named) {
+      const auto config = named_for(offer.before, asked);
+      return config ? advertised(config->devices).get(model::kWholeGpuResource) : -1;
+    }
+    const auto devices = cut_for(offer.before, asked, demand_);
+    return devices ? advertised(*devices).get(model::kWholeGpuResource) : -1;
+  };
+  return whole_after(beyond) >= whole_after(offer.beyond);
 }
 
 void Repartitioner::Plan::choose_devices() {

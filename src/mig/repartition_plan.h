@@ -61,6 +61,7 @@ class Repartitioner::Plan {
   bool serve(const Turn& turn, Offer& offer);
   bool shares_with_others(const engine::PodClass& cls, const Offer& offer) const;
   bool cut(const Turn& turn, Offer& offer);
+  bool leaves_whole(const Offer& offer, const model::ResourceList& beyond) const;
   void choose_devices();
   void occupy(const engine::PodClass& cls, Offer& offer) const;
   engine::NodeState imagined(const Offer& offer) const;
@@ -72,6 +73,7 @@ class Repartitioner::Plan {
   const int64_t work_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;
+  bool late_ = false;  // the turn is that of pods behind one that is held
   std::vector<model::ResourceList> requests_;
 };
 
