@@ -110,7 +110,7 @@ constexpr Field<ObjectMeta> kAnyObject[] = {
 };
 
 Object read_queueing(const Reader& reader, const Document& document) {
-  return std::visit([](auto&& object) { return Object(std::move(object)); }, read_kueue_object(reader, document));
+  return std::visit([](auto object) { return Object(std::move(object)); }, read_kueue_object(reader, document));
 }
 
 Object read_unknown(const Reader& reader, const Document& document) {

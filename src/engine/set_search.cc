@@ -141,6 +141,7 @@ SetSearch::Order SetSearch::by_nodes() const {
 
 // Small steps from the best order, until nobody is left out or `orders_max` orders have been tried.
 void SetSearch::improve(int32_t orders_max, WorkBudget& work) {
+  if (queue_order_.size() < due_ + 2) return;  // those that are due keep their turns
   Rng rng(kSeed);
   size_t fronts = 0;  // of the classes left out, how many have been at the front since the last improvement
   for (int32_t steps = 0; steps < 2 * orders_max && orders_ < orders_max && !best_.left.empty(); ++steps) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -26,7 +27,7 @@ class RecordingEngine {
  public:
   // Keeps a log only if `record`.
   RecordingEngine(engine::PolicySet policies, engine::EngineOptions options, bool record)
-      : engine_(std::move(policies), options), record_(record) {}
+      : engine_(std::move(policies), std::move(options)), record_(record) {}
 
   void apply(engine::Event event);
   engine::CycleResult run_cycle(Time now);

@@ -103,7 +103,8 @@ class History {
     driver_.add(pod);
   }
 
-  void end_pod(Work& work, const std::string& uid) {
+  void end_pod(Work& work, const std::string& of_its_pods) {
+    const std::string uid = of_its_pods;  // which goes with the pod
     work.pods.erase(uid);
     driver_.apply(PodDeleted{uid});
   }

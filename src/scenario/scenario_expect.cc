@@ -190,7 +190,9 @@ void ScenarioPlayer::expect_repartitioned(const LinedValue& value) {
 // {workload: "Admitted with h100", "Pending: WaitingForQuota", "Finished"}, or why it waits; by the name of what was
 // submitted.
 void ScenarioPlayer::expect_workloads(const LinedValue& value, const Report& report, bool why) {
-  for (const auto& [name, text] : value.members) {
+  for (const LinedMember& member : value.members) {
+    const std::string& name = member.name;
+    const LinedValue& text = member.value;
     const auto is_it = [&](const WorkloadReport& workload) {
       return workload.name == name || workload.name == "default/" + name;
     };
@@ -215,7 +217,9 @@ void ScenarioPlayer::expect_workloads(const LinedValue& value, const Report& rep
 
 // {cluster queue: "4 of 8 nvidia.com/gpu in h100, 2 borrowed"}: what it uses of its quota; several by "; ".
 void ScenarioPlayer::expect_queues(const LinedValue& value, const Report& report) {
-  for (const auto& [name, text] : value.members) {
+  for (const LinedMember& member : value.members) {
+    const std::string& name = member.name;
+    const LinedValue& text = member.value;
     const auto found = std::find_if(report.queues.begin(), report.queues.end(),
                                     [&](const QueueReport& queue) { return queue.name == name; });
     if (found == report.queues.end()) {
