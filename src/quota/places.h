@@ -25,7 +25,8 @@ class Places {
   virtual ~Places() = default;
 
   // Whether all pods had a place if the workloads `gone` had none any more, and the workload itself kept none. Changes
-  // nothing. `why`, where it is wanted and they have none: "1 of 4 pods of pod set main have a place in flavor h100: …".
+  // nothing. `why`, where it is wanted and they have none: "1 of 4 pods of pod set main have a place in flavor h100:
+  // …".
   virtual bool fit(const PlaceRequest& request, const std::vector<WorkloadId>& gone, std::string* why = nullptr) = 0;
   // The same, and keeps the places for the workload instead of those that it had, until release(): nobody else gets
   // them. Where `gone` still stand there, they are kept beside these.
