@@ -75,7 +75,7 @@ inline model::Pod bound_to(model::Pod pod, std::string node) {
 
 class Driver {
  public:
-  explicit Driver(PolicySet policies, EngineOptions options = {}) : engine_(std::move(policies), options) {}
+  explicit Driver(PolicySet policies, EngineOptions options = {}) : engine_(std::move(policies), std::move(options)) {}
 
   void apply(const Event& event) {
     if (const auto* gone = std::get_if<PodDeleted>(&event)) outstanding_.erase(gone->uid);

@@ -103,10 +103,9 @@ class History {
     driver_.add(pod);
   }
 
-  void end_pod(Work& work, const std::string& of_its_pods) {
-    const std::string uid = of_its_pods;  // which goes with the pod
+  void end_pod(Work& work, std::string uid) {
     work.pods.erase(uid);
-    driver_.apply(PodDeleted{uid});
+    driver_.apply(PodDeleted{std::move(uid)});
   }
 
   Work* any(bool admitted) {
