@@ -37,7 +37,7 @@ class Stream {
 
   explicit Stream(PolicySet policies,
                   EngineOptions options = {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX})
-      : driver_(std::move(policies), options) {}
+      : driver_(std::move(policies), std::move(options)) {}
 
   // Called before and after each cycle that has no bounds, with its decisions.
   std::function<void(Time now)> before_full_cycle;
