@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 
@@ -28,10 +29,10 @@ constexpr const char* kFooter = R"(Examples:
   berth why -f cluster/ job/train
   kubectl get nodes,pods,priorityclasses -A -o yaml | berth why -f - default/train-0)";
 
-// "train-0", "pod/train-0" and "nlp/train-0" all name a pod.
-std::string full_name(const Flags& flags) {
+// "train-0", "pod/train-0" and "nlp/train-0" all name the same; `prefixes` are those of its kind.
+std::string full_name(const Flags& flags, std::initializer_list<std::string_view> prefixes) {
   std::string name = flags.pod;
-  for (const std::string_view prefix : {"pod/", "pods/", "po/"})
+  for (const std::string_view prefix : prefixes)
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
   return name.find('/') == std::string::npos ? flags.namespace_name + "/" + name : name;
 }
@@ -49,10 +50,7 @@ void say_not_found(const std::string& name, const scenario::Report& report) {
 
 // "job/train" and "workload/train" name what waits in a queue; so does a name that no pod has.
 const scenario::WorkloadReport* find_workload(const Flags& flags, const scenario::Report& report) {
-  std::string name = flags.pod;
-  for (const std::string_view prefix : {"job/", "jobs/", "workload/", "workloads/"})
-    if (name.starts_with(prefix)) name.erase(0, prefix.size());
-  if (name.find('/') == std::string::npos) name = flags.namespace_name + "/" + name;
+  const std::string name = full_name(flags, {"job/", "jobs/", "workload/", "workloads/"});
   for (const scenario::WorkloadReport& workload : report.workloads)
     if (workload.name == name) return &workload;
   return nullptr;
@@ -70,7 +68,7 @@ int why(const scenario::WorkloadReport& workload) {
 int why(const Flags& flags) {
   const auto cluster = run_offline(flags.input);
   if (cluster == nullptr) return kExitUsage;
-  const std::string name = full_name(flags);
+  const std::string name = full_name(flags, {"pod/", "pods/", "po/"});
   const scenario::Report report = cluster->report();
   for (auto pod = report.pods.rbegin(); pod != report.pods.rend(); ++pod) {
     if (pod->namespace_name + "/" + pod->name != name) continue;

@@ -30,34 +30,16 @@ struct QueuedWorkloads::Search {
   std::vector<Found>& found;
 };
 
-// "h100", or "cpu, h100" where resources come from several.
-std::string QueuedWorkloads::flavors_of(const quota::PodSetAssignment& given) {
-  std::set<std::string> names;
-  for (const auto& [resource, pick] : given.flavors) names.insert(pick.flavor);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 // The pod set's spec with what its flavors add; null where no place is needed.
 QueuedWorkloads::Spec QueuedWorkloads::spec_of(const quota::PlaceRequest& request, size_t set) const {
-  const model::PodSet& pods = request.workload->pod_sets[set];
-  if (pods.spec == nullptr) return nullptr;
-  std::set<std::string> names;
-  for (const auto& [resource, pick] : (*request.pod_sets)[set].flavors) names.insert(pick.flavor);
-  auto spec = std::make_shared<model::SchedulingSpec>(*pods.spec);
-  bool same = true;
-  for (const std::string& name : names) {
-    const auto flavor = request.flavors->find(name);
-    if (flavor == request.flavors->end()) continue;
-    for (const auto& [key, value] : flavor->second.node_labels) {
-      spec->node_selector.set(key, value);
-      same = false;
-    }
-    for (const model::Toleration& toleration : flavor->second.tolerations) {
-      spec->tolerations.push_back(toleration);
-      same = false;
-    }
-  }
-  return same ? pods.spec : spec;
+  const Spec& plain = request.workload->pod_sets[set].spec;
+  if (plain == nullptr) return nullptr;
+  const quota::FlavorTerms terms = quota::terms_of((*request.pod_sets)[set], *request.flavors);
+  if (terms.empty()) return plain;
+  auto spec = std::make_shared<model::SchedulingSpec>(*plain);
+  for (const auto& [key, value] : terms.node_labels) spec->node_selector.set(key, value);
+  spec->tolerations.insert(spec->tolerations.end(), terms.tolerations.begin(), terms.tolerations.end());
+  return spec;
 }
 
 // In its own name nobody sees it; `index` −1: it never gets a place for long.
@@ -106,22 +88,24 @@ const Candidates& QueuedWorkloads::look(PodSlot pod) {
   return candidates;
 }
 
-NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set, const Spec& spec) {
+// What `question` says of the candidates of a pod of the set, which gets no place.
+template <typename Ask>
+auto QueuedWorkloads::ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question) {
   const PodSlot looks = context_.state.add_pod(stand_in(workload, set, spec, -1));
-  const Candidates& candidates = look(looks);
-  const NodeSlot node = candidates.objection().empty() ? candidates.best() : NodeSlot{};
+  const auto answer = question(look(looks));
   keep_class(looks);
   context_.state.remove_pod(looks);
-  return node;
+  return answer;
+}
+
+NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set, const Spec& spec) {
+  return ask(workload, set, spec, [](const Candidates& candidates) { return candidates.best(); });
 }
 
 bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node) {
-  const PodSlot looks = context_.state.add_pod(stand_in(workload, set, spec, -1));
-  const Candidates& candidates = look(looks);
-  const bool fits = candidates.objection().empty() && candidates.failure(node) == kFits;
-  keep_class(looks);
-  context_.state.remove_pod(looks);
-  return fits;
+  return ask(workload, set, spec, [&](const Candidates& candidates) {
+    return candidates.objection().empty() && candidates.failure(node) == kFits;
+  });
 }
 
 std::string QueuedWorkloads::why_not(PodSlot pod) {
@@ -173,21 +157,20 @@ bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, 
   State& state = context_.state;
   const Spec spec = spec_of(request, set);
   const quota::PodSetAssignment& given = (*request.pod_sets)[set];
-  int32_t count = still_needed(given, request.workload->pod_sets[set]);
+  int32_t count = quota::still_needed(given, request.workload->pod_sets[set]);
   if (const auto group = groups_.find(request.id); group != groups_.end() && set < group->second.sets.size())
     count -= group->second.sets[set].came;
   if (spec == nullptr) return true;
   for (int32_t i = 0; i < count; ++i) {
     const PodSlot pod = state.add_pod(stand_in(*request.workload, set, spec, -1));
     search.pods.push_back(pod);
-    const Candidates& candidates = look(pod);
-    const NodeSlot node = candidates.objection().empty() ? candidates.best() : NodeSlot{};
+    const NodeSlot node = look(pod).best();
     if (i == 0) keep_class(pod);
     if (!node.valid()) {
       if (why != nullptr) *why = no_node_has_it(request, set);
       if (why != nullptr && why->empty())
         *why = fmt::format("{} of {} pods of pod set {} have a place in flavor {}: {}", i, count, given.name,
-                           flavors_of(given), why_not(pod));
+                           fmt::join(quota::flavor_names(given), ", "), why_not(pod));
       return false;
     }
     search.txn.place(pod, node);
@@ -228,7 +211,7 @@ bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   group.sets.clear();
   for (size_t i = 0; i < sets.size(); ++i)
-    group.sets.push_back({sets[i].name, spec_of(request, i), still_needed((*request.pod_sets)[i], sets[i])});
+    group.sets.push_back({sets[i].name, spec_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
   for (const auto& [uid, set] : group.came)
     if (set < group.sets.size()) ++group.sets[set].came;
   for (const Found& place : found)

@@ -9,10 +9,6 @@
 
 namespace berth::engine {
 
-int32_t still_needed(const quota::PodSetAssignment& given, const model::PodSet& set) {
-  return std::min(given.count, std::max(0, set.count - set.reclaimable));
-}
-
 void QueuedWorkloads::upsert(model::Workload&& workload) {
   in_use_ = true;
   const std::string name = workload.full_name();
@@ -140,7 +136,7 @@ void QueuedWorkloads::trim(quota::WorkloadId id) {
   const quota::WorkloadStatus& status = admission_.status(id);
   for (size_t i = 0; i < group->second.sets.size() && i < status.assignment.size(); ++i) {
     Set& set = group->second.sets[i];
-    set.wanted = still_needed(status.assignment[i], status.workload.pod_sets[i]);
+    set.wanted = quota::still_needed(status.assignment[i], status.workload.pod_sets[i]);
     while (!set.stand_ins.empty() && set.came + std::ssize(set.stand_ins) > set.wanted)
       drop_stand_in(set, set.stand_ins.size() - 1);
   }

@@ -19,31 +19,17 @@
 #include <utility>
 #include <vector>
 
-#include "engine/failure_sets.h"
-#include "engine/pending_queue.h"
-#include "engine/policy.h"
-#include "engine/state.h"
+#include "engine/placement_context.h"
 #include "engine/txn.h"
 #include "quota/admission.h"
 
 namespace berth::engine {
 
-// So many pods of an admitted workload's pod set need something still.
-int32_t still_needed(const quota::PodSetAssignment& given, const model::PodSet& set);
-
 class QueuedWorkloads : public quota::Places {
  public:
-  struct Context {
-    State& state;
-    const PolicySet& policies;
-    FailureSets& sets;
-    PendingQueue& queue;
-  };
-  QueuedWorkloads(const Context& context, quota::AdmissionOptions options)
+  QueuedWorkloads(const PlacementContext& context, quota::AdmissionOptions options)
       : context_(context), admission_(std::move(options), this) {}
 
-  // Something is known of queues or workloads.
-  bool in_use() const { return in_use_; }
   // To be configured; what is changed takes effect with the next run().
   quota::Admission& configure() {
     in_use_ = changed_ = true;
@@ -107,11 +93,12 @@ class QueuedWorkloads : public quota::Places {
   };
   struct Search;
 
-  static std::string flavors_of(const quota::PodSetAssignment& given);
   Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
   model::Pod stand_in(const model::Workload& workload, size_t set, const Spec& spec, int32_t index);
   void keep_class(PodSlot pod);
   const Candidates& look(PodSlot pod);
+  template <typename Ask>
+  auto ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question);
   NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
   bool fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node);
   std::string why_not(PodSlot pod);
@@ -129,8 +116,8 @@ class QueuedWorkloads : public quota::Places {
   void fill_short();
   Group* admitted(const std::string& workload);
 
-  Context context_;
-  bool in_use_ = false;
+  PlacementContext context_;
+  bool in_use_ = false;  // something is known of queues or workloads
   quota::Admission admission_;
   absl::btree_map<quota::WorkloadId, Group> groups_;
   absl::flat_hash_map<std::string, quota::WorkloadId> by_name_;   // "namespace/name"

@@ -58,7 +58,7 @@ bool share_one(const std::vector<SelectorId>& a, const std::vector<SelectorId>& 
 
 }  // namespace
 
-SetSearch::SetSearch(const Context& context, int32_t priority, Time due) : context_(context) {
+SetSearch::SetSearch(const PlacementContext& context, int32_t priority, Time due) : context_(context) {
   const State& state = context_.state;
   const QueueOrder before{&state};
   const auto& queues = context_.queue.classes();

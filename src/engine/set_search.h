@@ -28,21 +28,13 @@
 
 #include "base/time.h"
 #include "engine/engine_options.h"
-#include "engine/pending_queue.h"
-#include "engine/policy.h"
-#include "engine/state.h"
+#include "engine/placement_context.h"
 #include "engine/txn.h"
 
 namespace berth::engine {
 
 class SetSearch {
  public:
-  struct Context {
-    State& state;
-    const PolicySet& policies;
-    FailureSets& sets;
-    PendingQueue& queue;
-  };
   struct Place {
     PodSlot pod;
     NodeSlot node;
@@ -56,7 +48,7 @@ class SetSearch {
   };
 
   // Of the pods of a priority that wait, those that could be placed now. Those created at `due` or before it are due.
-  SetSearch(const Context& context, int32_t priority, Time due);
+  SetSearch(const PlacementContext& context, int32_t priority, Time due);
 
   // The classes of these pods, by their first pods in the order of the queue.
   const std::vector<ClassId>& classes() const { return ids_; }
@@ -90,7 +82,7 @@ class SetSearch {
   std::optional<Outcome> play(const Order& order, WorkBudget& work);
   void place(const Place& place, Txn& txn, Outcome& out) const;
 
-  const Context context_;
+  const PlacementContext context_;
   std::vector<ClassId> ids_;
   std::vector<Class> classes_;
   Order queue_order_;

@@ -82,9 +82,13 @@ void Admission::vacate(WorkloadId id) {
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   record.promised.reset();
-  if (places_ != nullptr) places_->release(id);
+  release_places(id);
   record.status.assignment.clear();
   record.status.phase = WorkloadPhase::kPending;
+}
+
+void Admission::release_places(WorkloadId id) {
+  if (places_ != nullptr) places_->release(id);
 }
 
 void Admission::finish(WorkloadId id) {
@@ -113,7 +117,7 @@ void Admission::evict(WorkloadId id, std::string reason, std::string message,
   record.status.evicted = reason;
   record.status.preempted.clear();
   ledger_->set_evicted(id);
-  if (places_ != nullptr) places_->release(id);
+  release_places(id);
   AdmissionDecision& decision = decisions.emplace_back();
   decision.kind = AdmissionDecision::Kind::kEvict;
   decision.workload = id;

@@ -78,6 +78,7 @@ class Admission {
   // Of a ClusterQueue that is known, as of the last cycle.
   QueueStatus queue_status(const std::string& cluster_queue) const;
   const QuotaTree::Queues& cluster_queues() const { return queues_; }
+  const Flavors& flavors() const { return flavors_; }
   // As of the last cycle.
   const Ledger& ledger() const { return *ledger_; }
 
@@ -132,6 +133,7 @@ class Admission {
   void settle(WorkloadId id, std::vector<AdmissionDecision>& decisions);
   void evict(WorkloadId id, std::string reason, std::string message, std::vector<AdmissionDecision>& decisions);
   void vacate(WorkloadId id);
+  void release_places(WorkloadId id);
 
   // Queues.
   void leave(WorkloadId id);

@@ -136,7 +136,7 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
   leave(id);
   record.next_flavor.clear();
   record.promised.reset();
-  if (places_ != nullptr) places_->release(id);
+  release_places(id);
   status.cluster_queue = local == nullptr ? "" : local->cluster_queue;
   const std::string& name = status.workload.queue;
   if (!status.workload.active) {

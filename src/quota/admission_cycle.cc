@@ -288,7 +288,7 @@ bool Admission::requeue(Entry& entry) {
     status.reason = "WaitingForPlace";
     status.message = why;
   }
-  if (places_ != nullptr && !entry.preempts) places_->release(entry.id);
+  if (!entry.preempts) release_places(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
   if (entry.preempts) {
     record.next_flavor.clear();

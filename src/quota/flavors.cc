@@ -280,16 +280,37 @@ Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Fl
   return Assigner(ledger, preemption, flavors, request).run();
 }
 
+int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods) {
+  return std::min(given.count, std::max(0, pods.count - pods.reclaimable));
+}
+
+std::set<std::string> flavor_names(const PodSetAssignment& given) {
+  std::set<std::string> names;
+  for (const auto& [resource, pick] : given.flavors) names.insert(pick.flavor);
+  return names;
+}
+
+FlavorTerms terms_of(const PodSetAssignment& given, const Flavors& flavors) {
+  FlavorTerms out;
+  for (const std::string& name : flavor_names(given)) {
+    const auto flavor = flavors.find(name);
+    if (flavor == flavors.end()) continue;
+    for (const auto& [key, value] : flavor->second.node_labels) out.node_labels.set(key, value);
+    const std::vector<model::Toleration>& more = flavor->second.tolerations;
+    out.tolerations.insert(out.tolerations.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
 Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets,
                  const model::Workload& workload) {
   std::map<FlavorResource, int64_t> sums;
   for (size_t i = 0; i < pod_sets.size(); ++i) {
     const PodSetAssignment& set = pod_sets[i];
-    const model::PodSet& pods = workload.pod_sets[i];
-    const int64_t still_needed = std::min(set.count, std::max(0, pods.count - pods.reclaimable));
+    const int64_t needed = still_needed(set, workload.pod_sets[i]);
     for (const auto& [resource, amount] : set.usage) {
       const FlavorResource fr = tree.find(set.flavors.at(resource).flavor, resource);
-      if (fr.valid() && set.count > 0) sums[fr] = saturating_add(sums[fr], amount / set.count * still_needed);
+      if (fr.valid() && set.count > 0) sums[fr] = saturating_add(sums[fr], amount / set.count * needed);
     }
   }
   return {sums.begin(), sums.end()};

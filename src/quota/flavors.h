@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,19 @@ struct FlavorRequest {
 
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
                           const FlavorRequest& request);
+
+// So many pods of an admitted pod set need something still.
+int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods);
+
+// What the flavors of a pod set add to its pods.
+struct FlavorTerms {
+  model::Labels node_labels = {};  // that their nodes have
+  std::vector<model::Toleration> tolerations = {};
+  bool empty() const { return node_labels.empty() && tolerations.empty(); }
+};
+FlavorTerms terms_of(const PodSetAssignment& given, const Flavors& flavors);
+// Their names, sorted.
+std::set<std::string> flavor_names(const PodSetAssignment& given);
 
 // What an admitted workload holds: its usage with the flavors that it was given, but for what it has reclaimed since.
 Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod_sets, const model::Workload& workload);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "api/kueue_names.h"
@@ -20,11 +19,8 @@ bool is_queueing(const api::Object& object) {
 void QueueController::put(const api::Object& object) {
   if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
     priorities_[priority->metadata.name] = priority->value;
-  if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object)) {
-    flavors_[flavor->metadata.name] = flavor->flavor;
+  if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object))
     outbox_.emplace_back(engine::QueueObjectUpserted{flavor->flavor});
-  }
-  any_queue_ |= std::holds_alternative<api::ClusterQueue>(object);
   any_local_queue_ |= std::holds_alternative<api::LocalQueue>(object);
   if (const auto* queue = std::get_if<api::ClusterQueue>(&object))
     outbox_.emplace_back(engine::QueueObjectUpserted{queue->queue});
@@ -81,13 +77,9 @@ QueueController::Admitted QueueController::admit(const quota::AdmissionDecision&
   Admitted out{record.owner, {}, {}};
   for (const quota::PodSetAssignment& set : decision.assignment) {
     workloads::PodSetInfo& info = out.infos.emplace_back(workloads::PodSetInfo{record.workload.name, set.name});
-    std::set<std::string> names;
-    for (const auto& [resource, pick] : set.flavors) names.insert(pick.flavor);
-    for (const std::string& name : names) {
-      const model::ResourceFlavor& flavor = flavors_.at(name);
-      for (const auto& [key, value] : flavor.node_labels) info.node_labels.set(key, value);
-      info.tolerations.insert(info.tolerations.end(), flavor.tolerations.begin(), flavor.tolerations.end());
-    }
+    quota::FlavorTerms terms = quota::terms_of(set, admission.flavors());
+    info.node_labels = std::move(terms.node_labels);
+    info.tolerations = std::move(terms.tolerations);
     out.counts.push_back(set.count);
   }
   return out;
@@ -150,7 +142,7 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
   return out;
 }
 
-std::vector<QueueReport> QueueController::queues(const quota::Admission& admission) const {
+std::vector<QueueReport> QueueController::queues(const quota::Admission& admission) {
   std::vector<QueueReport> out;
   for (const auto& [name, queue] : admission.cluster_queues()) {
     const quota::Admission::QueueStatus status = admission.queue_status(name);

@@ -26,7 +26,6 @@ class QueueController {
   explicit QueueController(std::vector<engine::Event>& outbox) : outbox_(outbox) {}
 
   void put(const api::Object& object);
-  bool any_queue() const { return any_queue_; }
   // Without any LocalQueue nobody waits, whatever he names.
   bool serves() const { return any_local_queue_; }
 
@@ -60,7 +59,7 @@ class QueueController {
   std::optional<Time> admitted_at(Owner owner) const { return all_[by_owner_.at(owner)].admitted; }
 
   std::vector<WorkloadReport> workloads(const quota::Admission& admission) const;
-  std::vector<QueueReport> queues(const quota::Admission& admission) const;
+  static std::vector<QueueReport> queues(const quota::Admission& admission);
 
  private:
   struct Record {
@@ -77,13 +76,12 @@ class QueueController {
   size_t find(const quota::AdmissionDecision& decision, const quota::Admission& admission) const;
 
   std::vector<engine::Event>& outbox_;
-  std::map<std::string, model::ResourceFlavor, std::less<>> flavors_;
   std::map<std::string, int32_t, std::less<>> priorities_;  // of WorkloadPriorityClasses
   std::vector<Record> all_;                                 // in the order of submission
   std::map<std::string, size_t> by_uid_;
   std::map<Owner, size_t> by_owner_;
   std::vector<Owner> leaving_;
-  bool any_queue_ = false, any_local_queue_ = false;
+  bool any_local_queue_ = false;
 };
 
 }  // namespace berth::scenario

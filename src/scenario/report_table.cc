@@ -132,14 +132,6 @@ std::string repartitions_table(const Report& report) {
   return "\n" + table.text();
 }
 
-// "h100", or "a100, h100" where pod sets got different ones.
-std::string flavors_of(const WorkloadReport& workload) {
-  std::set<std::string> names;
-  for (const WorkloadReport::Set& set : workload.pod_sets)
-    for (const auto& [resource, flavor] : set.flavors) names.insert(flavor);
-  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", "));
-}
-
 std::string workloads_table(const Report& report, bool wide) {
   if (report.workloads.empty()) return "";
   std::vector<std::string> headings = {"WORKLOAD", "QUEUE", ">ADMITTED", ">FINISHED", "STATE", "FLAVORS"};
@@ -152,7 +144,7 @@ std::string workloads_table(const Report& report, bool wide) {
                                       at_time(workload.admitted),
                                       at_time(workload.finished),
                                       workload.state == "Pending" ? workload.reason : workload.state,
-                                      flavors_of(workload)};
+                                      flavors_text(workload)};
     if (wide) {
       cells.insert(cells.begin() + 2, at_time(Time{workload.submitted.nanos / 1'000'000 * 1'000'000}));
       cells.push_back(std::to_string(workload.evictions));
@@ -220,6 +212,13 @@ std::string summary(const Report& report) {
 }
 
 }  // namespace
+
+std::string flavors_text(const WorkloadReport& workload) {
+  std::set<std::string> names;
+  for (const WorkloadReport::Set& set : workload.pod_sets)
+    for (const auto& [resource, flavor] : set.flavors) names.insert(flavor);
+  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", "));
+}
 
 std::string quota_text(const WorkloadReport& workload) {
   const quota::WaitingFor& waits = workload.waits_for;

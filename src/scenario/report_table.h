@@ -15,6 +15,8 @@ std::string table_text(const Report& report, bool wide);
 std::string requests_text(const model::ResourceList& requests);
 // A share of a GPU: "0.5", "10Gi"; "?" for one that nobody can serve.
 std::string share_text(const model::GpuShare& share);
+// "h100", or "a100, h100" where pod sets or resources got different ones; "-" without any.
+std::string flavors_text(const WorkloadReport& workload);
 // Of a workload that waits: its place in the queue, what the queue has of what it asks for, and who holds it.
 std::string quota_text(const WorkloadReport& workload);
 // All that the pod asks for.

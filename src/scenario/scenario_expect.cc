@@ -6,6 +6,7 @@
 
 #include "bridge/gpus.h"
 #include "model/quantity.h"
+#include "scenario/report_table.h"
 #include "scenario/scenario_player.h"
 
 namespace berth::scenario {
@@ -201,16 +202,9 @@ void ScenarioPlayer::expect_workloads(const LinedValue& value, const Report& rep
       mismatch(text, fmt::format("workloads: there is no workload {}", name));
       continue;
     }
-    std::map<std::string, int> names;
-    for (const WorkloadReport::Set& set : found->pod_sets)
-      for (const auto& [resource, flavor] : set.flavors) names[flavor] = 0;
     std::string actual = found->state;
     if (found->state == "Pending") actual += ": " + found->reason;
-    if (found->state == "Admitted") {
-      std::vector<std::string> flavors;
-      for (const auto& [flavor, unused] : names) flavors.push_back(flavor);
-      actual += fmt::format(" with {}", fmt::join(flavors, ", "));
-    }
+    if (found->state == "Admitted") actual += " with " + flavors_text(*found);
     compare(text, why ? found->message : actual, (why ? "what it waits for: " : "workload ") + name);
   }
 }

@@ -84,7 +84,7 @@ Report Simulation::report() {
     if (pod.verdict && (row.reason == "Unschedulable" || row.reason == "Nominated")) row.message = *pod.verdict;
   }
   out.workloads = queues_.workloads(engine().admission());
-  if (queues_.any_queue()) out.queues = queues_.queues(engine().admission());
+  out.queues = QueueController::queues(engine().admission());
   const engine::State& state = engine().state();
   for (const auto& [name, node] : nodes_) {
     std::vector<int64_t> used = state.used_without_nominees(state.find_node(name));

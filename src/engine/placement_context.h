@@ -1,0 +1,19 @@
+// PlacementContext: what it takes to try out placements of pods on the live state, beside Engine's own turns.
+#pragma once
+
+#include "engine/failure_sets.h"
+#include "engine/pending_queue.h"
+#include "engine/policy.h"
+#include "engine/state.h"
+
+namespace berth::engine {
+
+// All of it is the engine's, and outlives who has this.
+struct PlacementContext {
+  State& state;
+  const PolicySet& policies;
+  FailureSets& sets;
+  PendingQueue& queue;  // whose candidates of classes are used and kept up to date
+};
+
+}  // namespace berth::engine
