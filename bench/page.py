@@ -1,4 +1,4 @@
-"""The bench's figures as Markdown, and their places in docs/performance.md. For run.py."""
+"""The bench's figures as Markdown, and their places in docs/. For run.py."""
 import datetime
 import os
 import re
@@ -6,7 +6,6 @@ import statistics
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PAGE = os.path.join(ROOT, "docs", "performance.md")
 
 
 def busy_seconds():
@@ -112,90 +111,13 @@ def curve_table(points):
     return "\n".join(lines) + "\n"
 
 
-def points(value):
-    """With its sign, and no sign for nothing."""
-    return f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"
-
-
-def mig_tables(result):
-    """`result`: what mig_bench printed."""
-    def average(row, who):
-        return statistics.mean(run[who] for run in row["runs"])
-
-    def gains(row):
-        return [run["berth"] - run["first_fit"] for run in row["runs"]]
-
-    rows = {(row["stream"], row["mix"], row["load"]): row for row in result["streams"]}
-    mixes = list(dict.fromkeys(mix for _, mix, _ in rows))
-    seeds = len(result["streams"][0]["runs"])
-    lines = [f"100 A100-40GB, {seeds} seeds. Allocated memory slices in per cent: Berth · first-fit · at most; and points above "
-             "first-fit, the mean of the seeds (lowest to highest).\n"]
-    for stream in dict.fromkeys(stream for stream, _, _ in rows):
-        loads = [load for name, mix, load in rows if (name, mix) == (stream, mixes[0])]
-        lines += [f"### {stream[0].upper()}{stream[1:]}\n",
-                  "| mix | " + " | ".join(f"load {load:.2f} | points" for load in loads) + " |",
-                  "|---" * (1 + 2 * len(loads)) + "|"]
-        for mix in mixes:
-            cells = []
-            for row in (rows[stream, mix, load] for load in loads):
-                cells.append(" · ".join(f"{average(row, who):.1f}" for who in ("berth", "first_fit", "bound")))
-                cells.append(f"{points(statistics.mean(gains(row)))} ({points(min(gains(row)))} to {points(max(gains(row)))})")
-            lines.append(f"| {mix} | {' | '.join(cells)} |")
-        means = [statistics.mean(statistics.mean(gains(rows[stream, mix, load])) for mix in mixes) for load in loads]
-        lines.append("| mean of the mixes | " + " | ".join(f" | {points(mean)}" for mean in means) + " |\n")
-    last = [average(row, "last_start") - average(row, "first_fit") for row in result["streams"]]
-    lines.append(f"First-fit that takes the last free start instead of the first: {points(min(last))} to {points(max(last))} points.\n")
-    lines += ["### Devices cut anew for what waits\n",
-              "| devices | memory slices asked for | served uncut | served by the plan | devices changed | CPU, ms |",
-              "|---|---|---|---|---|---|"]
-    for devices in dict.fromkeys(plan["devices"] for plan in result["plans"]):
-        plans = [plan for plan in result["plans"] if plan["devices"] == devices]
-        cells = [f"{statistics.mean(plan[what] for plan in plans):,.0f}" for what in ("asked", "uncut", "served", "changed")]
-        lines.append(f"| {devices:,} | {' | '.join(cells)} | {1e3 * statistics.mean(plan['cpu_s'] for plan in plans):,.0f} |")
-    return "\n".join(lines) + "\n"
-
-
-def traces_table(result):
-    def way(one, name):
-        return next(found for found in one["ways"] if found["name"] == name)
-
-    def mean(one, name, key):
-        return statistics.mean(way(one, name)[key])
-
-    def against(one, name, bound):
-        """What a policy allocates, and how much of the way from fgd to the bound that is."""
-        fgd, reached = mean(one, "fgd", "allocated"), mean(one, name, "allocated")
-        return f"{reached:.2f} ({100 * (reached - fgd) / (bound - fgd):.0f} %)" if bound else f"{reached:.2f} (–)"
-
-    lists = result["lists"]
-    names = [one["list"].removeprefix("openb_pod_list_") for one in lists]
-    lines = [f"Calibration: {result['calibration_million_reads_per_s']:.1f} million dependent reads/s.\n",
-             "![GPU allocation while pods arrive](traces_curve.svg)\n",
-             f"GPU allocation at 130 %, the mean of {result['seeds']} seeds from {result['first_seed']} on; in brackets the "
-             "part of the way from fgd to the bound.\n",
-             "| list | fgd | berth | berth-told | bound online | --batch 1000 | --batch all | bound for any set |",
-             "|---|---|---|---|---|---|---|---|"]
-    for name, one in zip(names, lists):
-        online, batch = one["bounds"]["online"], one["bounds"]["batch"]
-        lines.append(f"| {name} | {mean(one, 'fgd', 'allocated'):.2f} | {against(one, 'berth', online)} | "
-                     f"{against(one, 'berth-told', online)} | {online:.2f} | {against(one, 'batch-1000', batch)} | "
-                     f"{against(one, 'batch', batch)} | {f'{batch:.2f}' if batch else '–'} |")
-    shown = ["fgd", "berth", "berth-told", "batch-1000", "batch"]
-    lines += ["\n| list | pods that did not fit: fgd | berth | berth-told | --batch 1000 | --batch all | seconds a run: fgd | "
-              "berth | berth-told | --batch 1000 | --batch all |", "|" + "---|" * 11]
-    for name, one in zip(names, lists):
-        failed = " | ".join(f"{mean(one, shown_name, 'failed'):,.0f}" for shown_name in shown)
-        seconds = " | ".join(f"{statistics.median(way(one, shown_name)['seconds']):.2f}" for shown_name in shown)
-        lines.append(f"| {name} | {failed} | {seconds} |")
-    return "\n".join(lines) + "\n"
-
-
-def put(section, text):
-    """Replaces the section between its markers in the page."""
-    with open(PAGE, encoding="utf-8") as page:
+def put(section, text, name):
+    """Replaces the section between its markers in the page of docs/."""
+    path = os.path.join(ROOT, "docs", name)
+    with open(path, encoding="utf-8") as page:
         old = page.read()
     pattern = re.compile(rf"(<!-- bench: {re.escape(section)} -->\n).*?(<!-- bench: end -->)", re.DOTALL)
     if not pattern.search(old):
-        raise SystemExit(f"bench: docs/performance.md has no '<!-- bench: {section} -->'")
-    with open(PAGE, "w", encoding="utf-8") as page:
+        raise SystemExit(f"bench: docs/{name} has no '<!-- bench: {section} -->'")
+    with open(path, "w", encoding="utf-8") as page:
         page.write(pattern.sub(lambda found: f"{found.group(1)}{text}{found.group(2)}", old))

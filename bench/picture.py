@@ -1,4 +1,4 @@
-"""The bench's pictures, the engine's cost and the allocation of traces, as SVG that reads well in light and dark. For run.py."""
+"""The bench's pictures, what decisions cost and what packing gains, as SVG that reads well in light and dark. For run.py."""
 import math
 import statistics
 
@@ -104,3 +104,53 @@ def traces_svg(result, name="default"):
         label = max(y(curve[-1]) + 5, label + 18)
         out.append(f'<text class="name" x="{WIDTH - RIGHT + 12}" y="{label}">{words} {curve[-1]:.1f} %</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
+
+
+def rows_svg(title, words, rows, series, axis):
+    """One line for each of `rows` (its name and its values, in per cent) with a mark for each of `series` (name and colour):
+    what was reached, one beside the other. At its right stands what the second gains over the first."""
+    left, right, top, step = 260, 84, 96, 34
+    height = top + step * len(rows) + BOTTOM
+    low = 10 * math.floor(min(min(values) for _, values in rows) / 10)
+
+    def x(percent):
+        return round(left + (percent - low) / (100 - low) * (WIDTH - left - right), 1)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">', f"<title>{title}</title>",
+           f"<style>{STYLE}\n</style>", f'<rect class="paper" width="{WIDTH}" height="{height}" rx="8"/>',
+           f'<text class="title" x="24" y="28">{title}</text>', f'<text class="small" x="24" y="48">{words}</text>']
+    for percent in range(low, 101, 10 if 100 - low > 30 else 5):
+        out += [f'<line class="grid" x1="{x(percent)}" x2="{x(percent)}" y1="{top - 12}" y2="{height - BOTTOM}"/>',
+                f'<text class="small" x="{x(percent)}" y="{height - BOTTOM + 20}" text-anchor="middle">{percent} %</text>']
+    out.append(f'<text class="small" x="{x((low + 100) / 2)}" y="{height - 14}" text-anchor="middle">{axis}</text>')
+    at = left
+    for index, (name, color) in enumerate(series):
+        out += [f'<g class="{color}">{marker(index, at, 70)}</g>', f'<text x="{at + 12}" y="75">{name}</text>']
+        at += 12 + 8 * len(name) + 28
+    out.append(f'<text class="small" x="{WIDTH - 16}" y="75" text-anchor="end">points</text>')
+    for number, (name, values) in enumerate(rows):
+        y = top + step * (number + 0.5)
+        out += [f'<text x="{left - 16}" y="{y + 5}" text-anchor="end">{name}</text>',
+                f'<line class="{series[1][1]}" stroke-width="2.5" x1="{x(values[0])}" x2="{x(values[1])}" y1="{y}" y2="{y}"/>']
+        out += [f'<g class="{color}">{marker(index, x(value), y)}</g>' for index, ((_, color), value) in enumerate(zip(series, values))]
+        out.append(f'<text x="{WIDTH - 16}" y="{y + 5}" text-anchor="end">{values[1] - values[0]:+.1f}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def mig_svg(result, stream="they leave, the rest is dropped", load=1.0):
+    shown = [row for row in result["streams"] if (row["stream"], row["load"]) == (stream, load)]
+    rows = [(row["mix"], [statistics.mean(run[who] for run in row["runs"]) for who in ("first_fit", "berth", "bound")])
+            for row in shown]
+    rows.append(("mean of the mixes", [statistics.mean(values[who] for _, values in rows) for who in range(3)]))
+    return rows_svg("Memory slices allocated of 100 A100s, by mix of profiles",
+                    f"slices leave, what finds no place is dropped; {100 * load:.0f} % of the fleet's slices are asked for", rows,
+                    [("first-fit", "s1"), ("Berth", "s0"), ("at most", "s4")], "of the fleet's memory slices, mean over time; the axis does not begin at 0")
+
+
+def sets_svg(rows):
+    found = {(row["list"], row["weights"], row["as_a_set"]): row["allocated"] for row in rows}
+    shown = [(f"{name}{', fragmentation-aware' if 'fragmentation' in weights else ''}",
+              [found[name, weights, False], found[name, weights, True]])
+             for name, weights in dict.fromkeys((row["list"], row["weights"]) for row in rows)]
+    return rows_svg("GPUs allocated when all pods of a list wait at once", "default weights, and with fragmentation-aware: 5",
+                    shown, [("one by one", "s1"), ("as a set", "s0")], "of the nodes' GPUs; the axis does not begin at 0")

@@ -7,15 +7,22 @@ parts, each on a fresh kube-apiserver and etcd on loopback where it needs server
   scale     the same with 5,000 nodes and 20,000 pods, without the loop
   arrivals  create-to-bound latency while pods arrive at a share of the raw bind rate, for Berth and kube-scheduler
   engine    the engine alone, beside a calibration kernel
+  devices   what choosing devices one by one adds to a placement, at 10,000 nodes
+  sets      what a queue gains when it is packed as a set, and what a cycle costs then
   curve     what one decision of the engine costs at 100 to 40,000 nodes; with --write also the picture
   mig       MIG slices that a fleet keeps allocated, by Berth's placement and by first-fit; no server
+  fidelity  the baselines that are shipped for comparison, on the public lists, beside the published means
   traces    GPU allocation on the public lists of docs/traces.md, with several policies, the bounds beside them, and
-            what a run takes; the environment variable BERTH_TRACES names the folder above openb, and without it this
-            part is skipped
+            what a run takes
+  live      the engine itself, its scores at several weights, on public lists
   wire      JSON against Kubernetes protobuf on the API server (bench/wire.py)
 
-Tables go to standard output as Markdown; --write puts them into docs/performance.md as well, each in its place. All
-parts take about twenty minutes. Nothing here asserts a time.
+fidelity, traces, live and a part of sets read the public lists: the environment variable BERTH_TRACES names the folder
+above openb, and without it they are skipped.
+
+Tables go to standard output as Markdown; --write puts them into docs/performance.md as well, each in its place
+(fidelity: docs/traces.md). All parts take half an hour. Nothing here asserts a time; where a figure has a goal, the
+table ends with how near it comes.
 """
 import argparse
 import glob
@@ -26,6 +33,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import live  # noqa: E402
+import packing_page  # noqa: E402
 import page  # noqa: E402
 import picture  # noqa: E402
 import servers  # noqa: E402
@@ -33,8 +42,11 @@ import wire  # noqa: E402
 from servers import BIN, ROOT, say  # noqa: E402
 
 TITLES = {"waiting": "Pods that wait", "scale": "Pods that wait, at scale", "arrivals": "Pods that arrive",
-          "engine": "Engine alone", "curve": "Cost against the size of the cluster", "mig": "MIG slices",
-          "traces": "Packing public traces", "wire": "JSON and protobuf"}
+          "engine": "Engine alone", "curve": "Cost against the size of the cluster",
+          "devices": "Whole GPUs as devices", "sets": "Waiting pods as a set", "mig": "MIG slices",
+          "fidelity": "Baselines beside the published ones", "traces": "Packing public traces",
+          "live": "The engine on public traces", "wire": "JSON and protobuf"}
+PAGES = {"fidelity": "traces.md"}  # the others are in performance.md
 
 
 def parse():
@@ -53,14 +65,48 @@ def parse():
     parser.add_argument("--arrival-share", type=float, default=0.5, metavar="SHARE",
                         help="pods arrive at this share of the raw bind rate (%(default)s)")
     parser.add_argument("--arrival-seconds", type=float, default=8, metavar="SECONDS", help="for so long (%(default)s)")
-    parser.add_argument("--write", action="store_true", help="also put the tables into docs/performance.md, and draw the picture")
+    parser.add_argument("--trace-seeds", type=int, default=10, metavar="N", help="seeds of 'fidelity' and 'traces' (%(default)s)")
+    parser.add_argument("--trace-lists", nargs="+", metavar="LIST",
+                        help=f"lists of 'fidelity' and 'traces' (all), 'live' and 'sets' ({' '.join(live.LISTS)})")
+    parser.add_argument("--write", action="store_true", help="also put the tables into docs/, and draw the pictures")
     parser.add_argument("--json", metavar="FILE", help="also write all figures here")
     return parser.parse_args()
 
 
+def program(name, *args):
+    """What a bench program prints."""
+    return json.loads(subprocess.run([os.path.join(BIN, name), *args], check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
 def engine_bench(*args):
     say(f"engine {' '.join(args)}")
-    return json.loads(subprocess.run([os.path.join(BIN, "engine_bench"), *args], check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return program("engine_bench", *args)
+
+
+def draw(options, name, svg):
+    if options.write:
+        with open(os.path.join(ROOT, "docs", name), "w", encoding="utf-8") as out:
+            out.write(svg)
+
+
+def openb_folder(part):
+    """Where the public lists are; None, after saying so, where nothing names it."""
+    folder = os.environ.get("BERTH_TRACES")
+    if not folder:
+        say(f"{part}: skipped; BERTH_TRACES names no folder with the openb traces, see docs/traces.md")
+        return None
+    return os.path.join(folder, "openb")
+
+
+def trace_bench(options, openb, *args):
+    """trace_bench on the lists that are asked for."""
+    lists = sorted(glob.glob(os.path.join(openb, "openb_pod_list_*.csv")))
+    if options.trace_lists:
+        lists = [os.path.join(openb, f"openb_pod_list_{name}.csv") for name in options.trace_lists]
+    missing = [path for path in lists if not os.path.exists(path)]
+    if missing or not lists:
+        raise SystemExit(f"bench: there is no {missing[0] if missing else openb + '/openb_pod_list_*.csv'}; see docs/traces.md")
+    return program("trace_bench", *args, "--seeds", str(options.trace_seeds), os.path.join(openb, live.NODES), *lists)
 
 
 def waiting(options, nodes, pods, loop):
@@ -96,35 +142,61 @@ def part_engine(_options, _figures):
 
 def part_curve(options, _figures):
     points = engine_bench("curve")
-    if options.write:
-        with open(os.path.join(ROOT, "docs", "performance_curve.svg"), "w", encoding="utf-8") as out:
-            out.write(picture.curve_svg(points))
+    draw(options, "performance_curve.svg", picture.curve_svg(points))
     return points, page.curve_table(points)
 
 
-def part_mig(_options, _figures):
+def part_devices(_options, _figures):
+    result = engine_bench("devices")
+    return result, packing_page.devices_table(result)
+
+
+def part_sets(options, _figures):
+    openb = openb_folder("sets: the table of public lists")
+    say("queues as sets")
+    result = {"cycles": program("set_bench"), "small": program("set_bench", "20", "20"), "over_time": program("set_bench", "over-time")}
+    if openb:
+        result["at_once"] = live.measure(openb, options.trace_lists or live.LISTS, 0, list(live.WEIGHTS)[:2], (False, True))
+        draw(options, "performance_sets.svg", picture.sets_svg(result["at_once"]))
+    return result, packing_page.sets_tables(result)
+
+
+def part_mig(options, _figures):
     say("MIG streams")
-    result = json.loads(subprocess.run([os.path.join(BIN, "mig_bench")], check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return result, page.mig_tables(result)
+    result = program("mig_bench")
+    draw(options, "performance_mig.svg", picture.mig_svg(result))
+    return result, packing_page.mig_tables(result)
+
+
+def part_fidelity(options, _figures):
+    openb = openb_folder("fidelity")
+    if not openb:
+        return None
+    say("fidelity")
+    result = trace_bench(options, openb, "--baselines")
+    result["published"] = packing_page.published(os.path.join(openb, "published_baselines.csv"))
+    return result, packing_page.fidelity_table(result)
 
 
 def part_traces(options, _figures):
-    folder = os.environ.get("BERTH_TRACES")
-    if not folder:
-        say("traces: skipped; BERTH_TRACES names no folder with the openb traces, see docs/traces.md")
+    openb = openb_folder("traces")
+    if not openb:
         return None
-    openb = os.path.join(folder, "openb")
-    lists = sorted(glob.glob(os.path.join(openb, "openb_pod_list_*.csv")))
-    if not lists:
-        raise SystemExit(f"bench: traces: no openb_pod_list_*.csv in {openb}; see docs/traces.md")
     say("traces")
-    program = os.path.join(BIN, "trace_bench")
-    result = json.loads(subprocess.run([program, os.path.join(openb, "openb_node_list_gpu_node.csv"), *lists], check=True,
-                                       stdout=subprocess.PIPE, text=True).stdout)
-    if options.write:
-        with open(os.path.join(ROOT, "docs", "traces_curve.svg"), "w", encoding="utf-8") as out:
-            out.write(picture.traces_svg(result))
-    return result, page.traces_table(result)
+    result = trace_bench(options, openb)
+    draw(options, "traces_curve.svg", picture.traces_svg(result))
+    return result, packing_page.traces_table(result)
+
+
+def part_live(options, _figures):
+    openb = openb_folder("live")
+    if not openb:
+        return None
+    names = options.trace_lists or live.LISTS
+    result = {"weights": live.measure(openb, names, 1, live.WEIGHTS, (False,)),
+              "policies": {name: {policy: live.by_policy(openb, name, policy) for policy in packing_page.LIVE_POLICIES}
+                           for name in names}}
+    return result, packing_page.live_table(result)
 
 
 def part_wire(_options, _figures):
@@ -145,7 +217,7 @@ def main():
         text = f"{when}\n{text}"
         print(f"\n## {title}\n\n{text}", flush=True)
         if options.write:
-            page.put(part, text)
+            page.put(part, text, PAGES.get(part, "performance.md"))
         if options.json:
             with open(options.json, "w", encoding="utf-8") as out:
                 json.dump(figures, out, indent=1)
