@@ -23,7 +23,7 @@ TEST(Configuration, PrintsItselfAndReadsItBack) {
   configuration.scheduler_names = {"berth", "gpu"};
   configuration.policies = {
       {{"pack", 7}, {"cost", 2}},
-      {{"NVIDIA-L4", 800'000}, {"Tesla-T4", 350'001}},
+      {{"NVIDIA-L4", 800'000}, {"Tesla-T4", 350'001}, {"old", 1}},
       {{"a", {{"pool", "a"}, {"x/y", ""}}, {{"power", 5}, {"pack", 0}}}, {"b", {{"pool", "b"}}, {}}},
       {{"ml/training", {{"pack", 3}, {"topology", 0}}}, {"batch", {}}}};
   configuration.engine.set_packing = {.enabled = true, .head_bound = Duration::seconds(90), .work_max = 5000};
@@ -71,7 +71,9 @@ TEST(Configuration, SaysWhatIsWrongWithQueuesAndTheirSets) {
       {"queues: [{name: a, scores: {pakc: 1}}]", "queues[0].scores.pakc: no policy is called 'pakc'"},
       {"queues: [{name: a, scores: {node-ports: 1}}]", "'node-ports' is a filter, which has no weight"},
       {"queues: [{name: a, scores: {pack: 10001}}]", "outside 0 to 10000"},
-      {"queues: [{name: a, scores: {cost: 1}}]", "no prices to go by"},
+      {"queues:\n- name: a\n  scores:\n    pack: 1\n    cost: -1", "berth.yaml:7: queues[0].scores.cost: weight -1 of"},
+      {"scores: {pack: 1}\nqueues:\n- name: b\n- name: a\n  scores:\n    pack: 1\n    cost: 1",
+       "berth.yaml:9: queues[1].scores.cost: 'cost' has a weight and no prices to go by"},
       {"queues: [{name: a, weights: {}}]", "unknown field"},
       {"setPacking: true", "setPacking: expected an object"},
       {"setPacking: {headBound: 600}", "setPacking.headBound: a duration is a text with a unit"},
@@ -89,7 +91,8 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
       {"schedulerNames: [a, a]", "'a' is named twice"},
       {"scores: {pakc: 1}", "no policy is called 'pakc'"},
       {"scores: {pack: -1}", "outside 0 to 10000"},
-      {"scores: {cost: 1}", "berth.yaml:3: scores: 'cost' has a weight and no prices to go by"},
+      {"scores: {cost: 1}", "berth.yaml:3: scores.cost: 'cost' has a weight and no prices to go by"},
+      {"scores:\n  pack: 1\n  cost: 1", "berth.yaml:5: scores.cost: 'cost' has a weight and no prices to go by"},
       {"pools: {name: a}", "expected a list"},
       {"pools: [{nodeSelector: {a: b}}]", "berth.yaml:3: pools[0]: a pool needs a name"},
       {"pools: [{name: A B, nodeSelector: {a: b}}]", "pools[0].name: 'A B' cannot name a pool"},
@@ -103,7 +106,8 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
       {"pools: [{name: a, nodeSelector: {b: c}, scores: {pakc: 1}}]", "pools[0].scores.pakc: no policy is called"},
       {"pools: [{name: a, nodeSelector: {b: c}, scores: {pack: 10001}}]", "outside 0 to 10000"},
       {"pools: [{name: a, nodeSelector: {b: c}, scores: {pod-topology-spread: 1}}]", "has one weight for the whole"},
-      {"pools: [{name: a, nodeSelector: {b: c}, scores: {cost: 1}}]", "no prices to go by"},
+      {"pools:\n- name: a\n  nodeSelector: {b: c}\n  scores:\n    cost: 1",
+       "berth.yaml:7: pools[0].scores.cost: 'cost' has a weight and no prices to go by"},
       {"pools: [{name: a, nodeSelector: {b: c}, weights: {}}]", "unknown field"},
       {"prices: [1]", "expected an object"},
       {"prices: {a b: 1}", "'a b' cannot be a GPU model"},

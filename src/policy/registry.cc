@@ -15,15 +15,6 @@ const engine::PolicyInfo* find(const std::string& name) {
   return at == all.end() ? nullptr : *at;
 }
 
-Status check_prices(const engine::PolicyInfo& policy, const PolicyOptions& options) {
-  if (!policy.needs_prices || !options.gpu_prices.empty()) return {};
-  return fail(
-      ErrorCode::kInvalidInput,
-      fmt::format("'{}' has a weight and no prices to go by; say in berth.yaml what a GPU-hour costs, for example "
-                  "prices: {{NVIDIA-L4: 0.80}}, or give it the weight 0",
-                  policy.name));
-}
-
 // The scores, of groups of nodes or of nodes, with the weight that the first of `layers` gives that names the policy;
 // else its default.
 Result<std::vector<engine::WeightedScore>> scores_of(const PolicyOptions& options,
@@ -40,7 +31,7 @@ Result<std::vector<engine::WeightedScore>> scores_of(const PolicyOptions& option
       break;
     }
     if (weight <= 0) continue;
-    BERTH_TRY_VOID(check_prices(*policy, options));
+    BERTH_TRY_VOID(check_prices(name, weight, options));
     out.push_back({policy, static_cast<int32_t>(weight)});
   }
   return out;
@@ -80,6 +71,16 @@ Status check_weight(const std::string& name, int64_t weight) {
     return fail(ErrorCode::kInvalidInput,
                 fmt::format("weight {} of '{}' is outside 0 to {}", weight, name, kMaxWeight));
   return {};
+}
+
+Status check_prices(const std::string& name, int64_t weight, const PolicyOptions& options) {
+  const engine::PolicyInfo* policy = find(name);
+  if (weight <= 0 || policy == nullptr || !policy->needs_prices || !options.gpu_prices.empty()) return {};
+  return fail(
+      ErrorCode::kInvalidInput,
+      fmt::format("'{}' has a weight and no prices to go by; say in berth.yaml what a GPU-hour costs, for example "
+                  "prices: {{NVIDIA-L4: 0.80}}, or give it the weight 0",
+                  name));
 }
 
 Status check_pool_weight(const std::string& name, int64_t weight) {

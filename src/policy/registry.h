@@ -46,10 +46,11 @@ Status check_weight(const std::string& name, int64_t weight);
 // The same for the weight in a pool, where a policy that compares groups of nodes cannot have one either: its groups
 // lie across pools.
 Status check_pool_weight(const std::string& name, int64_t weight);
+// An error for a weight above 0 of a policy that needs prices, where there are none.
+Status check_prices(const std::string& name, int64_t weight, const PolicyOptions& options);
 
-// The set that an engine runs: every filter, and every score with its weight. An error is what check_weight()
-// and check_pool_weight() find, and a weight for a policy that needs prices where there are none. `options.gpu_prices`
-// are at most kMaxGpuPrice.
+// The set that an engine runs: every filter, and every score with its weight. An error is what check_weight(),
+// check_pool_weight() and check_prices() find. `options.gpu_prices` are at most kMaxGpuPrice.
 Result<engine::PolicySet> make_policy_set(const PolicyOptions& options = {});
 
 // The default set.

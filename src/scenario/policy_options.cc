@@ -155,7 +155,9 @@ void read_prices(const api::Reader& reader, policy::PolicyOptions& out) {
       continue;
     }
     const std::string written = members.value().type() == api::JsonType::kString ? text : members.value().source();
-    if (const std::optional<int64_t> price = price_of(text)) out.gpu_prices[model] = *price;
+    std::optional<int64_t> price = price_of(written);  // JSON has an exponent in small numbers
+    if (!price) price = price_of(text);
+    if (price) out.gpu_prices[model] = *price;
     else
       members.value().problem(
           fmt::format("'{}' is no price: write dollars for a GPU-hour, 0 to {}, with up to {} decimals, "
@@ -164,10 +166,30 @@ void read_prices(const api::Reader& reader, policy::PolicyOptions& out) {
   }
 }
 
+namespace {
+
+// Tells of the weights of an object with the member "scores" that need prices where there are none.
+void check_prices(const api::Reader& object, const policy::PolicyOptions& options) {
+  for (api::Members members(object); members.next();) {
+    if (members.key() != "scores") continue;
+    for (api::Members weights(members.value()); weights.next();) {
+      int64_t weight = 0;
+      if (!weights.value().read(weight)) continue;
+      if (const Status ok = policy::check_prices(std::string(weights.key()), weight, options); !ok)
+        weights.value().problem(ok.error().message);
+    }
+  }
+}
+
+}  // namespace
+
 void check_policies(const api::Reader& reader, const policy::PolicyOptions& options) {
   for (const char* part : {"scores", "prices", "pools", "queues"})
     if (!reader.sound(part)) return;
-  if (const auto set = policy::make_policy_set(options); !set) reader.problem_at("scores", set.error().message);
+  check_prices(reader, options);
+  for (api::Members members(reader); members.next();)
+    if (members.key() == "pools" || members.key() == "queues")
+      for (api::Items items(members.value()); items.next();) check_prices(items.value(), options);
 }
 
 namespace {
