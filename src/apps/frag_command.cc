@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "apps/exit_code.h"
 #include "apps/offline_run.h"
 #include "engine/fragmentation.h"
+#include "mig/idle_devices.h"
 #include "model/quantity.h"
 #include "scenario/text_table.h"
 
@@ -32,6 +34,7 @@ free devices that such requests cannot use:
   TAINT   the node is cordoned, or no pod that asks for the resource tolerates its taints
   CPU, MEMORY, PODS   the node has too little of it left
   SHAPE   too few free devices on the node for one more
+IF CUT, where nodes have dynamic MIG: how many would fit if their idle GPUs were cut for that shape alone.
 A request asks for the cpu and memory that the pods given ask for per device in the median.
 
 Examples:
@@ -40,16 +43,23 @@ Examples:
 
 std::string table_text(const std::vector<ResourceRoom>& rooms) {
   if (rooms.empty()) return "no node has GPUs\n";
-  scenario::TextTable table({"RESOURCE", ">SIZE", ">FIT", ">FREE", ">TAINT", ">CPU", ">MEMORY", ">PODS", ">SHAPE"});
+  const auto has_cut = [](const ResourceRoom& room) { return room.shapes.front().fit_if_cut.has_value(); };
+  const bool cut = std::any_of(rooms.begin(), rooms.end(), has_cut);
+  std::vector<std::string> head = {"RESOURCE", ">SIZE",   ">FIT",  ">FREE", ">TAINT",
+                                   ">CPU",     ">MEMORY", ">PODS", ">SHAPE"};
+  if (cut) head.insert(head.begin() + 3, ">IF CUT");
+  scenario::TextTable table(std::move(head));
   std::string notes;
   for (const ResourceRoom& room : rooms) {
     const std::string name = room.resource + (room.replicas ? " (replicas)" : "");
     for (const ShapeRoom& shape : room.shapes) {
       std::vector<std::string> cells = {name, std::to_string(shape.size), std::to_string(shape.fit),
                                         std::to_string(room.free)};
+      if (cut) cells.insert(cells.begin() + 3, shape.fit_if_cut ? std::to_string(*shape.fit_if_cut) : "-");
       for (const int64_t devices : shape.stranded) cells.push_back(devices == 0 ? "-" : std::to_string(devices));
       table.add(std::move(cells));
     }
+    if (room.allocatable == 0) continue;
     notes += fmt::format("{}: {} of {} free; counted with {} cpu and {} memory for each\n", name, room.free,
                          room.allocatable, model::format_resource("cpu", room.cpu_millis),
                          model::format_resource("memory", room.memory_bytes));
@@ -65,7 +75,10 @@ std::string json_text(const std::vector<ResourceRoom>& rooms) {
       Json stranded = Json::object();
       for (size_t i = 0; i < shape.stranded.size(); ++i)
         stranded[std::string(engine::kStrandings[i])] = shape.stranded[i];
-      shapes.push_back({{"size", shape.size}, {"fit", shape.fit}, {"stranded", std::move(stranded)}});
+      shapes.push_back({{"size", shape.size},
+                        {"fit", shape.fit},
+                        {"fit_if_cut", shape.fit_if_cut ? Json(*shape.fit_if_cut) : Json()},
+                        {"stranded", std::move(stranded)}});
     }
     out["resources"].push_back({{"name", room.resource},
                                 {"replicas", room.replicas},
@@ -81,7 +94,8 @@ std::string json_text(const std::vector<ResourceRoom>& rooms) {
 int frag(const Flags& flags) {
   const auto cluster = run_offline(flags.input);
   if (cluster == nullptr) return kExitUsage;
-  const std::vector<ResourceRoom> rooms = engine::measure_fragmentation(cluster->engine().state());
+  mig::IdleDevices idle;
+  const std::vector<ResourceRoom> rooms = mig::measure_fragmentation(cluster->engine().state(), idle);
   std::cout << (flags.output == "json" ? json_text(rooms) : table_text(rooms));
   return kExitOk;
 }

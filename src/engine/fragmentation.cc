@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+
+#include "model/mig.h"
 
 namespace berth::engine {
 namespace {
@@ -24,8 +27,14 @@ int64_t weighted_median(std::vector<std::pair<int64_t, uint32_t>> amounts) {
   return 0;
 }
 
-Habit habit_of(const State& state, ResourceId resource) {
-  const std::string& name = state.resources().name(resource);
+// A GPU resource by name. Of a profile that no node advertises and no pod asks for the engine knows no id.
+struct Resource {
+  std::string name;
+  std::optional<ResourceId> id;
+};
+
+Habit habit_of(const State& state, const Resource& resource) {
+  const std::string& name = resource.name;
   const bool shareable = name == "nvidia.com/gpu" || name == "nvidia.com/gpu.shared";
   const auto asks_share = [&](const PodClass& cls) { return shareable && cls.shares_gpu; };
   Habit out;
@@ -33,7 +42,8 @@ Habit habit_of(const State& state, ResourceId resource) {
   for (uint32_t id = 0; id < state.class_slots(); ++id) {
     const PodClass& cls = state.pod_class(ClassId{id});
     if (cls.pods == 0) continue;
-    const int64_t devices = std::max<int64_t>(cls.request(resource), asks_share(cls) ? 1 : 0);
+    const int64_t asked = resource.id ? cls.request(*resource.id) : 0;
+    const int64_t devices = std::max<int64_t>(asked, asks_share(cls) ? 1 : 0);
     if (devices == 0) continue;
     out.classes.push_back(&cls);
     cpu.emplace_back(cls.request(kCpu) / devices, cls.pods);
@@ -58,6 +68,20 @@ bool is_open(const model::Node& node, const Habit& habit, const std::string& res
                      [&](const PodClass* cls) { return open_to(cls->spec->tolerations); });
 }
 
+// How many requests of the shape so many free devices and the rest of the node suffice for, and by what.
+struct NodeRoom {
+  int64_t by_shape = 0, by_cpu = 0, by_memory = 0, by_pods = 0;
+  int64_t fit() const { return std::min({by_shape, by_cpu, by_memory, by_pods}); }
+};
+
+NodeRoom room_on(const NodeView& node, const Habit& habit, int64_t free, int64_t size) {
+  const auto times = [](int64_t amount, int64_t asked) {
+    return asked <= 0 ? INT64_MAX : std::max<int64_t>(amount, 0) / asked;
+  };
+  return {free / size, times(node.free(kCpu), habit.cpu_millis * size),
+          times(node.free(kMemory), habit.memory_bytes * size), times(node.free(kPods), 1)};
+}
+
 // Adds a node's free devices to a shape's.
 void add_node(const NodeView& node, bool open, const Habit& habit, int64_t free, ShapeRoom& shape) {
   const auto stranded = [&shape](Stranding by) -> int64_t& { return shape.stranded[static_cast<size_t>(by)]; };
@@ -65,42 +89,74 @@ void add_node(const NodeView& node, bool open, const Habit& habit, int64_t free,
     stranded(Stranding::kByTaint) += free;
     return;
   }
-  const auto times = [](int64_t amount, int64_t asked) {
-    return asked <= 0 ? INT64_MAX : std::max<int64_t>(amount, 0) / asked;
-  };
-  const int64_t by_shape = free / shape.size;
-  const int64_t by_cpu = times(node.free(kCpu), habit.cpu_millis * shape.size);
-  const int64_t by_memory = times(node.free(kMemory), habit.memory_bytes * shape.size);
-  const int64_t by_pods = times(node.free(kPods), 1);
-  const int64_t fit = std::min({by_shape, by_cpu, by_memory, by_pods});
+  const NodeRoom room = room_on(node, habit, free, shape.size);
+  const int64_t fit = room.fit();
   shape.fit += fit;
-  stranded(Stranding::kByShape) += free - by_shape * shape.size;
-  const Stranding cause = by_cpu == fit      ? Stranding::kByCpu
-                          : by_memory == fit ? Stranding::kByMemory
-                                             : Stranding::kByPods;
-  stranded(cause) += (by_shape - fit) * shape.size;
+  stranded(Stranding::kByShape) += free - room.by_shape * shape.size;
+  const Stranding cause = room.by_cpu == fit      ? Stranding::kByCpu
+                          : room.by_memory == fit ? Stranding::kByMemory
+                                                  : Stranding::kByPods;
+  stranded(cause) += (room.by_shape - fit) * shape.size;
 }
 
-ResourceRoom measure(const State& state, ResourceId id, const Habit& habit, bool replicas) {
+// Adds what a node with dynamic MIG could have for a shape beyond what it has.
+void add_cut(const NodeView& node, const Habit& habit, int64_t free, int64_t if_cut, ShapeRoom& shape) {
+  const int64_t fit = room_on(node, habit, free, shape.size).fit();
+  shape.fit_if_cut =
+      shape.fit_if_cut.value_or(0) + std::max<int64_t>(0, room_on(node, habit, if_cut, shape.size).fit() - fit);
+}
+
+ResourceRoom measure(const State& state, const Resource& resource, bool replicas, const FreeIfCut& free_if_cut) {
+  const Habit habit = habit_of(state, resource);
   ResourceRoom out;
-  out.resource = state.resources().name(id);
+  out.resource = resource.name;
   out.replicas = replicas;
   out.cpu_millis = habit.cpu_millis;
   out.memory_bytes = habit.memory_bytes;
-  const bool comes_whole = !replicas && out.resource.find("/mig-") == std::string::npos;
+  const bool comes_whole = !replicas && !model::is_mig_resource(out.resource);
   for (const int64_t size : kSizes)
     if (size == 1 || comes_whole) out.shapes.emplace_back().size = size;
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const NodeView node = state.view(slot);
     const model::NodeGpus& gpus = node.node().gpus;
     if (replicas != (gpus.sharing == model::GpuSharing::kReplicas && gpus.resource == out.resource)) continue;
-    const int64_t free = std::max<int64_t>(node.free(id), 0);
-    out.allocatable += node.allocatable(id);
+    const int64_t free = resource.id ? std::max<int64_t>(node.free(*resource.id), 0) : 0;
+    out.allocatable += resource.id ? node.allocatable(*resource.id) : 0;
     out.free += free;
-    if (free == 0) continue;
+    const auto if_cut =
+        free_if_cut && node.node().mig && !replicas ? free_if_cut(state.node(slot), out.resource) : std::nullopt;
+    if (free == 0 && !if_cut) continue;
     const bool open = is_open(node.node(), habit, out.resource);
-    for (ShapeRoom& shape : out.shapes) add_node(node, open, habit, free, shape);
+    for (ShapeRoom& shape : out.shapes) {
+      add_node(node, open, habit, free, shape);
+      if (if_cut) add_cut(node, habit, free, open ? *if_cut : 0, shape);
+    }
   }
+  for (ShapeRoom& shape : out.shapes)
+    if (shape.fit_if_cut) *shape.fit_if_cut += shape.fit;
+  return out;
+}
+
+// The model of a node's GPUs if these are given out by profile, now or once Berth has cut them; else none.
+const model::MigModel* model_by_profile(const model::Node& node) {
+  if (node.mig) return node.mig.model;
+  const std::string* strategy = node.labels.find("nvidia.com/mig.strategy");
+  const bool mixed = strategy != nullptr && *strategy == "mixed";
+  const auto is_instance = [](const auto& each) { return model::is_mig_resource(each.first); };
+  if (!mixed && std::none_of(node.allocatable.begin(), node.allocatable.end(), is_instance)) return nullptr;
+  const std::string* product = node.labels.find("nvidia.com/gpu.product");
+  return product == nullptr ? nullptr : model::read_gpu_product(*product).model;
+}
+
+// Resources of which rows are due although no node may have them: all profiles of the nodes' models.
+std::set<std::string> profiles(const State& state) {
+  std::set<const model::MigModel*> models;
+  for (const auto& [name, slot] : state.nodes_by_name())
+    if (state.node(slot).has_gpus || state.node(slot).node.mig) models.insert(model_by_profile(state.node(slot).node));
+  models.erase(nullptr);
+  std::set<std::string> out;
+  for (const model::MigModel* model : models)
+    for (const model::MigProfile& profile : model->profiles) out.insert(model::mig_resource_name(profile));
   return out;
 }
 
@@ -113,25 +169,30 @@ GpuTotals sum_gpus(const State& state) {
     const NodeView node = state.view(slot);
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       if (!state.resources().is_gpu(ResourceId{id})) continue;
-      out.allocatable += node.allocatable(ResourceId{id});
-      out.used += node.used(ResourceId{id});
+      const bool mig = model::is_mig_resource(state.resources().name(ResourceId{id}));
+      (mig ? out.mig_allocatable : out.allocatable) += node.allocatable(ResourceId{id});
+      (mig ? out.mig_used : out.used) += node.used(ResourceId{id});
     }
   }
   return out;
 }
 
-std::vector<ResourceRoom> measure_fragmentation(const State& state) {
-  std::map<std::pair<std::string, bool>, ResourceRoom> by_name;
+std::vector<ResourceRoom> measure_fragmentation(const State& state, const FreeIfCut& free_if_cut) {
+  std::map<std::string, Resource> resources;
+  const std::set<std::string> always = profiles(state);
+  for (const std::string& name : always) resources.emplace(name, Resource{name, std::nullopt});
   for (uint32_t id = 0; id < state.resources().size(); ++id) {
-    if (!state.resources().is_gpu(ResourceId{id})) continue;
-    const Habit habit = habit_of(state, ResourceId{id});
-    for (const bool replicas : {false, true}) {
-      ResourceRoom room = measure(state, ResourceId{id}, habit, replicas);
-      if (room.allocatable > 0) by_name.emplace(std::pair(room.resource, replicas), std::move(room));
-    }
+    const std::string& name = state.resources().name(ResourceId{id});
+    if (state.resources().is_gpu(ResourceId{id})) resources.insert_or_assign(name, Resource{name, ResourceId{id}});
   }
   std::vector<ResourceRoom> out;
-  for (auto& [name, room] : by_name) out.push_back(std::move(room));
+  for (const auto& [name, resource] : resources) {
+    for (const bool replicas : {false, true}) {
+      ResourceRoom room = measure(state, resource, replicas, free_if_cut);
+      const bool due = room.allocatable > 0 || room.shapes.front().fit_if_cut.value_or(0) > 0;
+      if (due || (!replicas && always.contains(name))) out.push_back(std::move(room));
+    }
+  }
   return out;
 }
 

@@ -3,11 +3,14 @@
 // For each GPU resource and each shape of request (1, 2, 4 and 8 devices; one of a MIG profile or of a device that is
 // advertised several times): how many more would fit now, and what strands the other free devices. A request of a shape
 // asks, beside its devices, for the cpu and memory that known pods ask for per device in the median, and tolerates what
-// any of them tolerates.
+// any of them tolerates. Nodes whose GPUs can be cut into MIG instances have a row for every profile of their model,
+// also for those that no device is cut into now.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,9 @@ inline constexpr std::array<std::string_view, 5> kStrandings = {"taint", "cpu", 
 struct ShapeRoom {
   int64_t size = 1;  // devices
   int64_t fit = 0;   // requests that fit beside one another
+  // How many would fit if on nodes with dynamic MIG all idle GPUs were cut for this shape, or made whole for it: `fit`
+  // where nothing is gained. None where no node with dynamic MIG could have the resource.
+  std::optional<int64_t> fit_if_cut;
   std::array<int64_t, kStrandings.size()> stranded =
       {};  // devices, by Stranding; with fit × size they are all that are free
 };
@@ -35,13 +41,21 @@ struct ResourceRoom {
   std::vector<ShapeRoom> shapes;             // by size
 };
 
-// Of all nodes and GPU resources; what is over-used counts in full.
+// Of all nodes; what is over-used counts in full. GPUs are all GPU resources but instances of MIG, which are parts of
+// one and stand apart.
 struct GpuTotals {
   int64_t allocatable = 0, used = 0;
+  int64_t mig_allocatable = 0, mig_used = 0;  // instances, of any profile
 };
 GpuTotals sum_gpus(const State& state);
 
-// By name of the resource, whole devices before replicas; those that some node has. O(nodes × resources + classes).
-std::vector<ResourceRoom> measure_fragmentation(const State& state);
+// How many devices or instances of a resource would be free on a node with dynamic MIG, if its idle GPUs were all cut
+// for it or made whole for it; none where nothing can be cut there now, or not into that.
+using FreeIfCut = std::function<std::optional<int64_t>(const NodeState& node, const std::string& resource)>;
+
+// By name of the resource, whole devices before replicas; those that some node has, and the profiles of nodes that are
+// advertised by profile (the label nvidia.com/mig.strategy says `mixed`, or an instance is there) or have dynamic MIG.
+// Without `free_if_cut` nothing is said of cutting. O(nodes × resources + classes).
+std::vector<ResourceRoom> measure_fragmentation(const State& state, const FreeIfCut& free_if_cut = {});
 
 }  // namespace berth::engine

@@ -5,6 +5,7 @@
 
 #include "engine/testing.h"
 #include "engine/testing_policies.h"
+#include "model/mig.h"
 
 namespace berth::engine {
 namespace {
@@ -98,6 +99,56 @@ TEST(Fragmentation, SlicesAndSharesComeOneByOne) {
   EXPECT_THAT(fits(rooms[3]), ElementsAre(6));
   EXPECT_THAT(fits(rooms[4]), ElementsAre(2));
   expect_adds_up(driver.state());
+}
+
+TEST(Fragmentation, EveryProfileOfANodeThatIsAdvertisedByProfileHasItsRow) {
+  Driver driver(room_policies());
+  const auto add = [&](const std::string& name, model::Labels labels, const model::ResourceList& gpus) {
+    model::Node node = make_node(name, gpus);
+    node.labels = std::move(labels);
+    driver.add(node);
+  };
+  add("uncut", {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}}, {{"nvidia.com/gpu", 8}});
+  EXPECT_EQ(measure_fragmentation(driver.state()).size(), 1u);
+  add("cut", {{"nvidia.com/gpu.product", "NVIDIA-H100-NVL"}}, {{"nvidia.com/mig-1g.12gb", 7}});
+  EXPECT_EQ(measure_fragmentation(driver.state()).size(), 1u + 7);  // of the H100 with 94 GB alone
+  add("mixed", {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB"}, {"nvidia.com/mig.strategy", "mixed"}},
+      {{"nvidia.com/gpu", 1}});
+  add("unknown", {{"nvidia.com/gpu.product", "Future-900"}, {"nvidia.com/mig.strategy", "mixed"}},
+      {{"nvidia.com/gpu", 1}});
+  const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
+  ASSERT_EQ(rooms.size(), 1u + 7 + 7);
+  EXPECT_EQ(rooms[1].resource, "nvidia.com/mig-1g.10gb");
+  EXPECT_EQ(rooms[1].allocatable, 0);
+  EXPECT_THAT(fits(rooms[1]), ElementsAre(0));
+  EXPECT_EQ(rooms[1].shapes[0].fit_if_cut, std::nullopt);
+  expect_adds_up(driver.state());
+}
+
+TEST(Fragmentation, WhatCuttingWouldGainObeysTheRestOfTheNode) {
+  Driver driver(room_policies());
+  const auto add = [&](const std::string& name, int64_t cpu_millis, std::vector<model::Taint> taints) {
+    model::Node node = make_node(name, {{"nvidia.com/gpu", 2}, {"cpu", cpu_millis}});
+    node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, 2, model::MigHand::kLayouts};
+    node.taints = std::move(taints);
+    driver.add(node);
+  };
+  add("roomy", 64'000, {});
+  add("short", 10'000, {});
+  add("tainted", 64'000, {{"team", "red", model::TaintEffect::kNoSchedule}});
+  driver.add(make_pod("waits", {{"nvidia.com/mig-1g.5gb", 1}, {"cpu", 4'000}}));
+  const auto of = [&](const std::string& resource) {
+    const auto fourteen_of_slices = [](const NodeState&, const std::string& name) {
+      return name == "nvidia.com/mig-1g.5gb" ? std::optional<int64_t>(14) : std::nullopt;
+    };
+    for (const ResourceRoom& room : measure_fragmentation(driver.state(), fourteen_of_slices))
+      if (room.resource == resource) return room.shapes.front();
+    throw std::logic_error("no row for " + resource);
+  };
+  EXPECT_EQ(of("nvidia.com/mig-1g.5gb").fit, 0);
+  EXPECT_EQ(of("nvidia.com/mig-1g.5gb").fit_if_cut, 14 + 2);
+  EXPECT_EQ(of("nvidia.com/mig-2g.10gb").fit_if_cut, std::nullopt);
+  EXPECT_EQ(of("nvidia.com/gpu").fit_if_cut, std::nullopt);
 }
 
 }  // namespace

@@ -15,8 +15,6 @@
 
 namespace berth::mig {
 
-inline constexpr size_t kRememberedMax = 10'000;  // shapes, and refusals
-
 // What the class asks for of is_cut_resource(); a share of a GPU, a whole one.
 model::ResourceList cut_requests(const engine::State& state, const engine::PodClass& cls);
 

@@ -21,39 +21,6 @@ using engine::State;
 
 constexpr int kRetryDoublingsMax = 6;
 
-bool uses_gpus(const State& state, const NodeState& node) {
-  for (uint32_t id = 0; id < node.used.size(); ++id)
-    if (node.used[id] > 0 && state.resources().is_gpu(ResourceId{id})) return true;
-  return false;
-}
-
-// The agent has said of every pod that uses GPUs of the node, or will, where it is.
-bool all_located(const State& state, const NodeState& node) {
-  std::set<std::string_view> located;
-  for (const model::GpuDevice& device : node.node.cut_by_agent())
-    located.insert(device.pods.begin(), device.pods.end());
-  return std::ranges::all_of(node.pods, [&](PodSlot slot) {
-    const engine::PodState& pod = state.pod(slot);
-    const engine::PodClass& cls = state.pod_class(pod.cls);
-    if (!cls.requests_gpu && !cls.shares_gpu) return true;
-    return located.contains(pod.pod.full_name());
-  });
-}
-
-// What devices_of() goes by, and with it whether something can be cut of them.
-std::string shape_of(const model::Node& node) {
-  std::string out = fmt::format("{} {} {}", node.mig.model->name, node.mig.devices, static_cast<int>(node.mig.hand));
-  for (const auto& [name, amount] : cut_resources(node.allocatable)) out += fmt::format(" {} {},", amount, name);
-  for (const model::GpuDevice& device : node.cut_by_agent()) {
-    const bool fixed = !device.pods.empty() || !device.unhealthy.empty();
-    out +=
-        fmt::format("|{}{}{}", device.mig_enabled ? "m" : "w", fixed ? "f" : "", device.unhealthy.empty() ? "" : "i");
-    for (const model::MigDeviceInstance& instance : device.mig_instances)
-      out += fmt::format(" {}@{}", instance.profile, instance.start);
-  }
-  return out;
-}
-
 // What the devices in use leave free: no plan can count on where it lies, but that it is there. All pods are on these.
 model::ResourceList free_in_use(const State& state, const NodeState& node, std::span<const GpuDevice> devices) {
   model::ResourceList out;
@@ -84,16 +51,11 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
   }
   if (record != nodes_.end() && record->second.until > now) return std::nullopt;
   const bool told = !node.node.cut_by_agent().empty();
-  if (node.repartitioning || (told ? !all_located(state, node) : uses_gpus(state, node))) return std::nullopt;
-  offer.shape = shape_of(node.node);
-  if (known_.size() > kRememberedMax) known_.clear();
-  const auto [known, fresh] = known_.try_emplace(offer.shape);
-  if (fresh) {
-    if (auto devices = devices_of(node.node)) known->second = std::move(*devices);
-  }
-  if (std::ranges::none_of(known->second, &GpuDevice::idle)) return std::nullopt;
+  const IdleDevices::ByShape::value_type* found = idle_.find(state, node);
+  if (found == nullptr) return std::nullopt;
+  offer.shape = found->first;
   offer.named = node.node.mig.hand == model::MigHand::kNamed;
-  offer.before = offer.devices = known->second;
+  offer.before = offer.devices = found->second;
   offer.wanted = cut_resources(node.node.allocatable);
   std::vector<GpuDevice> idle;
   std::ranges::copy_if(offer.before, std::back_inserter(idle), &GpuDevice::idle);

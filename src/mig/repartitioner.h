@@ -28,6 +28,7 @@
 
 #include "base/time.h"
 #include "engine/engine.h"
+#include "mig/idle_devices.h"
 #include "mig/node_devices.h"
 #include "packing/mig_room.h"
 
@@ -91,6 +92,8 @@ class Repartitioner {
   // Null where nothing is known.
   const RepartitionRecord* find(const std::string& node) const;
   const RepartitionOptions& options() const { return options_; }
+  // Which devices could be cut now, whether or not a pod waits for it.
+  IdleDevices& idle_devices() { return idle_; }
 
  private:
   struct Offer;
@@ -106,9 +109,9 @@ class Repartitioner {
 
   RepartitionOptions options_;
   packing::MigDemand demand_;
-  std::map<std::string, RepartitionRecord> nodes_;       // that have been cut
-  std::map<std::string, std::vector<GpuDevice>> known_;  // devices_of() by shape of the node; empty: refused
-  std::vector<uint64_t> looked_at_;                      // what the last plan, in which nothing was to be done, saw
+  std::map<std::string, RepartitionRecord> nodes_;  // that have been cut
+  IdleDevices idle_;
+  std::vector<uint64_t> looked_at_;  // what the last plan, in which nothing was to be done, saw
   std::optional<Time> wakeup_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model/mig.h"
 #include "model/quantity.h"
 #include "scenario/report_table.h"
 
@@ -166,6 +167,13 @@ void write_yaml(const Json& value, const std::string& indent, std::string& out) 
 }
 
 }  // namespace
+
+GpuCount count_gpus(const model::ResourceList& amounts) {
+  GpuCount out;
+  for (const auto& [name, amount] : amounts)
+    if (model::is_gpu_resource(name)) (model::is_mig_resource(name) ? out.mig_instances : out.gpus) += amount;
+  return out;
+}
 
 size_t Report::waiting() const {
   return static_cast<size_t>(std::count_if(pods.begin(), pods.end(), [](const PodReport& pod) { return pod.waiting; }));

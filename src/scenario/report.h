@@ -21,11 +21,17 @@ namespace berth::scenario {
 inline constexpr const char* kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr const char* kBackoffLimitExceeded = "BackoffLimitExceeded";
 
+// GPUs and instances of MIG, which are parts of one and no GPUs.
+struct GpuCount {
+  int64_t gpus = 0, mig_instances = 0;
+};
+GpuCount count_gpus(const model::ResourceList& amounts);
+
 struct PodReport {
   std::string namespace_name;
   std::string name;
   std::string node;     // empty: none
-  std::string reason;   // "Scheduled", "Bound" (by its manifest), "Unschedulable", "SchedulingGated", …
+  std::string reason;   // "Scheduled", "Bound" (by its manifest), "Unschedulable", "Deleted", …
   std::string message;  // the latest verdict
   std::string ended;    // "Succeeded", "Failed: DeadlineExceeded"; empty while it runs or waits
   std::optional<Time> submitted, started, finished;
@@ -98,7 +104,7 @@ struct Report {
   std::vector<WorkloadReport> workloads = {};        // in the order of submission
   std::vector<QueueReport> queues = {};              // by name
   Time end;                                          // when the last thing happened
-  int64_t gpus_peak = 0;
+  int64_t gpus_peak = 0, mig_instances_peak = 0;     // each at its own time
 
   size_t waiting() const;  // pods
   size_t workloads_waiting() const;

@@ -20,13 +20,6 @@ std::string at_time(const std::optional<Time>& time) {
   return !time ? "-" : *time == Time{} ? "0s" : format_duration(*time - Time{});
 }
 
-int64_t gpus(const model::ResourceList& list) {
-  int64_t sum = 0;
-  for (const auto& [name, amount] : list)
-    if (model::is_gpu_resource(name)) sum += amount;
-  return sum;
-}
-
 // Memory at a glance: "1.5Ti", "64Gi", "512Mi".
 std::string bytes_text(int64_t bytes) {
   static constexpr const char* kUnits[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
@@ -55,20 +48,24 @@ std::string pods_table(const Report& report, bool wide) {
   std::vector<std::string> headings = {"POD", ">GPUS", "NODE", ">STARTED", ">FINISHED", "STATUS"};
   const bool devices =
       wide && std::ranges::any_of(report.pods, [](const PodReport& pod) { return !pod.gpu_devices.numbers.empty(); });
+  const bool mig =
+      std::ranges::any_of(report.pods, [](const PodReport& pod) { return count_gpus(pod.requests).mig_instances > 0; });
   if (wide) headings.insert(headings.begin() + 3, ">SUBMITTED"), headings.emplace_back("REQUESTS");
+  if (mig) headings.insert(headings.begin() + 2, ">MIG");
   if (devices) headings.emplace_back("DEVICES");
   TextTable table(headings);
   for (const PodReport& pod : report.pods) {
-    const int64_t count = gpus(pod.requests);
+    const GpuCount count = count_gpus(pod.requests);
     std::vector<std::string> cells = {pod.namespace_name + "/" + pod.name,
                                       pod.gpu_share.asked() ? share_text(pod.gpu_share)
-                                      : count == 0          ? "-"
-                                                            : std::to_string(count),
+                                      : count.gpus == 0     ? "-"
+                                                            : std::to_string(count.gpus),
                                       pod.node.empty() ? "-" : pod.node,
                                       at_time(pod.started),
                                       at_time(pod.finished),
                                       status_of(pod)};
     if (wide) cells.insert(cells.begin() + 3, at_time(pod.submitted)), cells.push_back(asks_text(pod));
+    if (mig) cells.insert(cells.begin() + 2, count.mig_instances == 0 ? "-" : std::to_string(count.mig_instances));
     if (devices) cells.push_back(pod.gpu_devices.numbers.empty() ? "-" : bridge::told_devices(pod.gpu_devices));
     table.add(std::move(cells));
   }
@@ -114,11 +111,21 @@ std::string waiting_text(const Report& report, bool wide) {
 
 std::string nodes_table(const Report& report) {
   if (report.nodes.empty()) return "no nodes\n";
-  TextTable table({"NODE", ">GPUS", ">CPU", ">MEMORY", ">PODS"});
+  const auto has_mig = [](const NodeReport& node) {
+    return count_gpus(node.allocatable).mig_instances + count_gpus(node.capacity).mig_instances > 0;
+  };
+  const bool mig = std::ranges::any_of(report.nodes, has_mig);
+  std::vector<std::string> headings = {"NODE", ">GPUS", ">CPU", ">MEMORY", ">PODS"};
+  if (mig) headings.insert(headings.begin() + 2, ">MIG");
+  TextTable table(headings);
   for (const NodeReport& node : report.nodes) {
-    const int64_t whole = gpus(node.allocatable);
-    table.add({node.name, whole == 0 && gpus(node.capacity) == 0 ? "-" : fmt::format("{}/{}", gpus(node.use), whole),
-               use_of(node, "cpu"), use_of(node, "memory"), use_of(node, "pods")});
+    const GpuCount has = count_gpus(node.allocatable), had = count_gpus(node.capacity), use = count_gpus(node.use);
+    std::vector<std::string> cells = {node.name,
+                                      has.gpus + had.gpus == 0 ? "-" : fmt::format("{}/{}", use.gpus, has.gpus),
+                                      use_of(node, "cpu"), use_of(node, "memory"), use_of(node, "pods")};
+    if (mig)
+      cells.insert(cells.begin() + 2, has_mig(node) ? fmt::format("{}/{}", use.mig_instances, has.mig_instances) : "-");
+    table.add(std::move(cells));
   }
   return table.text();
 }
@@ -195,9 +202,30 @@ std::string queues_table(const Report& report) {
   return "\n" + table.text();
 }
 
+// "; 3 of 20 GPUs in use at the end, 15 at most", with instances of MIG apart; empty where there are neither.
+std::string gpus_in_use(const Report& report) {
+  GpuCount used, all;
+  for (const NodeReport& node : report.nodes) {
+    const GpuCount use = count_gpus(node.use), has = count_gpus(node.allocatable);
+    used = {used.gpus + use.gpus, used.mig_instances + use.mig_instances};
+    all = {all.gpus + has.gpus, all.mig_instances + has.mig_instances};
+  }
+  const bool peaked = report.gpus_peak != used.gpus || report.mig_instances_peak != used.mig_instances;
+  const std::string end = peaked ? " at the end" : "";
+  const auto at_most = [&](const std::string& most) { return peaked ? fmt::format(", {} at most", most) : ""; };
+  if (all.mig_instances == 0)
+    return all.gpus == 0 ? ""
+                         : fmt::format("; {} of {} GPUs in use{}{}", used.gpus, all.gpus, end,
+                                       at_most(std::to_string(report.gpus_peak)));
+  if (all.gpus == 0)
+    return fmt::format("; {} of {} MIG instances in use{}{}", used.mig_instances, all.mig_instances, end,
+                       at_most(std::to_string(report.mig_instances_peak)));
+  return fmt::format("; {} of {} GPUs and {} of {} MIG instances in use{}{}", used.gpus, all.gpus, used.mig_instances,
+                     all.mig_instances, end,
+                     at_most(fmt::format("{} GPUs and {} MIG instances", report.gpus_peak, report.mig_instances_peak)));
+}
+
 std::string summary(const Report& report) {
-  int64_t used = 0, whole = 0;
-  for (const NodeReport& node : report.nodes) used += gpus(node.use), whole += gpus(node.allocatable);
   const size_t waiting = report.waiting();
   const auto placed = std::count_if(report.pods.begin(), report.pods.end(),
                                     [](const PodReport& pod) { return !pod.waiting && pod.started.has_value(); });
@@ -205,9 +233,7 @@ std::string summary(const Report& report) {
   if (const size_t workloads = report.workloads_waiting(); workloads > 0)
     out += fmt::format("; {} {} in {} queue{}", workloads, workloads == 1 ? "workload waits" : "workloads wait",
                        workloads == 1 ? "its" : "their", workloads == 1 ? "" : "s");
-  if (whole > 0)
-    out += fmt::format("; {} of {} GPUs in use{}", used, whole,
-                       report.gpus_peak == used ? "" : fmt::format(" at the end, {} at most", report.gpus_peak));
+  out += gpus_in_use(report);
   return out + (report.end == Time{} ? "\n" : fmt::format("; simulated {}\n", format_duration(report.end - Time{})));
 }
 

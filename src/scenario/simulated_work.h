@@ -9,6 +9,7 @@
 #include "api/pod.h"
 #include "engine/decision.h"
 #include "scenario/manifests.h"
+#include "scenario/report.h"
 
 namespace berth::scenario {
 
@@ -20,7 +21,7 @@ struct SimPod {
   size_t workload = SIZE_MAX;
   int32_t index = 0;  // among its workload's pods
   int32_t attempt = 1;
-  int64_t gpus = 0;
+  GpuCount gpus;
   engine::DeviceNames gpu_devices;  // as decided
   Stage stage = Stage::kWaiting;
   bool counts_gpus = false;

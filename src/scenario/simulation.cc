@@ -136,7 +136,13 @@ void Simulation::settle() {
 // others to leave, the room of both is counted there, and the number is left for later.
 void Simulation::note_gpus_in_use() {
   if (!shares_gpus_ || engine().nominated_pods() > 0) return;
-  gpus_peak_ = std::max(gpus_peak_, engine::sum_gpus(engine().state()).used);
+  const engine::GpuTotals now = engine::sum_gpus(engine().state());
+  note_gpus_in_use({now.used, now.mig_used});
+}
+
+void Simulation::note_gpus_in_use(const GpuCount& now) {
+  gpus_peak_.gpus = std::max(gpus_peak_.gpus, now.gpus);
+  gpus_peak_.mig_instances = std::max(gpus_peak_.mig_instances, now.mig_instances);
 }
 
 void Simulation::carry_out(const engine::Decision& decision) {

@@ -123,6 +123,7 @@ class Simulation {
   void replace_pod(size_t pod);
   void account(SimPod& pod, bool running);
   void note_gpus_in_use();
+  void note_gpus_in_use(const GpuCount& now);
   // Work that waits in queues: simulation_queues.cc.
   bool wait_in_queue(size_t workload);
   void wait_in_queue(size_t pod, api::Pod& object);
@@ -170,7 +171,7 @@ class Simulation {
   std::vector<RepartitionReport> repartitions_;
   std::vector<std::vector<mig::GpuDevice>> cuts_into_;  // the same, by device
   std::optional<Time> wakeup_;
-  int64_t gpus_running_ = 0, gpus_peak_ = 0;
+  GpuCount gpus_running_, gpus_peak_;
   bool shares_gpus_ = false;  // some pod asks for a share, so that only the engine knows how many are in use
   std::vector<std::string> broken_;
   std::function<void()> on_cycle_;

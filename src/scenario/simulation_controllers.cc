@@ -13,17 +13,6 @@
 #include "workloads/statefulset/statefulset.h"
 
 namespace berth::scenario {
-namespace {
-
-int64_t gpus_of(const model::ResourceList& requests) {
-  int64_t sum = 0;
-  for (const auto& [name, amount] : requests)
-    if (model::is_gpu_resource(name)) sum += amount;
-  return sum;
-}
-
-}  // namespace
-
 void Simulation::arrive(size_t workload) {
   happened_ = now_;
   const api::Object& object = workloads_[workload].manifest.object;
@@ -115,7 +104,7 @@ void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t a
   record.attempt = attempt;
   record.submitted = now_;
   const model::ResourceList requests = api::effective_requests(pod);
-  record.gpus = gpus_of(requests);
+  record.gpus = count_gpus(requests);
   shares_gpus_ |= bridge::gpu_share_of(pod.metadata, requests).asked();
   record.object = std::move(pod);
   const size_t slot = pods_.size();
@@ -257,14 +246,15 @@ void Simulation::start(SimPod& pod, const std::string& node) {
 void Simulation::account(SimPod& pod, bool running) {
   if (running == pod.counts_gpus || (running && !nodes_.contains(pod.object.spec.node_name))) return;
   pod.counts_gpus = running;
-  gpus_running_ += running ? pod.gpus : -pod.gpus;
-  gpus_peak_ = std::max(gpus_peak_, gpus_running_);
+  const int sign = running ? 1 : -1;
+  note_gpus_in_use(
+      {gpus_running_.gpus += sign * pod.gpus.gpus, gpus_running_.mig_instances += sign * pod.gpus.mig_instances});
   const std::string& node = pod.object.spec.node_name;
   if (!running) {
     if (agent_.end(node, pod_name(pod.object))) tell_devices(node);
     return;
   }
-  if ((pod.gpus == 0 && pod.gpu_devices.uuids.empty()) || !agent_.knows(node)) return;
+  if ((pod.gpus.gpus + pod.gpus.mig_instances == 0 && pod.gpu_devices.uuids.empty()) || !agent_.knows(node)) return;
   agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object), pod.gpu_devices.uuids);
   tell_devices(node);
 }

@@ -44,6 +44,9 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   } else if (out.ended == "Preempted") {
     out.reason = "Preempted";
     out.message = fmt::format("Preempted on {}", out.node);
+  } else if (out.ended == "Deleted" && (pod.reason == "Scheduled" || pod.reason == "Bound")) {
+    out.reason = "Deleted";
+    out.message = fmt::format("Deleted on {}", out.node);
   } else if (pod.reason == "Scheduled")
     out.message = fmt::format("Successfully assigned {} to {}{}", pod_name(pod.object), out.node,
                               bridge::with_gpus_text(out.gpu_devices));
@@ -58,7 +61,8 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
 Report Simulation::report() {
   Report out;
   out.end = happened_;
-  out.gpus_peak = gpus_peak_;
+  out.gpus_peak = gpus_peak_.gpus;
+  out.mig_instances_peak = gpus_peak_.mig_instances;
   out.repartitions = repartitions_;
   absl::flat_hash_map<const model::SchedulingSpec*, size_t> verdicts;
   for (const SimPod& pod : pods_) {

@@ -22,6 +22,9 @@ BERTH = sys.argv[1]
 
 NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, memory: 8Gi, pods: 10}}}"
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c, image: i, resources: {%s}}]}}"
+MIG_NODE = """{apiVersion: v1, kind: Node, metadata: {name: dgx, labels: {
+  nvidia.com/gpu.product: NVIDIA-A100-SXM4-40GB, nvidia.com/gpu.count: "2"}}, status: {allocatable: {
+  nvidia.com/gpu: 1, nvidia.com/mig-1g.5gb: 4, nvidia.com/mig-3g.20gb: 1, cpu: 48, memory: 512Gi, pods: 110}}}"""
 
 
 # What no pod may make Berth exceed: far more than it needs, far less than a runaway takes.
@@ -274,6 +277,44 @@ def case_frag() -> None:
     one = resource["shapes"][0]
     assert (one["fit"], one["stranded"]["cpu"], one["stranded"]["shape"]) == (1, 2, 0), one
     expect(berth("frag", "-f", "-", stdin=NODE), 0, "no node has GPUs")
+    dynamic = MIG_NODE.replace("nvidia.com/gpu.count", "berth.dev/mig-policy: dynamic, nvidia.com/gpu.count")
+    report = json.loads(berth("frag", "-f", "-", "-o", "json", stdin=dynamic).stdout)
+    rows = {each["name"]: each["shapes"][0] for each in report["resources"]}
+    assert len(rows) == 8, rows  # nvidia.com/gpu and the seven profiles
+    assert {name: (row["fit"], row["fit_if_cut"]) for name, row in rows.items() if name.endswith(("/gpu", "1g.5gb", "7g.40gb"))} == {
+        "nvidia.com/gpu": (1, 2), "nvidia.com/mig-1g.5gb": (4, 14), "nvidia.com/mig-7g.40gb": (0, 2)}, rows
+    expect(berth("frag", "-f", "-", stdin=dynamic), 0, "nvidia.com/mig-7g.40gb       1    0       2     0")
+    fixed = MIG_NODE.replace("nvidia.com/gpu.count", "nvidia.com/mig.strategy: mixed, nvidia.com/gpu.count")
+    told = berth("frag", "-f", "-", stdin=fixed)
+    expect(told, 0, "nvidia.com/mig-7g.40gb       1    0     0")
+    assert "IF CUT" not in told.stdout, told.stdout
+
+
+def case_slices_are_no_gpus() -> None:
+    pods = "".join("\n---\n" + POD % (name, f"limits: {{{resource}: {count}}}")
+                   for name, resource, count in (("a", "nvidia.com/gpu", 1), ("b", "nvidia.com/mig-1g.5gb", 3)))
+    told = berth("simulate", "-f", "-", stdin=MIG_NODE + pods + "\n")
+    expect(told, 0, "2 pods placed, 0 waiting; 1 of 1 GPUs and 3 of 5 MIG instances in use\n")
+    expect(told, 0, "POD        GPUS  MIG  NODE")
+    expect(told, 0, "default/b     -    3  dgx")
+    expect(told, 0, "dgx    1/1  3/5  0/48")
+    ends = pods.replace("metadata: {name: b", "metadata: {annotations: {berth.dev/simulated-runtime: 1m}, name: b")
+    expect(berth("simulate", "-f", "-", stdin=MIG_NODE + ends + "\n"), 0,
+           "1 of 1 GPUs and 0 of 5 MIG instances in use at the end, 1 GPUs and 3 MIG instances at most")
+    only = MIG_NODE.replace("nvidia.com/gpu: 1, ", "")
+    expect(berth("simulate", "-f", "-", stdin=only), 0, "0 pods placed, 0 waiting; 0 of 5 MIG instances in use")
+
+
+def case_a_pod_that_was_taken_away() -> None:
+    """It is neither bound nor running any more, though its manifest names a node."""
+    leaving = ("{apiVersion: v1, kind: Pod, metadata: {name: a, deletionTimestamp: '2026-01-01T00:00:00Z'}, spec: {nodeName: n1, "
+               "containers: [{name: c, image: i}]}, status: {phase: Running}}")
+    [pod] = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{NODE}\n---\n{leaving}\n").stdout)["pods"]
+    assert (pod["reason"], pod["message"], pod["node"], pod["finished_s"]) == ("Deleted", "Deleted on n1", "n1", 30), pod
+    expect(berth("why", "-f", "-", "a", stdin=f"{NODE}\n---\n{leaving}\n"), 0, "default/a: Deleted\n  Deleted on n1")
+
+
+def case_frag_of_bad_input() -> None:
     expect(berth("frag", "-f", "absent.yaml"), 2, err="absent.yaml")
     expect(berth("frag"), 2, err="--filename")
 

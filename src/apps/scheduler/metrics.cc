@@ -100,9 +100,15 @@ struct Metrics::Families {
   Family<Gauge>& room =
       gauge(registry, "berth_fragmentation_requests",
             "How many more requests of so many devices of a resource would fit now, beside one another.");
+  Family<Gauge>& room_if_cut =
+      gauge(registry, "berth_fragmentation_requests_if_cut",
+            "How many would fit if on nodes with dynamic MIG all idle GPUs were cut, or made whole, for them alone.");
   Family<Gauge>& stranded = gauge(registry, "berth_fragmentation_stranded",
                                   "Free devices that requests of so many cannot use, by what keeps them from it.");
+  std::map<Gauge*, Family<Gauge>*> shown_rooms;  // of the three above
   Family<Gauge>& gpus = gauge(registry, "berth_gpus", "GPUs of all nodes, by state: allocatable or used.");
+  Family<Gauge>& mig_instances =
+      gauge(registry, "berth_mig_instances", "MIG instances of all nodes, by state: allocatable or used.");
   Gauge& nodes = gauge(registry, "berth_nodes", "Nodes known.").Add({});
   Family<Counter>& events = counter(registry, "berth_events_total", "Events: created, aggregated, dropped.");
   Family<Counter>& watch =
@@ -191,26 +197,37 @@ void Metrics::binds_throttled(uint64_t so_far) {
   families_->count_to(families_->throttled, so_far);
 }
 void Metrics::leader(bool leading) { families_->leader.Set(leading ? 1 : 0); }
-void Metrics::gpus(double allocatable, double used) {
-  families_->gpus.Add({{"state", "allocatable"}}).Set(allocatable);
-  families_->gpus.Add({{"state", "used"}}).Set(used);
+void Metrics::gpus(const engine::GpuTotals& totals) {
+  const auto set = [](Family<Gauge>& family, int64_t allocatable, int64_t used) {
+    family.Add({{"state", "allocatable"}}).Set(static_cast<double>(allocatable));
+    family.Add({{"state", "used"}}).Set(static_cast<double>(used));
+  };
+  set(families_->gpus, totals.allocatable, totals.used);
+  set(families_->mig_instances, totals.mig_allocatable, totals.mig_used);
 }
 void Metrics::fragmentation(const std::vector<engine::ResourceRoom>& rooms) {
+  std::map<Gauge*, Family<Gauge>*> shown;
+  const auto set = [&](Family<Gauge>& family, const prometheus::Labels& labels, int64_t value) {
+    Gauge& series = family.Add(labels);
+    series.Set(static_cast<double>(value));
+    shown[&series] = &family;
+  };
   for (const engine::ResourceRoom& room : rooms) {
     for (const engine::ShapeRoom& shape : room.shapes) {
-      const std::string size = std::to_string(shape.size);
-      const std::string kind = room.replicas ? "replica" : "device";
-      families_->room.Add({{"resource", room.resource}, {"kind", kind}, {"size", size}})
-          .Set(static_cast<double>(shape.fit));
-      for (size_t i = 0; i < shape.stranded.size(); ++i)
-        families_->stranded
-            .Add({{"resource", room.resource},
-                  {"kind", kind},
-                  {"size", size},
-                  {"by", std::string(engine::kStrandings[i])}})
-            .Set(static_cast<double>(shape.stranded[i]));
+      prometheus::Labels labels = {{"resource", room.resource},
+                                   {"kind", room.replicas ? "replica" : "device"},
+                                   {"size", std::to_string(shape.size)}};
+      set(families_->room, labels, shape.fit);
+      if (shape.fit_if_cut) set(families_->room_if_cut, labels, *shape.fit_if_cut);
+      for (size_t i = 0; i < shape.stranded.size(); ++i) {
+        labels["by"] = std::string(engine::kStrandings[i]);
+        set(families_->stranded, labels, shape.stranded[i]);
+      }
     }
   }
+  for (const auto& [series, family] : families_->shown_rooms)
+    if (!shown.contains(series)) family->Remove(series);
+  families_->shown_rooms = std::move(shown);
 }
 void Metrics::nodes(size_t count) { families_->nodes.Set(static_cast<double>(count)); }
 void Metrics::session_began() {

@@ -15,6 +15,7 @@
 #include "kube/reflector.h"
 
 namespace berth::engine {
+struct GpuTotals;
 struct ResourceRoom;
 }  // namespace berth::engine
 
@@ -57,7 +58,8 @@ class Metrics {
   // Answers of 429 to binds that this session has had so far.
   void binds_throttled(uint64_t so_far);
   void leader(bool leading);
-  void gpus(double allocatable, double used);
+  void gpus(const engine::GpuTotals& totals);
+  // Replaces what the last call said; what is not among the rooms any more has no series.
   void fragmentation(const std::vector<engine::ResourceRoom>& rooms);
   void nodes(size_t count);
   // What a session's event recorder and reflectors have counted so far; they begin at 0 with each session.

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/fragmentation.h"
+
 namespace berth::apps {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
   const std::string text = Metrics().text();
@@ -68,6 +71,34 @@ TEST(Metrics, TurnsBeyondTheirMaximumAreCountedThoseWithAListApart) {
            "berth_owner_backlog 3",
        })
     EXPECT_THAT(text, HasSubstr(line));
+}
+
+TEST(Metrics, FragmentationIsWhatWasSaidLast) {
+  Metrics metrics;
+  engine::ResourceRoom slices;
+  slices.resource = "nvidia.com/mig-1g.5gb";
+  slices.shapes = {{.size = 1, .fit = 3, .fit_if_cut = 14, .stranded = {0, 2, 0, 0, 0}}};
+  metrics.fragmentation({slices});
+  for (const char* line : {
+           "berth_fragmentation_requests{kind=\"device\",resource=\"nvidia.com/mig-1g.5gb\",size=\"1\"} 3",
+           "berth_fragmentation_requests_if_cut{kind=\"device\",resource=\"nvidia.com/mig-1g.5gb\",size=\"1\"} 14",
+           "berth_fragmentation_stranded{by=\"cpu\",kind=\"device\",resource=\"nvidia.com/mig-1g.5gb\",size=\"1\"} 2",
+       })
+    EXPECT_THAT(metrics.text(), HasSubstr(line));
+  slices.shapes[0].fit_if_cut.reset();
+  metrics.fragmentation({slices});
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("_if_cut{")));
+  EXPECT_THAT(metrics.text(), HasSubstr("berth_fragmentation_requests{"));
+  metrics.fragmentation({});
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("mig-1g.5gb")));
+}
+
+TEST(Metrics, InstancesOfMigAreNoGpus) {
+  Metrics metrics;
+  metrics.gpus({.allocatable = 8, .used = 5, .mig_allocatable = 14, .mig_used = 3});
+  for (const char* line : {"berth_gpus{state=\"allocatable\"} 8", "berth_gpus{state=\"used\"} 5",
+                           "berth_mig_instances{state=\"allocatable\"} 14", "berth_mig_instances{state=\"used\"} 3"})
+    EXPECT_THAT(metrics.text(), HasSubstr(line));
 }
 
 // A new term begins with new reflectors and a new event recorder, which count from 0 again.

@@ -146,8 +146,8 @@ void Session::publish(Time now) {
   metrics.binds_outstanding(binder_->outstanding());
   metrics.binds_throttled(binder_->throttled());
   const engine::GpuTotals gpus = engine::sum_gpus(state);
-  metrics.gpus(static_cast<double>(gpus.allocatable), static_cast<double>(gpus.used));
-  metrics.fragmentation(engine::measure_fragmentation(state));
+  metrics.gpus(gpus);
+  metrics.fragmentation(mig::measure_fragmentation(state, repartitioner_.idle_devices()));
   metrics.nodes(state.node_count());
   metrics.repartitioning(mig_->changing().size());
   metrics.owner_backlog(backlog_.size());

@@ -1,0 +1,63 @@
+#include "mig/idle_devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/testing.h"
+#include "engine/testing_policies.h"
+
+namespace berth::mig {
+namespace {
+
+using namespace berth::engine::testing;
+
+model::Node dgx(const model::ResourceList& gpus, int64_t devices) {
+  model::Node node = make_node("dgx", gpus);
+  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, devices, model::MigHand::kLayouts};
+  return node;
+}
+
+std::optional<int64_t> if_cut(const Driver& driver, const std::string& resource) {
+  const engine::State& state = driver.state();
+  return IdleDevices().free_if_cut(state, state.node(state.find_node("dgx")), resource);
+}
+
+TEST(IdleDevices, OfCountsAreAllOrNone) {
+  Driver driver(room_policies());
+  driver.add(dgx({{"nvidia.com/gpu", 1}, {"nvidia.com/mig-1g.5gb", 5}}, 2));
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-1g.5gb"), 14);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-3g.20gb"), 4);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), 2);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-3g.40gb"), std::nullopt);  // of another model
+  EXPECT_EQ(if_cut(driver, "nvidia.com/gpu.shared"), std::nullopt);
+  driver.add(bound_to(make_pod("a", {{"nvidia.com/mig-1g.5gb", 1}}), "dgx"));
+  EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), std::nullopt);
+}
+
+TEST(IdleDevices, OfCountsThatCannotBeAreNone) {
+  Driver driver(room_policies());
+  driver.add(dgx({{"nvidia.com/mig-1g.5gb", 15}}, 2));
+  EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), std::nullopt);
+}
+
+TEST(IdleDevices, BesideThoseInUseCountWithWhatTheseLeaveFree) {
+  Driver driver(room_policies());
+  model::Node node = dgx({{"nvidia.com/gpu", 1}, {"nvidia.com/mig-3g.20gb", 2}}, 2);
+  model::GpuDevice whole, cut;
+  whole.uuid = "whole";
+  cut.uuid = "cut";
+  cut.mig_enabled = true;
+  cut.mig_instances = {{"a", "3g.20gb", 0}, {"b", "3g.20gb", 4}};
+  cut.pods = {"default/a"};
+  node.devices.devices = {whole, cut};
+  driver.add(node);
+  driver.add(bound_to(make_pod("a", {{"nvidia.com/mig-3g.20gb", 1}}), "dgx"));
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-3g.20gb"), 1 + 2);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-1g.5gb"), 7);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), 1);
+  driver.add(bound_to(make_pod("b", {{"nvidia.com/gpu", 1}}), "dgx"));  // of which the agent has said nothing yet
+  EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace berth::mig
