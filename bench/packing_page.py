@@ -192,13 +192,13 @@ def traces_table(result):
         lines.append(f"| {name} | {failed} | {seconds} |")
     gains = [mean(one, "berth", "allocated") - mean(one, "fgd", "allocated") for one in lists]
     slowest = {name: max(statistics.median(way(one, name)["seconds"]) for one in lists) for name in shown}
-    lines.append(f"\nGoal: berth {ONLINE_GOAL:.1f} points above fgd in the mean of the lists, and behind on none. Reached: "
+    lines.append(f"\n- Goal: berth {ONLINE_GOAL:.1f} points above fgd in the mean of the lists, and behind on none. Reached: "
                  f"{statistics.mean(gains):+.2f} ({statistics.mean(gains) / ONLINE_GOAL:.2f} of it), {min(gains):+.2f} at least.")
     for name, one in zip(names, lists):
         if name == "default":
             reached = mean(one, "batch", "allocated")
-            lines.append(f"Goal: {BATCH_GOAL} % with the whole queue in view, on default. Reached: {reached:.2f} %.")
-    lines.append(f"Goal: at most {RUN_GOAL_S} s a run, of a policy that places each pod as it comes. Slowest list: berth {slowest['berth']:.2f} s "
+            lines.append(f"- Goal: {BATCH_GOAL} % with the whole queue in view, on default. Reached: {reached:.2f} %.")
+    lines.append(f"- Goal: at most {RUN_GOAL_S} s a run, of a policy that places each pod as it comes. Slowest list: berth {slowest['berth']:.2f} s "
                  f"({slowest['berth'] / RUN_GOAL_S:.2f} of the limit), --batch 1000 {slowest['batch-1000']:.2f} s, "
                  f"--batch all {slowest['batch']:.2f} s.")
     return "\n".join(lines) + "\n"

@@ -98,14 +98,20 @@ def openb_folder(part):
     return os.path.join(folder, "openb")
 
 
+def list_names(options, openb, usual=None):
+    """The lists that are asked for; else the usual ones, without these all that are there."""
+    there = sorted(os.path.basename(path)[len("openb_pod_list_"):-len(".csv")]
+                   for path in glob.glob(os.path.join(openb, "openb_pod_list_*.csv")))
+    names = options.trace_lists or usual or there
+    missing = [name for name in names if name not in there]
+    if missing or not names:
+        raise SystemExit(f"bench: there is no {openb}/openb_pod_list_{missing[0] if missing else '*'}.csv; see docs/traces.md")
+    return names
+
+
 def trace_bench(options, openb, *args):
     """trace_bench on the lists that are asked for."""
-    lists = sorted(glob.glob(os.path.join(openb, "openb_pod_list_*.csv")))
-    if options.trace_lists:
-        lists = [os.path.join(openb, f"openb_pod_list_{name}.csv") for name in options.trace_lists]
-    missing = [path for path in lists if not os.path.exists(path)]
-    if missing or not lists:
-        raise SystemExit(f"bench: there is no {missing[0] if missing else openb + '/openb_pod_list_*.csv'}; see docs/traces.md")
+    lists = [os.path.join(openb, f"openb_pod_list_{name}.csv") for name in list_names(options, openb)]
     return program("trace_bench", *args, "--seeds", str(options.trace_seeds), os.path.join(openb, live.NODES), *lists)
 
 
@@ -156,7 +162,7 @@ def part_sets(options, _figures):
     say("queues as sets")
     result = {"cycles": program("set_bench"), "small": program("set_bench", "20", "20"), "over_time": program("set_bench", "over-time")}
     if openb:
-        result["at_once"] = live.measure(openb, options.trace_lists or live.LISTS, 0, list(live.WEIGHTS)[:2], (False, True))
+        result["at_once"] = live.measure(openb, list_names(options, openb, live.LISTS), 0, list(live.WEIGHTS)[:2], (False, True))
         draw(options, "performance_sets.svg", picture.sets_svg(result["at_once"]))
     return result, packing_page.sets_tables(result)
 
@@ -192,7 +198,7 @@ def part_live(options, _figures):
     openb = openb_folder("live")
     if not openb:
         return None
-    names = options.trace_lists or live.LISTS
+    names = list_names(options, openb, live.LISTS)
     result = {"weights": live.measure(openb, names, 1, live.WEIGHTS, (False,)),
               "policies": {name: {policy: live.by_policy(openb, name, policy) for policy in packing_page.LIVE_POLICIES}
                            for name in names}}
