@@ -106,7 +106,14 @@ void add_cut(const NodeView& node, const Habit& habit, int64_t free, int64_t if_
       shape.fit_if_cut.value_or(0) + std::max<int64_t>(0, room_on(node, habit, if_cut, shape.size).fit() - fit);
 }
 
-ResourceRoom measure(const State& state, const Resource& resource, bool replicas, const FreeIfCut& free_if_cut) {
+// How many of the resource a GPU of the model is if it is nothing else; 0: it cannot be that.
+int64_t room_on_device(const model::MigModel& model, const std::string& resource) {
+  if (resource == model::kWholeGpuResource) return 1;
+  const auto profile = model::parse_mig_resource(model, resource);
+  return profile ? model::MigLayout(model).room_for(*profile) : 0;
+}
+
+ResourceRoom measure(const State& state, const Resource& resource, bool replicas, const FindIdleGpus& find_idle) {
   const Habit habit = habit_of(state, resource);
   ResourceRoom out;
   out.resource = resource.name;
@@ -116,6 +123,8 @@ ResourceRoom measure(const State& state, const Resource& resource, bool replicas
   const bool comes_whole = !replicas && !model::is_mig_resource(out.resource);
   for (const int64_t size : kSizes)
     if (size == 1 || comes_whole) out.shapes.emplace_back().size = size;
+  const model::MigModel* room_of = nullptr;
+  int64_t each = 0;  // of the resource, on a device of that model
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const NodeView node = state.view(slot);
     const model::NodeGpus& gpus = node.node().gpus;
@@ -123,14 +132,15 @@ ResourceRoom measure(const State& state, const Resource& resource, bool replicas
     const int64_t free = resource.id ? std::max<int64_t>(node.free(*resource.id), 0) : 0;
     out.allocatable += resource.id ? node.allocatable(*resource.id) : 0;
     out.free += free;
-    const auto if_cut =
-        free_if_cut && node.node().mig && !replicas ? free_if_cut(state.node(slot), out.resource) : std::nullopt;
-    if (free == 0 && !if_cut) continue;
+    const model::MigModel* const model = replicas ? nullptr : node.node().mig.model;
+    if (model != nullptr && find_idle && model != room_of) room_of = model, each = room_on_device(*model, out.resource);
+    const IdleGpus* idle = model != nullptr && find_idle && each > 0 ? find_idle(slot) : nullptr;
+    if (free == 0 && idle == nullptr) continue;
     const bool open = is_open(node.node(), habit, out.resource);
-    for (ShapeRoom& shape : out.shapes) {
-      add_node(node, open, habit, free, shape);
-      if (if_cut) add_cut(node, habit, free, open ? *if_cut : 0, shape);
-    }
+    for (ShapeRoom& shape : out.shapes) add_node(node, open, habit, free, shape);
+    if (idle == nullptr) continue;
+    const int64_t in_use = std::max<int64_t>(0, free - idle->advertised.get(out.resource));  // free on those GPUs
+    for (ShapeRoom& shape : out.shapes) add_cut(node, habit, free, open ? in_use + each * idle->count : 0, shape);
   }
   for (ShapeRoom& shape : out.shapes)
     if (shape.fit_if_cut) *shape.fit_if_cut += shape.fit;
@@ -142,7 +152,7 @@ const model::MigModel* model_by_profile(const model::Node& node) {
   if (node.mig) return node.mig.model;
   const std::string* strategy = node.labels.find("nvidia.com/mig.strategy");
   const bool mixed = strategy != nullptr && *strategy == "mixed";
-  const auto is_instance = [](const auto& each) { return model::is_mig_resource(each.first); };
+  const auto is_instance = [](const auto& each) { return each.second > 0 && model::is_mig_resource(each.first); };
   if (!mixed && std::none_of(node.allocatable.begin(), node.allocatable.end(), is_instance)) return nullptr;
   const std::string* product = node.labels.find("nvidia.com/gpu.product");
   return product == nullptr ? nullptr : model::read_gpu_product(*product).model;
@@ -177,7 +187,7 @@ GpuTotals sum_gpus(const State& state) {
   return out;
 }
 
-std::vector<ResourceRoom> measure_fragmentation(const State& state, const FreeIfCut& free_if_cut) {
+std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindIdleGpus& find_idle) {
   std::map<std::string, Resource> resources;
   const std::set<std::string> always = profiles(state);
   for (const std::string& name : always) resources.emplace(name, Resource{name, std::nullopt});
@@ -188,7 +198,7 @@ std::vector<ResourceRoom> measure_fragmentation(const State& state, const FreeIf
   std::vector<ResourceRoom> out;
   for (const auto& [name, resource] : resources) {
     for (const bool replicas : {false, true}) {
-      ResourceRoom room = measure(state, resource, replicas, free_if_cut);
+      ResourceRoom room = measure(state, resource, replicas, find_idle);
       const bool due = room.allocatable > 0 || room.shapes.front().fit_if_cut.value_or(0) > 0;
       if (due || (!replicas && always.contains(name))) out.push_back(std::move(room));
     }

@@ -49,13 +49,17 @@ struct GpuTotals {
 };
 GpuTotals sum_gpus(const State& state);
 
-// How many devices or instances of a resource would be free on a node with dynamic MIG, if its idle GPUs were all cut
-// for it or made whole for it; none where nothing can be cut there now, or not into that.
-using FreeIfCut = std::function<std::optional<int64_t>(const NodeState& node, const std::string& resource)>;
+// The GPUs of a node with dynamic MIG that could be cut anew now, all of them idle.
+struct IdleGpus {
+  int64_t count = 0;
+  model::ResourceList advertised;  // what they are as they are cut
+};
+// Null where there are none. Asked once for each resource, of nodes with dynamic MIG.
+using FindIdleGpus = std::function<const IdleGpus*(NodeSlot)>;
 
 // By name of the resource, whole devices before replicas; those that some node has, and the profiles of nodes that are
 // advertised by profile (the label nvidia.com/mig.strategy says `mixed`, or an instance is there) or have dynamic MIG.
-// Without `free_if_cut` nothing is said of cutting. O(nodes × resources + classes).
-std::vector<ResourceRoom> measure_fragmentation(const State& state, const FreeIfCut& free_if_cut = {});
+// Without `find_idle` nothing is said of cutting. O(nodes × resources + classes).
+std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindIdleGpus& find_idle = {});
 
 }  // namespace berth::engine

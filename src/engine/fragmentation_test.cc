@@ -138,17 +138,15 @@ TEST(Fragmentation, WhatCuttingWouldGainObeysTheRestOfTheNode) {
   add("tainted", 64'000, {{"team", "red", model::TaintEffect::kNoSchedule}});
   driver.add(make_pod("waits", {{"nvidia.com/mig-1g.5gb", 1}, {"cpu", 4'000}}));
   const auto of = [&](const std::string& resource) {
-    const auto fourteen_of_slices = [](const NodeState&, const std::string& name) {
-      return name == "nvidia.com/mig-1g.5gb" ? std::optional<int64_t>(14) : std::nullopt;
-    };
-    for (const ResourceRoom& room : measure_fragmentation(driver.state(), fourteen_of_slices))
+    static const IdleGpus both{2, {{"nvidia.com/gpu", 2}}};
+    for (const ResourceRoom& room : measure_fragmentation(driver.state(), [](NodeSlot) { return &both; }))
       if (room.resource == resource) return room.shapes.front();
     throw std::logic_error("no row for " + resource);
   };
   EXPECT_EQ(of("nvidia.com/mig-1g.5gb").fit, 0);
   EXPECT_EQ(of("nvidia.com/mig-1g.5gb").fit_if_cut, 14 + 2);
-  EXPECT_EQ(of("nvidia.com/mig-2g.10gb").fit_if_cut, std::nullopt);
-  EXPECT_EQ(of("nvidia.com/gpu").fit_if_cut, std::nullopt);
+  EXPECT_EQ(of("nvidia.com/mig-7g.40gb").fit_if_cut, 2 * 2);  // no pod asks for it, so that cpu is no matter
+  EXPECT_EQ(of("nvidia.com/gpu").fit_if_cut, of("nvidia.com/gpu").fit);
 }
 
 }  // namespace

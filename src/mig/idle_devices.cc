@@ -51,46 +51,38 @@ std::string shape_of(const model::Node& node) {
   return out;
 }
 
-int64_t free_of(const State& state, const NodeState& node, const std::string& resource) {
-  for (uint32_t id = 0; id < node.used.size(); ++id)
-    if (state.resources().name(ResourceId{id}) == resource)
-      return std::max<int64_t>(0, node.node.allocatable.get(resource) - engine::NodeView::narrow(node.used[id]));
-  return node.node.allocatable.get(resource);
-}
-
 }  // namespace
 
-const IdleDevices::ByShape::value_type* IdleDevices::find(const State& state, const NodeState& node) {
+const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState& node) {
   const bool told = !node.node.cut_by_agent().empty();
-  if (node.repartitioning || (told ? !all_located(state, node) : uses_gpus(state, node))) return nullptr;
-  if (known_.size() > kShapesMax) known_.clear();
-  const auto [known, fresh] = known_.try_emplace(shape_of(node.node));
+  if (told ? !all_located(state, node) : uses_gpus(state, node)) return nullptr;
+  const std::string shape = shape_of(node.node);
+  const auto [at, fresh] = known_.try_emplace(shape);
+  Known& known = at->second;
   if (fresh) {
-    if (auto devices = devices_of(node.node)) known->second = std::move(*devices);
+    known.shape = shape;
+    if (auto devices = devices_of(node.node)) known.devices = std::move(*devices);
+    std::vector<GpuDevice> idle;
+    std::ranges::copy_if(known.devices, std::back_inserter(idle), &GpuDevice::idle);
+    known.idle = {std::ssize(idle), advertised(idle)};
   }
-  return std::ranges::any_of(known->second, &GpuDevice::idle) ? &*known : nullptr;
+  return known.idle.count > 0 ? &known : nullptr;
 }
 
-std::optional<int64_t> IdleDevices::free_if_cut(const State& state, const NodeState& node,
-                                                const std::string& resource) {
-  if (!is_cut_resource(resource)) return std::nullopt;
-  int64_t each = 1;  // of the resource, on a device that has nothing else
-  if (model::is_mig_resource(resource)) {
-    const auto profile = model::parse_mig_resource(*node.node.mig.model, resource);
-    if (!profile) return std::nullopt;
-    each = model::MigLayout(*node.node.mig.model).room_for(*profile);
-  }
-  const ByShape::value_type* found = find(state, node);
-  if (found == nullptr) return std::nullopt;
-  std::vector<GpuDevice> idle;
-  std::ranges::copy_if(found->second, std::back_inserter(idle), &GpuDevice::idle);
-  const int64_t in_use = std::max<int64_t>(0, free_of(state, node, resource) - advertised(idle).get(resource));
-  return in_use + each * std::ssize(idle);
+const IdleDevices::Known* IdleDevices::find(const State& state, engine::NodeSlot slot) {
+  const NodeState& node = state.node(slot);
+  if (node.repartitioning) return nullptr;
+  if (known_.size() > kShapesMax) known_.clear(), seen_.clear();
+  if (seen_.size() <= slot.value) seen_.resize(slot.value + 1);
+  Seen& seen = seen_[slot.value];
+  if (seen.generation != node.generation) seen = {node.generation, look(state, node)};
+  return seen.known;
 }
 
 std::vector<engine::ResourceRoom> measure_fragmentation(const State& state, IdleDevices& idle) {
-  return engine::measure_fragmentation(state, [&](const NodeState& node, const std::string& resource) {
-    return idle.free_if_cut(state, node, resource);
+  return engine::measure_fragmentation(state, [&](engine::NodeSlot slot) {
+    const IdleDevices::Known* known = idle.find(state, slot);
+    return known == nullptr ? nullptr : &known->idle;
   });
 }
 

@@ -20,19 +20,26 @@ namespace berth::mig {
 
 class IdleDevices {
  public:
-  using ByShape = std::map<std::string, std::vector<GpuDevice>>;
+  struct Known {
+    std::string shape;               // the same for nodes whose GPUs are alike, and cut alike
+    std::vector<GpuDevice> devices;  // all of the node
+    engine::IdleGpus idle;           // of these
+  };
 
-  // The shape of a node that has dynamic MIG, and all its devices, if some are idle; else null, as while the node is
-  // being repartitioned. Valid until the next call.
-  const ByShape::value_type* find(const engine::State& state, const engine::NodeState& node);
-
-  // engine::FreeIfCut of such a node: what its devices in use leave free of the resource, and what the idle ones would
-  // have if all of them were cut for it alone, or made whole for it.
-  std::optional<int64_t> free_if_cut(const engine::State& state, const engine::NodeState& node,
-                                     const std::string& resource);
+  // Of a node that has dynamic MIG; null if no device is idle, as while the node is being repartitioned. Valid until
+  // the next call. O(1) for a node that has not changed since the last.
+  const Known* find(const engine::State& state, engine::NodeSlot slot);
 
  private:
-  ByShape known_;  // devices_of(); empty: refused
+  struct Seen {
+    std::optional<uint32_t> generation;  // of the node
+    const Known* known = nullptr;
+  };
+
+  const Known* look(const engine::State& state, const engine::NodeState& node);
+
+  std::map<std::string, Known> known_;  // by shape; without devices: refused by devices_of()
+  std::vector<Seen> seen_;              // by slot
 };
 
 // engine::measure_fragmentation() with what could be cut.

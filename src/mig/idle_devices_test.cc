@@ -17,9 +17,12 @@ model::Node dgx(const model::ResourceList& gpus, int64_t devices) {
   return node;
 }
 
+// How many of the resource would fit if idle GPUs were cut for it.
 std::optional<int64_t> if_cut(const Driver& driver, const std::string& resource) {
-  const engine::State& state = driver.state();
-  return IdleDevices().free_if_cut(state, state.node(state.find_node("dgx")), resource);
+  IdleDevices idle;
+  for (const engine::ResourceRoom& room : measure_fragmentation(driver.state(), idle))
+    if (room.resource == resource) return room.shapes.front().fit_if_cut;
+  return std::nullopt;
 }
 
 TEST(IdleDevices, OfCountsAreAllOrNone) {
@@ -57,6 +60,23 @@ TEST(IdleDevices, BesideThoseInUseCountWithWhatTheseLeaveFree) {
   EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), 1);
   driver.add(bound_to(make_pod("b", {{"nvidia.com/gpu", 1}}), "dgx"));  // of which the agent has said nothing yet
   EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), std::nullopt);
+}
+
+TEST(IdleDevices, AreLookedAtAnewWhenTheNodeChanges) {
+  Driver driver(room_policies());
+  driver.add(dgx({{"nvidia.com/gpu", 2}}, 2));
+  IdleDevices idle;
+  const auto count = [&] {
+    const IdleDevices::Known* known = idle.find(driver.state(), driver.state().find_node("dgx"));
+    return known == nullptr ? 0 : known->idle.count;
+  };
+  EXPECT_EQ(count(), 2);
+  driver.add(bound_to(make_pod("a", {{"nvidia.com/gpu", 1}}), "dgx"));
+  EXPECT_EQ(count(), 0);
+  driver.apply(engine::PodDeleted{"uid-a"});
+  EXPECT_EQ(count(), 2);
+  driver.add(dgx({{"nvidia.com/gpu", 1}, {"nvidia.com/mig-7g.40gb", 2}}, 3));
+  EXPECT_EQ(count(), 3);
 }
 
 }  // namespace

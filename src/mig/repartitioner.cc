@@ -51,15 +51,13 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
   }
   if (record != nodes_.end() && record->second.until > now) return std::nullopt;
   const bool told = !node.node.cut_by_agent().empty();
-  const IdleDevices::ByShape::value_type* found = idle_.find(state, node);
+  const IdleDevices::Known* found = idle_.find(state, offer.slot);
   if (found == nullptr) return std::nullopt;
-  offer.shape = found->first;
+  offer.shape = found->shape;
   offer.named = node.node.mig.hand == model::MigHand::kNamed;
-  offer.before = offer.devices = found->second;
+  offer.before = offer.devices = found->devices;
   offer.wanted = cut_resources(node.node.allocatable);
-  std::vector<GpuDevice> idle;
-  std::ranges::copy_if(offer.before, std::back_inserter(idle), &GpuDevice::idle);
-  offer.idle = advertised(idle);
+  offer.idle = found->idle.advertised;
   if (told) offer.spare = free_in_use(state, node, offer.before);
   return offer;
 }
