@@ -14,6 +14,7 @@
 #include "bridge/mig_desired.h"
 #include "model/device_topology.h"
 #include "model/mig.h"
+#include "model/quantity.h"
 
 namespace berth::bridge {
 namespace {
@@ -55,6 +56,7 @@ constexpr Field<model::MigDeviceInstance> kInstance[] = {
     {"uuid", [](const Reader& r, model::MigDeviceInstance& i) { r.read(i.uuid); }},
     {"profile", [](const Reader& r, model::MigDeviceInstance& i) { r.read(i.profile); }},
     {"start", [](const Reader& r, model::MigDeviceInstance& i) { read_number(r, i.start, 0, kMemorySliceMax); }},
+    {"pods", [](const Reader& r, model::MigDeviceInstance& i) { r.read(i.pods); }},
 };
 constexpr Field<model::GpuDevice> kMig[] = {
     {"enabled", [](const Reader& r, model::GpuDevice& d) { r.read(d.mig_enabled); }},
@@ -121,11 +123,14 @@ constexpr Field<Root> kRoot[] = {
 
 // What cannot be of one device: instances that its model has not or that overlap, pods that have no full name.
 std::string contradiction(const model::GpuDevice& device) {
-  for (const std::string& pod : device.pods) {
-    const size_t slash = pod.find('/');
-    if (slash == 0 || slash >= pod.size() - 1 || pod.find('/', slash + 1) != std::string::npos)
-      return fmt::format("is given to '{}', which is no namespace/name", printable(pod, 80));
-  }
+  std::vector<const std::vector<std::string>*> given = {&device.pods};
+  for (const model::MigDeviceInstance& instance : device.mig_instances) given.push_back(&instance.pods);
+  for (const auto* pods : given)
+    for (const std::string& pod : *pods) {
+      const size_t slash = pod.find('/');
+      if (slash == 0 || slash >= pod.size() - 1 || pod.find('/', slash + 1) != std::string::npos)
+        return fmt::format("is given to '{}', which is no namespace/name", printable(pod, 80));
+    }
   const model::MigModel* const model = model::read_gpu_product(device.model).model;
   if (model == nullptr) return "";
   std::vector<model::ReportedMigInstance> reported;
@@ -187,14 +192,68 @@ model::NodeDevices finish(Root& root) {
   return out;
 }
 
+// The MIG instances that are listed, and those of healthy devices.
+struct Instances {
+  int64_t listed = 0, healthy = 0;
+};
+
+// Of a resource's profile; of all of them for kGpuResource, as which the strategy `single` advertises them.
+Instances count_instances(const model::NodeDevices& devices, std::string_view resource) {
+  Instances out;
+  for (const model::GpuDevice& device : devices.devices) {
+    const auto count = std::ranges::count_if(device.mig_instances, [&](const model::MigDeviceInstance& instance) {
+      return resource == kGpuResource || model::mig_resource_name(instance.profile) == resource;
+    });
+    out.listed += count;
+    out.healthy += device.unhealthy.empty() ? count : 0;
+  }
+  return out;
+}
+
+// How many instances may be given of which kubelet counts `allocatable`, each of them `replicas` times.
+Result<int64_t> instance_count(const model::NodeDevices& devices, std::string_view resource, int64_t replicas,
+                               int64_t allocatable, bool being_cut) {
+  const Instances counted = count_instances(devices, resource);
+  if (allocatable > counted.listed * replicas && !being_cut)
+    return fail(
+        ErrorCode::kInvalidInput,
+        fmt::format("lists {} MIG instances that are {}, while kubelet has {} allocatable; restart whichever of "
+                    "the agent and the device plugin is out of date",
+                    counted.listed, resource, allocatable));
+  return std::min(allocatable, counted.healthy * replicas);
+}
+
+// How many of the resource the devices let be given; nothing where they do not speak of it.
+Result<std::optional<int64_t>> told_count(const api::Node& node, const model::NodeDevices& devices,
+                                          const std::string& resource, int64_t allocatable) {
+  const model::NodeGpus gpus = gpus_of(node, DeviceKnowledge::kCounts);
+  const bool being_cut = is_being_cut(node);
+  const bool instances = gpus.sharing == model::GpuSharing::kInstances && resource == gpus.resource;
+  if (instances || model::is_mig_resource(resource)) {
+    const std::string_view profile = std::string_view(resource).substr(0, resource.find(kSharedSuffix));
+    const int64_t replicas = replicas_of_resource(node, profile, instances || profile == resource ? 1 : 0);
+    if (replicas == 0) return std::nullopt;  // nobody says how often
+    BERTH_TRY(count, instance_count(devices, instances ? kGpuResource : profile, replicas, allocatable, being_cut));
+    return count;
+  }
+  const auto whole = std::ranges::count_if(devices.devices, [](const auto& device) { return !device.mig_enabled; });
+  if (resource == gpus.resource && gpus.sharing == model::GpuSharing::kReplicas)
+    return gpus.replicas > 0
+               ? std::optional(std::min(allocatable, std::popcount(model::whole_devices(devices)) * gpus.replicas))
+               : std::nullopt;
+  if (resource != kGpuResource || gpus.sharing == model::GpuSharing::kReplicas) return std::nullopt;
+  BERTH_TRY(count, whole_device_count(devices, being_cut ? std::min<int64_t>(allocatable, whole) : allocatable));
+  return count;
+}
+
+}  // namespace
+
 bool is_being_cut(const api::Node& node) {
   const std::string* text = node.metadata.annotation(kMigDesiredAnnotation);
   if (text == nullptr) return false;
   const auto desired = read_mig_desired(*text);
   return desired && desired->state == MigDesired::State::kWanted;
 }
-
-}  // namespace
 
 Result<model::NodeDevices> read_devices(std::string_view json) {
   Root root;
@@ -221,9 +280,11 @@ std::string devices_json(const model::NodeDevices& devices) {
     for (const auto& [peer, links] : device.nvlinks) entry["nvlinks"][devices.devices[peer].uuid] = links;
     if (device.mig_enabled) {
       entry["mig"] = Json{{"enabled", true}, {"instances", Json::array()}};
-      for (const model::MigDeviceInstance& instance : device.mig_instances)
-        entry["mig"]["instances"].push_back(
-            Json{{"uuid", instance.uuid}, {"profile", instance.profile}, {"start", instance.start}});
+      for (const model::MigDeviceInstance& instance : device.mig_instances) {
+        Json told{{"uuid", instance.uuid}, {"profile", instance.profile}, {"start", instance.start}};
+        if (!instance.pods.empty()) told["pods"] = instance.pods;
+        entry["mig"]["instances"].push_back(std::move(told));
+      }
     }
     if (!device.unhealthy.empty()) entry["health"] = Json{{"healthy", false}, {"reason", device.unhealthy}};
     if (!device.pods.empty()) entry["pods"] = device.pods;
@@ -266,16 +327,14 @@ Result<std::optional<ToldDevices>> devices_of(const api::Node& node) {
   const std::string* text = node.metadata.annotation(kDevicesAnnotation);
   if (text == nullptr) return std::nullopt;
   BERTH_TRY(devices, read_devices(*text));
-  int64_t allocatable = node.allocatable.get(kGpuResource);
-  if (is_being_cut(node)) {  // kubelet and the agent tell of it one after the other
-    const auto whole = std::ranges::count_if(devices.devices, [](const auto& device) { return !device.mig_enabled; });
-    allocatable = std::min<int64_t>(allocatable, whole);
+  ToldDevices out;
+  for (const auto& [resource, amount] : node.allocatable) {
+    if (!model::is_gpu_resource(resource)) continue;
+    BERTH_TRY(count, told_count(node, devices, resource, amount));
+    if (count) out.allocatable.set(resource, *count);
   }
-  if (gpus_of(node, DeviceKnowledge::kCounts).sharing != model::GpuSharing::kReplicas) {
-    BERTH_TRY(whole, whole_device_count(devices, allocatable));
-    allocatable = whole;
-  }
-  return ToldDevices{std::move(devices), allocatable};
+  out.devices = std::move(devices);
+  return out;
 }
 
 }  // namespace berth::bridge

@@ -30,13 +30,17 @@ std::string devices_json(const model::NodeDevices& devices);
 Result<int64_t> whole_device_count(const model::NodeDevices& devices, int64_t allocatable);
 
 // What the annotation and the node's allocatable say together: nothing without the annotation; else its devices, and
-// how many of them whole_device_count() gives. Where each GPU is advertised several times, only the annotation itself
-// is judged, since kubelet then counts something else, and what it counts stands.
+// of which GPU resources how many may be given: of whole ones what whole_device_count() gives, of MIG instances and
+// replicas no more than kubelet counts, nor more than those of healthy devices. An Error, too, where kubelet counts
+// more instances of a profile than are listed. Of replicas no contradiction can be told: what is less stands.
 struct ToldDevices {
   model::NodeDevices devices;
-  int64_t allocatable = 0;  // of nvidia.com/gpu
+  model::ResourceList allocatable;  // of the resources that the devices speak of
 };
 Result<std::optional<ToldDevices>> devices_of(const api::Node& node);
+
+// Its GPUs are being cut anew as Berth has written on it, so that kubelet and agent tell of it one after the other.
+bool is_being_cut(const api::Node& node);
 
 // What the devices mean for shares: whether they can be kept to them, and the memory of a device where no label tells
 // it. They cannot where those that are healthy and whole are not of one memory, the label's among them.

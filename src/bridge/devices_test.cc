@@ -29,7 +29,7 @@ TEST(Devices, ReadsWhatTheAgentSays) {
       R"({"uuid":"GPU-a","model":"NVIDIA-H100-80GB-HBM3","memoryMiB":81559,"numaNode":1,
           "pcie":{"root":"0000:15","switch":"0000:16:00.0"},"nvlinks":{"GPU-b":18},"pods":["default/train-0"]},
          {"uuid":"GPU-b","nvlinks":{"GPU-a":18},"health":{"healthy":false,"reason":"XID 79"},
-          "mig":{"enabled":true,"instances":[{"uuid":"MIG-x","profile":"3g.40gb","start":4}]}})"));
+          "mig":{"enabled":true,"instances":[{"uuid":"MIG-x","profile":"3g.40gb","start":4,"pods":["default/b"]}]}})"));
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_THAT(read->devices, SizeIs(2));
   const model::GpuDevice &a = read->devices[0], &b = read->devices[1];
@@ -44,7 +44,7 @@ TEST(Devices, ReadsWhatTheAgentSays) {
   EXPECT_EQ(a.unhealthy, "");
   EXPECT_EQ(b.unhealthy, "XID 79");
   EXPECT_TRUE(b.mig_enabled);
-  EXPECT_THAT(b.mig_instances, ElementsAre(model::MigDeviceInstance{"MIG-x", "3g.40gb", 4}));
+  EXPECT_THAT(b.mig_instances, ElementsAre(model::MigDeviceInstance{"MIG-x", "3g.40gb", 4, {"default/b"}}));
   EXPECT_EQ(read_devices(devices_json(*read)).value(), *read) << "as it is written";
 }
 
@@ -54,7 +54,7 @@ TEST(Devices, AreNeverMoreThanBothSayWhileTheNodeIsBeingCut) {
   node.allocatable.set(kGpuResource, 2);
   EXPECT_FALSE(devices_of(node)) << "one of both is out of date";
   node.metadata.annotations.set("berth.dev/mig-desired", R"({"version":"v1","state":"wanted"})");
-  EXPECT_EQ(devices_of(node).value()->allocatable, 1);
+  EXPECT_EQ(devices_of(node).value()->allocatable.get(kGpuResource), 1);
   node.metadata.annotations.set("berth.dev/mig-desired", R"({"version":"v1","state":"arrived"})");
   EXPECT_FALSE(devices_of(node));
 }
@@ -126,11 +126,56 @@ TEST(Devices, ASickDeviceIsNotAllocatableWhateverKubeletSays) {
   }
 }
 
-TEST(Devices, ReplicasAreNotCountedAsDevices) {
+TEST(Devices, ReplicasOfASickDeviceAreNotAllocatable) {
   api::Node node = node_with(with(R"({"uuid":"a"},{"uuid":"b","health":{"healthy":false}})"), 8);
   node.metadata.labels.set("nvidia.com/gpu.replicas", "4");
-  EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get(kGpuResource), 8);
-  EXPECT_TRUE(devices_of(node));
+  EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get(kGpuResource), 4);
+  node.allocatable.set(kGpuResource, 3);
+  EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get(kGpuResource), 3);
+}
+
+// Two devices of two 3g each, of which one is ill.
+api::Node cut_node() {
+  const std::string instances = R"("mig":{"enabled":true,"instances":[{"profile":"3g.20gb","start":0},
+                                    {"profile":"3g.20gb","start":4}]})";
+  api::Node node;
+  node.metadata.annotations.set(
+      "berth.dev/devices",
+      with(R"({"uuid":"a",)" + instances + R"(},{"uuid":"b","health":{"healthy":false},)" + instances + "}"));
+  return node;
+}
+
+TEST(Devices, InstancesOfASickDeviceAreNotAllocatable) {
+  api::Node node = cut_node();
+  node.allocatable.set("nvidia.com/mig-3g.20gb", 4);
+  EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get("nvidia.com/mig-3g.20gb"), 2);
+  node.allocatable.set("nvidia.com/mig-3g.20gb", 1);
+  EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get("nvidia.com/mig-3g.20gb"), 1);
+}
+
+TEST(Devices, MoreInstancesThanAreListedContradictThem) {
+  api::Node node = cut_node();
+  node.allocatable.set("nvidia.com/mig-3g.20gb", 5);
+  ASSERT_FALSE(devices_of(node));
+  EXPECT_THAT(devices_of(node).error().message,
+              HasSubstr("lists 4 MIG instances that are nvidia.com/mig-3g.20gb, while kubelet has 5 allocatable"));
+  node.metadata.annotations.set("berth.dev/mig-desired", R"({"version":"v1","state":"wanted"})");
+  EXPECT_EQ(devices_of(node).value()->allocatable.get("nvidia.com/mig-3g.20gb"), 2) << "it is being cut";
+}
+
+TEST(Devices, InstancesMayBeAdvertisedSeveralTimesOrAsGpus) {
+  api::Node node = cut_node();
+  node.metadata.labels.set("nvidia.com/mig-3g.20gb.replicas", "3");
+  node.allocatable.set("nvidia.com/mig-3g.20gb", 12);
+  EXPECT_EQ(devices_of(node).value()->allocatable.get("nvidia.com/mig-3g.20gb"), 6);
+  node.allocatable = {{"nvidia.com/mig-3g.20gb.shared", 12}};
+  EXPECT_EQ(devices_of(node).value()->allocatable.get("nvidia.com/mig-3g.20gb.shared"), 6);
+  node = cut_node();
+  node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-3g.20gb");
+  node.allocatable.set(kGpuResource, 4);
+  EXPECT_EQ(devices_of(node).value()->allocatable.get(kGpuResource), 2);
+  node.allocatable.set(kGpuResource, 5);
+  EXPECT_FALSE(devices_of(node));
 }
 
 TEST(Devices, ANodeThatContradictsItselfIsSaidToDoSo) {

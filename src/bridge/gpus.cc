@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "model/mig.h"
 #include "model/quantity.h"
 
 namespace berth::bridge {
@@ -130,15 +131,25 @@ std::string told_devices(const engine::DeviceNames& devices) {
 }
 
 std::string with_gpus_text(const engine::DeviceNames& devices) {
-  if (devices.numbers.empty()) return "";
-  return fmt::format(" with GPU{} {}", devices.numbers.size() == 1 ? "" : "s", told_devices(devices));
+  std::string out;
+  if (!devices.numbers.empty())
+    out = fmt::format(" with GPU{} {}", devices.numbers.size() == 1 ? "" : "s", told_devices(devices));
+  return devices.limit.empty() ? out : fmt::format("{}; GPU limit {}", out, devices.limit);
+}
+
+int64_t replicas_of_resource(const api::Node& node, std::string_view resource, int64_t otherwise) {
+  const auto told = label_number(node, fmt::format("{}.replicas", resource));
+  return told ? std::clamp<int64_t>(*told, 1, kReplicasMax) : otherwise;
 }
 
 model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool may_be_whole) {
   model::NodeGpus out;
   const auto has = [&](std::string_view name) { return node.capacity.get(name) > 0 || node.allocatable.get(name) > 0; };
-  const int64_t replicas =
-      std::clamp<int64_t>(label_number(node, "nvidia.com/gpu.replicas").value_or(1), 1, kReplicasMax);
+  const auto label = [&](std::string_view key) {
+    const std::string* text = node.metadata.labels.find(key);
+    return text == nullptr ? std::string_view() : std::string_view(*text);
+  };
+  const int64_t replicas = replicas_of_resource(node, kGpuResource, 1);
   if (has(kSharedGpu)) {
     const int64_t devices = label_number(node, "nvidia.com/gpu.count").value_or(0);
     out.resource = kSharedGpu;
@@ -155,6 +166,9 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
   } else {
     return out;
   }
+  out.mps = label("nvidia.com/gpu.sharing-strategy") == "mps";
+  if (model::read_gpu_product(label("nvidia.com/gpu.product")).instances)
+    out.sharing = model::GpuSharing::kInstances;  // replicas or not
   const int64_t mib = label_number(node, "nvidia.com/gpu.memory").value_or(0);
   out.memory_bytes = mib <= model::kGpuMemoryMax / kMiB ? mib * kMiB : 0;
   return out;

@@ -42,10 +42,16 @@ std::vector<std::string> gpu_devices_of(const api::ObjectMeta& metadata);
 std::string gpu_devices_text(const engine::DeviceNames& devices);
 // For people: "0,1 (NVLink)"; empty for none.
 std::string told_devices(const engine::DeviceNames& devices);
-// What is added to "Successfully assigned … to node": " with GPUs 0,1 (NVLink)"; empty for none.
+// What is added to "Successfully assigned … to node": " with GPUs 0,1 (NVLink)", " with GPU 0; GPU limit enforced:
+// berth-agent"; empty for none.
 std::string with_gpus_text(const engine::DeviceNames& devices);
 // `may_be_whole`: its GPUs may be cut anew, so that there may be whole ones where all are cut into MIG instances now.
 model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool may_be_whole = false);
+
+// What the device plugin adds to the name of a resource of which each is advertised several times.
+inline constexpr std::string_view kSharedSuffix = ".shared";
+// As how many each of the resource is advertised, by the label "<resource>.replicas"; `otherwise` where it is missing.
+int64_t replicas_of_resource(const api::Node& node, std::string_view resource, int64_t otherwise);
 
 // What is wrong with the value of an annotation that asks for a share, and the way out; empty: nothing, or another one.
 std::string gpu_annotation_problem(std::string_view key, const std::string& value);

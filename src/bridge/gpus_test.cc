@@ -122,6 +122,9 @@ TEST(Gpus, DevicesAreToldByUuidWhereTheyHaveOne) {
   EXPECT_EQ(with_gpus_text({}), "");
   EXPECT_EQ(with_gpus_text({.numbers = {3}, .uuids = {"GPU-b"}}), " with GPU 3");
   EXPECT_EQ(with_gpus_text({.numbers = {0, 3}, .link = "NVLink"}), " with GPUs 0,3 (NVLink)");
+  EXPECT_EQ(with_gpus_text({.numbers = {3}, .limit = "enforced: berth-agent"}),
+            " with GPU 3; GPU limit enforced: berth-agent");
+  EXPECT_EQ(with_gpus_text({.limit = "not enforced: time-slicing"}), "; GPU limit not enforced: time-slicing");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "bridge/devices.h"
 #include "bridge/mig.h"
+#include "bridge/mig_facts.h"
 #include "bridge/peers.h"
 #include "bridge/volumes.h"
 
@@ -131,10 +132,11 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   out.mig = mig_of(node, knowledge).value_or(model::DynamicMig{});
   out.gpus = gpus_of(node, knowledge, static_cast<bool>(out.mig));
   if (auto told = devices_of(node); told && *told) {
-    if (out.allocatable.contains(kGpuResource)) out.allocatable.set(kGpuResource, (*told)->allocatable);
+    for (const auto& [resource, amount] : (*told)->allocatable) out.allocatable.set(resource, amount);
     bound_shares((*told)->devices, out.gpus);
     out.devices = std::move((*told)->devices);
   }
+  out.mig_problem = mig_facts_problem(node, out.devices);
   for (const api::ContainerImage& image : node.images)
     for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);
   std::sort(out.images.begin(), out.images.end());

@@ -32,7 +32,8 @@ struct VolumeBinding {
 struct DeviceNames {
   std::vector<int32_t> numbers = {};    // ascending
   std::vector<std::string> uuids = {};  // theirs, where an agent lists the devices
-  std::string_view link = {};  // of several whole ones, the worst way between two: "NVLink", "PCIe switch", …
+  std::string_view link = {};   // of several whole ones, the worst way between two: "NVLink", "PCIe switch", …
+  std::string_view limit = {};  // model::gpu_limit() of the pod on the node
   friend bool operator==(const DeviceNames&, const DeviceNames&) = default;
 };
 

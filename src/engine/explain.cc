@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 #include "engine/evaluate.h"
 #include "engine/queued_workloads.h"
+#include "model/gpu_limit.h"
 
 namespace berth::engine {
 namespace {
@@ -25,7 +26,7 @@ struct Look {
 
   NodeExplanation explain(NodeSlot node) {
     const NodeView view = state.view(node);
-    NodeExplanation out{view.node().name, {}};
+    NodeExplanation out{view.node().name, {}, model::gpu_limit(view.node(), cls.spec->gpu_share, cls.spec->requests)};
     reasons.clear();
     const bool fits_alone = run_filters(policies, cls, view, reasons);
     const GroupFacts facts = candidates.groups() != nullptr ? candidates.groups()->facts(node, cls) : GroupFacts{};
@@ -59,6 +60,7 @@ Explanation Engine::explain(const std::string& uid) {
     out.node = state_.node(pod.node).node.name;
     out.reason = to_string(pod.phase);
     out.message = (pod.phase == PodPhase::kBound ? "bound to " : "has a place on ") + out.node;
+    out.gpu_limit = state_.devices_of(slot).limit;
     return out;
   }
   if (pod.pod.terminating) return out.reason = "Terminating", out.message = "the pod is being deleted", out;

@@ -19,6 +19,7 @@ struct NodeReason {
 struct NodeExplanation {
   std::string node;
   std::vector<NodeReason> reasons;  // empty: the pod fits
+  std::string_view gpu_limit = {};  // model::gpu_limit() of the pod there
 };
 
 struct Explanation {
@@ -27,6 +28,7 @@ struct Explanation {
   std::string reason;  // "Bound", "Unschedulable", "SchedulingGated", "Backoff", "Pending", …
   std::string message;
   std::string node;                    // where it is placed
+  std::string_view gpu_limit = {};     // model::gpu_limit() there
   std::vector<NodeExplanation> nodes;  // by node name; only for pods that wait
 };
 

@@ -27,6 +27,7 @@ void sum_share(const NodeState& node, const DeviceUse& share, std::map<int32_t, 
 void check_accounts(const State& state, std::vector<std::string>& broken) {
   std::map<uint32_t, std::vector<Int128>> sums;
   std::map<uint32_t, std::map<int32_t, int64_t>> devices;
+  std::map<std::pair<uint32_t, int64_t>, int64_t> replicas;  // by node and how many, of shares
   std::map<uint32_t, model::DeviceSet> whole;
   std::map<uint32_t, uint32_t> working;
   for (const PodSlot slot : state.pods()) {
@@ -36,6 +37,7 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
     sum.resize(state.resources().size(), 0);
     for (const ResourceAmount& request : state.pod_class(pod.cls).requests) sum[request.id.value] += request.amount;
     if (pod.devices.amount > 0) sum_share(state.node(pod.node), pod.devices, devices[pod.node.value], sum);
+    if (pod.devices.replicas > 0) ++replicas[{pod.node.value, pod.devices.replicas}];
     whole[pod.node.value] |= pod.devices.whole;
     working[pod.node.value] += pod.pod.daemon ? 0 : 1;
     const auto& listed = state.node(pod.node).pods;
@@ -49,6 +51,12 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
         broken.push_back(fmt::format("device {} of node {} counts {} as shared, its pods have {}", device,
                                      node.node.name, node.devices.used(device), units));
   }
+  for (const auto& [key, shares] : replicas) {
+    const NodeState& node = state.node(NodeSlot{key.first});
+    if (const int64_t counted = node.devices.replicas().count(key.second); counted != shares)
+      broken.push_back(fmt::format("node {} counts {} shares of {} replicas, its pods have {}", node.node.name, counted,
+                                   key.second, shares));
+  }
   for (const auto& [name, slot] : state.nodes_by_name()) {
     if (whole[slot.value] != state.node(slot).listed.taken())
       broken.push_back(fmt::format("node {} counts its whole devices wrongly", name));
@@ -58,6 +66,10 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
     if (const model::DeviceSet strangers = state.node(slot).listed.strangers(); strangers != 0) {
       sum.resize(state.resources().size(), 0);
       sum[state.node(slot).share_resource.value] += std::popcount(strangers);
+    }
+    for (const auto& [id, amount] : state.node(slot).stranger_instances) {
+      sum.resize(state.resources().size(), 0);
+      sum[id.value] += amount;
     }
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const auto expected = static_cast<int64_t>(std::min<Int128>(id < sum.size() ? sum[id] : 0, kMaxAmount));

@@ -43,9 +43,11 @@ struct NodeState {
   std::vector<Int128> used;
   Int128 scored_cpu_millis = 0;
   Int128 scored_memory_bytes = 0;
-  SharedDevices devices;      // that pods share, where the node has GpuSharing::kDevices
-  ListedDevices listed;       // of node.devices
-  uint32_t guesses = 0;       // pods whose devices are guessed
+  SharedDevices devices;  // that pods share, where the node has GpuSharing::kDevices
+  ListedDevices listed;   // of node.devices
+  uint32_t guesses = 0;   // pods whose devices are guessed
+  // MIG instances that the agent says are given to pods that the engine does not know on the node; sorted.
+  std::vector<std::pair<ResourceId, int64_t>> stranger_instances;
   ResourceId share_resource;  // of model::NodeGpus::resource
   std::vector<model::HostPort> host_ports;
   std::vector<PodSlot> pods;  // unordered
@@ -69,6 +71,13 @@ struct NodeState {
   // How many replicas of its GPUs a share takes here beyond those that the pod asks for itself.
   int64_t replicas_beside_requests(const PodClass& cls) const {
     return std::max<int64_t>(0, node.gpus.replicas_of(cls.spec->gpu_share) - cls.request(share_resource));
+  }
+
+  // Whether a share of so many replicas fits on one device beside the shares that are there; how many replicas are free
+  // is another question.
+  bool has_device_for(int64_t replicas) const {
+    const int64_t all = share_resource.value < allocatable.size() ? allocatable[share_resource.value] : 0;
+    return devices.replicas().fits(replicas, std::max<int64_t>(1, node.gpus.replicas), all);
   }
 };
 
@@ -97,6 +106,7 @@ class NodeView {
   int32_t best_shared(int64_t units) const { return state_->best_shared(units); }
   ResourceId share_resource() const { return state_->share_resource; }
   int64_t replicas_beside_requests(const PodClass& cls) const { return state_->replicas_beside_requests(cls); }
+  bool has_device_for(int64_t replicas) const { return state_->has_device_for(replicas); }
   const std::vector<model::HostPort>& host_ports() const { return state_->host_ports; }
   const std::vector<std::pair<ClaimRecord*, uint32_t>>& claims() const { return state_->claims; }
   const ResourceTable& resources() const { return *resources_; }

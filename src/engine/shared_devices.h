@@ -3,6 +3,9 @@
 // Only devices that shares have opened are listed; a device that is given whole is a number in the node's use. A device
 // whose last share has left is closed, and its index is used again. Whoever is put on a device stays there.
 //
+// Where the node advertises each device as several replicas, nobody knows which of them a share has, and only the
+// shares are listed (ReplicaShares).
+//
 // Amounts are in the units of model::NodeGpus. A device that pods say they share may hold more than it has: that is
 // over-use from outside, and it has no room until they leave.
 #pragma once
@@ -14,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/replica_shares.h"
 #include "model/device_topology.h"
 #include "model/devices.h"
 #include "model/gpu.h"
@@ -43,11 +47,14 @@ class SharedDevices {
   int give_back(int32_t device, int64_t units);
 
   const std::vector<int64_t>& all() const { return used_; }  // by index; 0: closed
+  const ReplicaShares& replicas() const { return replicas_; }
+  ReplicaShares& replicas() { return replicas_; }
 
  private:
   int64_t whole_ = model::kWholeGpu;
   model::DeviceSet barred_ = 0;
   std::vector<int64_t> used_;
+  ReplicaShares replicas_;
 };
 
 // ListedDevices: the devices of a node on which an agent lists them, as far as they are given whole. Two pods may say
@@ -84,7 +91,8 @@ struct DeviceUse {
   int32_t device = -1;         // of SharedDevices; -1: none
   bool guessed = false;        // nobody has said that it is this device, or these
   model::DeviceSet whole = 0;  // of ListedDevices
-  int64_t amount = 0;  // units of `device`; without one, replicas of the node's resource, beside the pod's requests
+  int64_t amount = 0;    // units of `device`; without one, replicas of the node's resource, beside the pod's requests
+  int64_t replicas = 0;  // of one device that nobody knows, those of the pod's requests among them
   bool none() const { return device < 0 && whole == 0; }
   friend bool operator==(const DeviceUse&, const DeviceUse&) = default;
 };

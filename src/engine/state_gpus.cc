@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <set>
 #include <tuple>
 
 #include "engine/state.h"
+#include "model/gpu_limit.h"
+#include "model/mig_strangers.h"
 
 namespace berth::engine {
 namespace {
@@ -47,6 +50,35 @@ model::DeviceSet told_by_pod(const NodeState& node, const model::Pod& pod) {
   return out;
 }
 
+// The number, beyond those that are listed, of a device that the pod names and that is no more there, or is cut now:
+// one for all pods that name it. It is in use until they have left, and nobody else gets a share of it.
+int32_t gone_device(const NodeState& node, const PodState& pod, const std::vector<PodState>& pods) {
+  for (const PodSlot slot : node.pods)
+    if (const PodState& other = pods[slot.value];
+        other.devices.device >= node.listed.size() && other.pod.gpu_devices == pod.pod.gpu_devices)
+      return other.devices.device;
+  return node.devices.next_closed(node.listed.size());
+}
+
+// Counts the MIG instances, by resource, that pods have which the engine does not know on the node. True if they have
+// become others.
+bool count_stranger_instances(NodeState& node, const model::ResourceList& taken, ResourceTable& resources) {
+  std::vector<std::pair<ResourceId, int64_t>> now;
+  for (const auto& [name, amount] : taken) now.emplace_back(resources.intern(name), amount);
+  std::sort(now.begin(), now.end());
+  if (now == node.stranger_instances) return false;
+  const auto count = [&](int64_t sign) {
+    for (const auto& [id, amount] : node.stranger_instances) {
+      if (node.used.size() <= id.value) node.used.resize(id.value + 1, 0);
+      node.used[id.value] += sign * amount;
+    }
+  };
+  count(-1);
+  node.stranger_instances = std::move(now);
+  count(+1);
+  return true;
+}
+
 }  // namespace
 
 // The pods of the class have devices of their own on the node, or a part of one.
@@ -63,16 +95,19 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
   const int64_t asked = gpus.units_of(cls.spec->gpu_share);
   const bool measured = gpus.sharing != model::GpuSharing::kUnlike && asked > 0 && asked <= gpus.units();
   DeviceUse out;
-  if (gpus.sharing == model::GpuSharing::kReplicas)
+  if (gpus.sharing == model::GpuSharing::kReplicas) {
     out.amount = measured ? node.replicas_beside_requests(cls) : std::max<int64_t>(1, gpus.replicas);
+    out.replicas = std::max<int64_t>(1, measured ? gpus.replicas_of(cls.spec->gpu_share) : gpus.replicas);
+  }
   if (gpus.sharing != model::GpuSharing::kDevices && gpus.sharing != model::GpuSharing::kUnlike) return out;
   out.amount = measured ? asked : gpus.units();
   if (const model::DeviceSet told = told_by_agent(node.node.devices, pod); std::has_single_bit(told))
     device = std::countr_zero(told);
   else if (pod.pod.gpu_devices.size() == 1)
-    if (const int32_t named = device_number(node, pod.pod.gpu_devices.front()); named >= 0) device = named;
+    if (const int32_t named = device_number(node, pod.pod.gpu_devices.front()); named >= 0 || node.listed)
+      device = named >= 0 ? named : gone_device(node, pod, pods_);
   out.guessed = device < 0 || device >= device_count(node);
-  if (out.guessed) device = node.best_shared(out.amount);
+  if (device < 0) device = node.best_shared(out.amount);
   if (device < 0 && node.listed) {
     const model::DeviceSet best = node.listed.topology().choose(node.listed.free(node.devices.open()), 1);
     device = best != 0 ? std::countr_zero(best) : node.devices.next_closed(node.listed.size());
@@ -96,7 +131,7 @@ DeviceUse State::find_whole(const NodeState& node, const PodState& pod, model::D
   if (std::popcount(out.whole) > count) out.whole = topology.choose(out.whole, count);
   if (out.whole == 0 && std::popcount(own) == count && own >> node.listed.size() == 0) out.whole = own;
   const bool some_are_gone = std::ssize(pod.pod.gpu_devices) == count;
-  if (std::popcount(out.whole) >= count || (named != 0 && some_are_gone)) return out;
+  if (std::popcount(out.whole) >= count || some_are_gone) return out;
   out.guessed = true;
   model::DeviceSet free = node.listed.free(node.devices.open()) & ~out.whole;
   if (out.whole == 0) {
@@ -120,6 +155,8 @@ DeviceUse State::find_devices(const NodeState& node, const PodState& pod, const 
 }
 
 void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
+  if (use.replicas > 0 && sign > 0) node.devices.replicas().add(use.replicas);
+  if (use.replicas > 0 && sign < 0) node.devices.replicas().remove(use.replicas);
   if (use.amount == 0) return;
   int64_t more = sign * use.amount;
   if (use.device >= 0)
@@ -130,8 +167,19 @@ void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
 }
 
 // Counts what the agent says is given to pods none of which is bound to the node and asks for GPUs: such devices are in
-// use until the agent says otherwise. `gone`: the node is, or becomes another. True if they have become others.
+// use until the agent says otherwise, and so are MIG instances. `gone`: the node is, or becomes another. True if they
+// have become others.
 bool State::set_strangers(NodeState& node, bool gone) {
+  model::ResourceList taken;
+  if (!gone && model::tells_instances(node.node)) {
+    std::set<std::string> known;  // pods
+    for (const PodSlot slot : node.pods)
+      if (const PodState& pod = pods_[slot.value];
+          pod.phase == PodPhase::kBound && classes_[pod.cls.value].requests_gpu)
+        known.insert(pod.pod.full_name());
+    taken = model::instances_beside(node.node, known);
+  }
+  const bool instances = count_stranger_instances(node, taken, resources_);
   const std::vector<model::GpuDevice>& devices = node.node.devices.devices;
   model::DeviceSet set = !gone && node.listed ? model::whole_devices(node.node.devices) : 0;
   for (size_t i = 0; i < devices.size(); ++i)
@@ -139,7 +187,7 @@ bool State::set_strangers(NodeState& node, bool gone) {
   for (size_t p = 0; p < node.pods.size() && set != 0; ++p)
     if (const PodState& pod = pods_[node.pods[p].value]; names_devices(node, classes_[pod.cls.value]))
       set &= ~told_by_agent(node.node.devices, pod);
-  if (set == node.listed.strangers()) return false;
+  if (set == node.listed.strangers()) return instances;
   const uint32_t id = node.share_resource.value;
   if (node.used.size() <= id) node.used.resize(id + 1, 0);
   node.used[id] += std::popcount(set) - std::popcount(node.listed.strangers());
@@ -195,6 +243,7 @@ DeviceNames State::devices_of(PodSlot slot) const {
   DeviceNames out;
   if (!holds_room(pod.phase)) return out;
   const NodeState& node = nodes_[pod.node.value];
+  out.limit = model::gpu_limit(node.node, pod.pod.spec->gpu_share, pod.pod.spec->requests);
   if (pod.devices.device >= 0 && pod.devices.device < device_count(node))
     out.numbers.push_back(pod.devices.device);  // there may be more shares than devices
   for (model::DeviceSet left = pod.devices.whole; left != 0; left &= left - 1)

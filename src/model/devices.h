@@ -23,8 +23,9 @@ inline constexpr int32_t kNvlinksMax = 18;  // of one device: those of Hopper an
 
 struct MigDeviceInstance {
   std::string uuid;
-  std::string profile;  // NVIDIA's name: "1g.10gb"
-  int32_t start = 0;    // its first memory slice
+  std::string profile;                 // NVIDIA's name: "1g.10gb"
+  int32_t start = 0;                   // its first memory slice
+  std::vector<std::string> pods = {};  // that kubelet has given it to: "namespace/name"
   friend bool operator==(const MigDeviceInstance&, const MigDeviceInstance&) = default;
 };
 
@@ -41,7 +42,7 @@ struct GpuDevice {
   bool mig_enabled = false;                           // it is given in instances, never whole
   std::vector<MigDeviceInstance> mig_instances;
   std::string unhealthy;          // why it takes no new work; empty: it is healthy
-  std::vector<std::string> pods;  // that kubelet has given it to, in whole or in part: "namespace/name"
+  std::vector<std::string> pods;  // that kubelet has given it to, in whole, in part or in instances: "namespace/name"
   friend bool operator==(const GpuDevice&, const GpuDevice&) = default;
 };
 

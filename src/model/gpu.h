@@ -30,11 +30,12 @@ struct GpuShare {
 
 // What keeps a share to its device on a node.
 enum class GpuSharing : uint8_t {
-  kNone,      // nothing: a device is given whole
-  kReplicas,  // the device plugin advertises each device several times; kubelet chooses among them, and nobody knows
-              // how
-  kDevices,   // each device is known, and who uses it
-  kUnlike,    // so it is, but they differ in memory, and shares are of devices that do not
+  kNone,       // nothing: a device is given whole
+  kReplicas,   // the device plugin advertises each device several times; kubelet chooses among them, and nobody knows
+               // how
+  kDevices,    // each device is known, and who uses it
+  kUnlike,     // so it is, but they differ in memory, and shares are of devices that do not
+  kInstances,  // nothing: what is given out as a device is a MIG instance (the device plugin's strategy `single`)
 };
 
 // How exactly the devices of a node are known.
@@ -51,6 +52,7 @@ struct NodeGpus {
   std::string resource;      // of which shares are a part: nvidia.com/gpu or nvidia.com/gpu.shared; empty: no GPUs
   int64_t memory_bytes = 0;  // of each device, at most kGpuMemoryMax; 0: not known
   int64_t replicas = 1;      // as which each device is advertised; 0: not known
+  bool mps = false;          // CUDA MPS keeps pods to their replicas; else they take turns (time-slicing)
   friend bool operator==(const NodeGpus&, const NodeGpus&) = default;
 
   // Shares of a device here are counted in units in which both fractions and amounts of memory are whole numbers, so

@@ -61,11 +61,12 @@ bool same_but_for_case(std::string_view a, std::string_view b) {
 }
 
 // "1g.5gb.me" for "1g.5gb+me".
-std::string label_name(const MigProfile& profile) {
-  std::string name = profile.name;
+std::string label_name(std::string_view profile) {
+  std::string name(profile);
   std::replace(name.begin(), name.end(), '+', '.');
   return name;
 }
+std::string label_name(const MigProfile& profile) { return label_name(profile.name); }
 
 // What is wrong with one more instance there, for a person; the layout does not have room for it.
 std::string objection(const MigLayout& layout, MigInstance instance) {
@@ -119,6 +120,7 @@ GpuProduct read_gpu_product(std::string_view label_value) {
   }
   if (same_but_for_case(name.substr(0, kVendor.size()), kVendor)) name.remove_prefix(kVendor.size());
   GpuProduct out;
+  out.instances = !profile.empty();
   for (const Product& product : kProducts) {
     if (!same_but_for_case(name, product.name)) continue;
     const auto& models = mig_models();
@@ -131,7 +133,8 @@ GpuProduct read_gpu_product(std::string_view label_value) {
   return out;
 }
 
-std::string mig_resource_name(const MigProfile& profile) { return std::string(kResourcePrefix) + label_name(profile); }
+std::string mig_resource_name(const MigProfile& profile) { return mig_resource_name(profile.name); }
+std::string mig_resource_name(std::string_view profile) { return std::string(kResourcePrefix) + label_name(profile); }
 
 bool is_mig_resource(std::string_view resource_name) { return resource_name.starts_with(kResourcePrefix); }
 

@@ -63,7 +63,9 @@ const std::vector<MigModel>& mig_models();
 // What a node's label nvidia.com/gpu.product says.
 struct GpuProduct {
   const MigModel* model = nullptr;  // none: not one of mig_models()
-  // With the device plugin's strategy `single` ("…-MIG-1g.5gb"): each nvidia.com/gpu of the node is such an instance.
+  // With the device plugin's strategy `single` ("…-MIG-1g.5gb"): each nvidia.com/gpu of the node is an instance, of
+  // which profile, where the model is known.
+  bool instances = false;
   std::optional<MigProfileIndex> single;
 };
 
@@ -74,6 +76,7 @@ GpuProduct read_gpu_product(std::string_view label_value);
 // "nvidia.com/mig-1g.5gb.me": what the device plugin calls instances of the profile with the strategy `mixed`. A
 // resource's name has no '+', so '.' stands for it.
 std::string mig_resource_name(const MigProfile& profile);
+std::string mig_resource_name(std::string_view profile);  // by NVIDIA's name
 // True for nvidia.com/mig-*.
 bool is_mig_resource(std::string_view resource_name);
 // The profile of a resource that is_mig_resource(). kInvalidInput for any other name, kNotFound, with the names that

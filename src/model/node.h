@@ -44,6 +44,7 @@ struct Node {
   NodeGpus gpus;
   NodeDevices devices;  // as an agent lists them; empty: nobody does
   DynamicMig mig;
+  std::string mig_problem;  // why its MIG instances take no new work, as a sentence with the way out; empty: they do
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
   // The listed devices that an agent cuts by layouts; empty: only their counts are known, or somebody else cuts them.
   std::span<const GpuDevice> cut_by_agent() const {
@@ -51,12 +52,13 @@ struct Node {
   }
   // Each listed device without MIG is one of `gpus`.
   bool lists_whole_devices() const {
-    return !devices.devices.empty() && gpus.resource == kWholeGpuResource && gpus.sharing != GpuSharing::kReplicas;
+    return !devices.devices.empty() && gpus.resource == kWholeGpuResource && gpus.sharing != GpuSharing::kReplicas &&
+           gpus.sharing != GpuSharing::kInstances;
   }
   // How many devices shares are a part of: those that are not healthy now are numbered, too.
   int64_t gpu_devices() const { return std::max(capacity.get(gpus.resource), allocatable.get(gpus.resource)); }
   DeviceMode device_mode() const {
-    if (lists_whole_devices()) return DeviceMode::kAgent;
+    if (!devices.devices.empty() && gpus.sharing != GpuSharing::kReplicas) return DeviceMode::kAgent;
     return gpus.sharing == GpuSharing::kDevices ? DeviceMode::kExact : DeviceMode::kCounts;
   }
   friend bool operator==(const Node&, const Node&) = default;

@@ -24,16 +24,25 @@ std::string percent_text(int64_t units, int64_t whole, bool up) {
   return fmt::format("{}.{:02}%", parts / 100, parts % 100);
 }
 
+// What is free of the replicas, or that they are not of one device.
+std::string replicas_detail(const PodClass& pod, const NodeView& node) {
+  const model::NodeGpus& gpus = node.node().gpus;
+  const int64_t free = node.free(node.share_resource()), all = node.allocatable(node.share_resource());
+  const int64_t asked = node.replicas_beside_requests(pod) + pod.request(node.share_resource());
+  if (asked > free)
+    return fmt::format("asks {} of {} {}, free {}", asked, all, gpus.resource, std::max<int64_t>(free, 0));
+  return fmt::format(
+      "asks {} replicas of one GPU; of {} {} {} are free, not so many of one GPU beside the other shares",
+      gpus.replicas_of(pod.spec->gpu_share), all, gpus.resource, free);
+}
+
 // What is free of the devices that are shared; the ask is rounded up and this down, so that they compare as they are.
 std::string device_detail(const PodClass& pod, const NodeView& node, const Reason&) {
   const model::NodeGpus& gpus = node.node().gpus;
   const int64_t free = node.free(node.share_resource()), all = node.allocatable(node.share_resource());
-  if (gpus.sharing == model::GpuSharing::kReplicas)
-    return fmt::format("asks {} of {} {}, free {}",
-                       node.replicas_beside_requests(pod) + pod.request(node.share_resource()), all, gpus.resource,
-                       std::max<int64_t>(free, 0));
-  const std::string asks = percent_text(gpus.units_of(pod.spec->gpu_share), gpus.units(), true);
   const std::string ill = model::ill_gpus(node.node().devices);
+  if (gpus.sharing == model::GpuSharing::kReplicas) return replicas_detail(pod, node) + ill;
+  const std::string asks = percent_text(gpus.units_of(pod.spec->gpu_share), gpus.units(), true);
   if (free < 0)
     return fmt::format("asks {} of a GPU; the node has {}, and {} are in use{}", asks, all, all - free, ill);
   int64_t most = -1;
@@ -64,6 +73,7 @@ std::string no_gpus_detail(const PodClass&, const NodeView& node, const Reason&)
 
 constexpr ReasonInfo kNoGpus{.text = "node(s) had no GPU to share", .detail = &no_gpus_detail};
 constexpr ReasonInfo kNeedsAgent{.text = "node(s) needed berth-agent to share a GPU"};
+constexpr ReasonInfo kInstances{.text = "node(s) had MIG instances in the place of GPUs, of which none is shared"};
 constexpr ReasonInfo kUnlike{.text = "node(s) had GPUs of different memory"};
 constexpr ReasonInfo kMemoryUnknown{.text = "node(s) didn't tell the memory of their GPUs (nvidia.com/gpu.memory)"};
 constexpr ReasonInfo kReplicasUnknown{
@@ -77,19 +87,23 @@ constexpr ReasonInfo kNeverRoom{.text = "node(s) had no GPU with room for the sh
 const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
   const model::NodeGpus& gpus = node.node().gpus;
   const int64_t allocatable = node.allocatable(node.share_resource());
-  if (gpus.resource.empty() || allocatable <= 0) return &kNoGpus;
+  // GPUs that may be made whole have their memory also while all are cut.
+  if (gpus.resource.empty() || (allocatable <= 0 && !node.node().mig)) return &kNoGpus;
   if (gpus.sharing == model::GpuSharing::kNone) return &kNeedsAgent;
+  if (gpus.sharing == model::GpuSharing::kInstances) return &kInstances;
   if (gpus.sharing == model::GpuSharing::kUnlike) return &kUnlike;
   const int64_t units = gpus.units_of(pod.spec->gpu_share);
   if (units <= 0) return &kMemoryUnknown;
   if (units > gpus.units()) return &kTooSmall;
+  if (allocatable <= 0) return &kNoGpus;
   const int64_t free = node.free(node.share_resource());
   if (gpus.replicas <= 0) return &kReplicasUnknown;
   if (gpus.sharing == model::GpuSharing::kReplicas) {
     const int64_t replicas = node.replicas_beside_requests(pod);
     const int64_t asked = pod.request(node.share_resource());
-    if (replicas + asked > allocatable) return &kNeverRoom;
-    return replicas + asked <= free ? nullptr : &kNoRoom;
+    const int64_t of_one = gpus.replicas_of(pod.spec->gpu_share);
+    if (replicas + asked > allocatable || of_one > std::min(gpus.replicas, allocatable)) return &kNeverRoom;
+    return replicas + asked <= free && node.has_device_for(of_one) ? nullptr : &kNoRoom;
   }
   // On a node with more in use than it has, nobody knows which of the open devices is there.
   const bool fits = free >= 1 || (free >= 0 && node.best_shared(units) >= 0);

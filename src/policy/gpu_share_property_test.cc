@@ -7,7 +7,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
+#include <optional>
 
 #include "base/rng.h"
 #include "engine/testing.h"
@@ -26,6 +28,7 @@ constexpr double kOne = 1 + 1e-9;  // a whole device; the parts that occur here 
 struct Books {
   int64_t taken = 0;  // of the resource, open devices and those of strangers included
   std::map<int32_t, double> devices;
+  std::vector<int64_t> of_one;     // replicas that each share takes of one device
   model::DeviceSet whole = 0;      // that pods have whole
   model::DeviceSet strangers = 0;  // that the agent gives to pods that are not bound there, or ask for no GPU
 
@@ -38,8 +41,10 @@ struct Books {
       const bool measured = part > 0 && part <= kOne;
       if (!measured) part = 1;  // whoever bound it
       taken += asked;
-      if (node.node.gpus.sharing == model::GpuSharing::kReplicas && pod.pod.spec->gpu_share.asked())
+      if (node.node.gpus.sharing == model::GpuSharing::kReplicas && pod.pod.spec->gpu_share.asked()) {
         taken += measured ? std::max(asked, replicas_of(part, node.node.gpus)) - asked : node.node.gpus.replicas;
+        of_one.push_back(measured ? replicas_of(part, node.node.gpus) : node.node.gpus.replicas);
+      }
       if (pod.devices.device >= 0) devices[pod.devices.device] += part;
       whole |= pod.devices.whole;
     }
@@ -61,6 +66,25 @@ struct Books {
       if (!known) out |= model::DeviceSet{1} << i;
     }
     return out;
+  }
+  // Whether shares can lie so that each is on one device, tried share by share; `rooms`: of the devices.
+  static bool lie(const std::vector<int64_t>& shares, size_t first, std::vector<int64_t> rooms) {
+    if (first == shares.size()) return true;
+    for (int64_t& room : rooms) {
+      if (room < shares[first]) continue;
+      room -= shares[first];
+      if (lie(shares, first + 1, rooms)) return true;
+      room += shares[first];
+    }
+    return false;
+  }
+  bool lies(const model::Node& node, std::optional<int64_t> more) const {
+    std::vector<int64_t> shares = of_one, rooms;
+    if (more) shares.push_back(*more);
+    std::ranges::sort(shares, std::greater<>());
+    for (int64_t left = node.allocatable.get(node.gpus.resource); left > 0; left -= node.gpus.replicas)
+      rooms.push_back(std::min(left, node.gpus.replicas));
+    return lie(shares, 0, rooms);
   }
   bool takes_shares(const model::Node& node, int32_t device) const {
     return !is_ill(node, device) && ((whole | strangers) >> device & 1) == 0;
@@ -90,7 +114,8 @@ struct Books {
     if (!spec.gpu_share.asked()) return true;
     const double part = part_of(spec.gpu_share, gpus);
     if (gpus.resource.empty() || part <= 0 || part > kOne) return false;
-    if (gpus.sharing == model::GpuSharing::kReplicas) return taken + std::max(asked, replicas_of(part, gpus)) <= all;
+    if (gpus.sharing == model::GpuSharing::kReplicas)
+      return taken + std::max(asked, replicas_of(part, gpus)) <= all && lies(node, replicas_of(part, gpus));
     if (gpus.sharing == model::GpuSharing::kNone) return false;
     for (const auto& [device, used] : devices)
       if (used + part <= kOne && taken <= all && takes_shares(node, device)) return true;
@@ -179,7 +204,7 @@ class ShareHistory {
     if (gpus.sharing == model::GpuSharing::kReplicas) gpus.replicas = static_cast<int64_t>(2 + rng_.below(4));
     else gpus.resource = "nvidia.com/gpu";
     if (rng_.chance(10)) gpus = {};
-    else node.allocatable.set(gpus.resource, count * gpus.replicas);
+    else node.allocatable.set(gpus.resource, count * gpus.replicas - (rng_.chance(20) ? gpus.replicas / 2 : 0));
     if (gpus.sharing == model::GpuSharing::kDevices && gpus.resource == "nvidia.com/gpu" && rng_.chance(60))
       list_devices(node, static_cast<uint32_t>(count));
     nodes_[name] = node;
@@ -280,6 +305,9 @@ class ShareHistory {
         expect_own_devices(result, decision, node);
       }
       EXPECT_TRUE(pod.devices.device < 0 || books.devices.at(pod.devices.device) <= kOne) << decision.pod_name;
+      if (pod.devices.replicas > 0) {
+        EXPECT_TRUE(books.lies(node.node, {})) << decision.pod_name << " needs two devices";
+      }
       const bool asks = pod.pod.spec->gpu_share.asked() || pod.pod.spec->requests.get(node.node.gpus.resource) > 0;
       const int64_t whole = node.node.allocatable.get(node.node.gpus.resource);
       EXPECT_TRUE(!asks || books.taken <= whole) << decision.pod_name;

@@ -209,6 +209,9 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     note("backoffLimitPerIndex is not taken into account yet");
   const auto* node = std::get_if<api::Node>(&object);
   const auto mig = node != nullptr ? bridge::mig_of(*node, bridge::DeviceKnowledge::kExact) : model::DynamicMig{};
+  if (node != nullptr)
+    if (const model::Node known = bridge::to_model(*node, bridge::DeviceKnowledge::kExact); !known.mig_problem.empty())
+      note("its MIG instances take no new work: " + known.mig_problem);
   if (!mig) note(mig.error().message);
   else if (*mig)
     if (const auto devices = mig::devices_of(bridge::to_model(*node, bridge::DeviceKnowledge::kExact)); !devices)

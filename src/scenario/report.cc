@@ -122,14 +122,16 @@ Json to_json(const Report& report) {
                             : Json(nullptr)},
          {"gpu_devices", pod.gpu_devices.numbers},
          {"gpu_uuids", pod.gpu_devices.uuids},
-         {"gpu_link", pod.gpu_devices.link.empty() ? Json(nullptr) : Json(pod.gpu_devices.link)}});
+         {"gpu_link", pod.gpu_devices.link.empty() ? Json(nullptr) : Json(pod.gpu_devices.link)},
+         {"gpu_limit", pod.gpu_devices.limit.empty() ? Json(nullptr) : Json(pod.gpu_devices.limit)}});
   }
   for (const NodeReport& node : report.nodes)
     out["nodes"].push_back({{"name", node.name},
                             {"capacity", amounts(node.capacity)},
                             {"allocatable", amounts(node.allocatable)},
                             {"use", amounts(node.use)},
-                            {"device_mode", node.device_mode ? Json(to_string(*node.device_mode)) : Json(nullptr)}});
+                            {"device_mode", node.device_mode ? Json(to_string(*node.device_mode)) : Json(nullptr)},
+                            {"share_limit", node.share_limit.empty() ? Json(nullptr) : Json(node.share_limit)}});
   for (const RepartitionReport& cut : report.repartitions)
     out["repartitions"].push_back({{"node", cut.node},
                                    {"begun_s", seconds(cut.begun)},

@@ -52,6 +52,7 @@ struct NodeReport {
   model::ResourceList allocatable;
   model::ResourceList use;                       // of everything that `allocatable` names
   std::optional<model::DeviceMode> device_mode;  // none: it has no GPUs
+  std::string_view share_limit = {};             // model::share_limit(); empty: no share goes there
 };
 
 // A node whose GPUs were cut anew (docs/mig.md).

@@ -53,6 +53,9 @@ std::string pods_table(const Report& report, bool wide) {
   if (wide) headings.insert(headings.begin() + 3, ">SUBMITTED"), headings.emplace_back("REQUESTS");
   if (mig) headings.insert(headings.begin() + 2, ">MIG");
   if (devices) headings.emplace_back("DEVICES");
+  const bool limits =
+      wide && std::ranges::any_of(report.pods, [](const auto& pod) { return !pod.gpu_devices.limit.empty(); });
+  if (limits) headings.emplace_back("GPU LIMIT");
   TextTable table(headings);
   for (const PodReport& pod : report.pods) {
     const GpuCount count = count_gpus(pod.requests);
@@ -67,6 +70,7 @@ std::string pods_table(const Report& report, bool wide) {
     if (wide) cells.insert(cells.begin() + 3, at_time(pod.submitted)), cells.push_back(asks_text(pod));
     if (mig) cells.insert(cells.begin() + 2, count.mig_instances == 0 ? "-" : std::to_string(count.mig_instances));
     if (devices) cells.push_back(pod.gpu_devices.numbers.empty() ? "-" : bridge::told_devices(pod.gpu_devices));
+    if (limits) cells.emplace_back(pod.gpu_devices.limit.empty() ? "-" : pod.gpu_devices.limit);
     table.add(std::move(cells));
   }
   return table.text();

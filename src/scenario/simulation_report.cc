@@ -3,6 +3,7 @@
 #include "api/requests.h"
 #include "base/check.h"
 #include "bridge/gpus.h"
+#include "model/gpu_limit.h"
 #include "scenario/simulation.h"
 
 namespace berth::scenario {
@@ -94,8 +95,10 @@ Report Simulation::report() {
     std::vector<int64_t> used = state.used_without_nominees(state.find_node(name));
     used.resize(state.resources().size());
     NodeReport& row = out.nodes.emplace_back(NodeReport{name, node.capacity, node.allocatable, {}, {}});
-    if (const model::Node& known = state.node(state.find_node(name)).node; !known.gpus.resource.empty())
-      row.device_mode = known.device_mode();
+    const engine::NodeState& known = state.node(state.find_node(name));
+    if (known.has_gpus || !known.node.gpus.resource.empty() || !known.node.devices.devices.empty())
+      row.device_mode = known.node.device_mode();
+    row.share_limit = model::share_limit(known.node);
     if (row.capacity.empty()) row.capacity = row.allocatable;
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const std::string& resource = state.resources().name(engine::ResourceId{id});

@@ -16,7 +16,7 @@ struct Group {
 };
 
 std::string key_of(const engine::NodeExplanation& node) {
-  std::string key;
+  std::string key = std::string(node.gpu_limit) + '\n';
   for (const engine::NodeReason& reason : node.reasons) key += reason.text + '\n' + reason.detail + '\n';
   return key;
 }
@@ -48,6 +48,8 @@ std::vector<std::string> verdict_lines(const engine::Explanation& explanation, c
   for (const Group* group : groups) {
     lines.push_back(indent + printable(title(*group, names_max)));
     if (group->sample->reasons.empty()) lines.push_back(indent + "  fits");
+    if (!group->sample->gpu_limit.empty())
+      lines.push_back(fmt::format("{}  GPU limit {}", indent, group->sample->gpu_limit));
     for (const engine::NodeReason& reason : group->sample->reasons)
       lines.push_back(indent + "  " +
                       printable(reason.detail.empty() ? reason.text : reason.text + ": " + reason.detail));

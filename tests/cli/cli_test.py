@@ -217,13 +217,14 @@ def case_json_shape() -> None:
                                "message": "Successfully assigned default/a to n1", "submitted_s": 0, "started_s": 0,
                                "finished_s": None, "feasible": ["n1"], "feasible_count": 1, "nominated_node": None,
                                "evicted": [], "gpu_share": None, "gpu_device": None, "gpu_devices": [],
-                               "gpu_uuids": [], "gpu_link": None}], report["pods"]
+                               "gpu_uuids": [], "gpu_link": None, "gpu_limit": None}], report["pods"]
     nodes = "\n---\n".join(NODE.replace("n1", f"n{i:03}") for i in range(120))
     many = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{nodes}\n---\n{pod}\n").stdout)["pods"][0]
     assert many["feasible_count"] == 120 and many["feasible"] == [f"n{i:03}" for i in range(100)], many
     [node] = report["nodes"]
     assert node["name"] == "n1" and node["capacity"] == {"cpu": "4", "memory": "8Gi", "pods": "10"}, node
     assert node["use"] == {"cpu": "500m", "memory": "0", "pods": "1"} and node["device_mode"] is None, node
+    assert node["share_limit"] is None, node
     assert report["repartitions"] == [] and report["workloads"] == [] and report["queues"] == [], report
     mig = NODE.replace("name: n1", 'name: n1, labels: {berth.dev/mig-policy: dynamic, nvidia.com/gpu.count: "1", '
                                    "nvidia.com/gpu.product: NVIDIA-H200}").replace("pods: ", "nvidia.com/gpu: 1, pods: ")
@@ -233,6 +234,25 @@ def case_json_shape() -> None:
         {"node": "n1", "begun_s": 0, "ended_s": 30, "given_up": False, "resources": {"nvidia.com/mig-3g.71gb": "2"}}], run
     expect(berth("simulate", "-f", "-", stdin=mig.replace("NVIDIA-H200", "Tesla-T4")), 0,
            err="note: stdin:1: Node n1: berth.dev/mig-policy: dynamic has no effect: the label nvidia.com/gpu.product names")
+
+
+def case_what_keeps_a_pod_to_its_part_of_a_gpu() -> None:
+    sliced = NODE.replace("name: n1", 'name: n1, labels: {nvidia.com/gpu.replicas: "4"}').replace("pods: ", "nvidia.com/gpu: 4, pods: ")
+    cut = NODE.replace("n1", "n2").replace("pods: ", "nvidia.com/mig-1g.5gb: 1, pods: ")
+    share = (POD % ("a", "")).replace("name: a", 'name: a, annotations: {berth.dev/gpu-fraction: "0.75"}')
+    pods = [share, POD % ("b", "limits: {nvidia.com/mig-1g.5gb: 1}"), POD % ("c", "limits: {cpu: 1}"), share.replace("name: a", "name: d")]
+    manifests = "\n---\n".join([sliced, cut, *pods]) + "\n"
+    run = berth("simulate", "-f", "-", "-o", "json", stdin=manifests)
+    report = json.loads(run.stdout)
+    limits = {pod["name"]: pod["gpu_limit"] for pod in report["pods"]}
+    check(limits == {"a": "not enforced: time-slicing", "b": "enforced: MIG", "c": None, "d": None}, "expected limits", run)
+    check(report["pods"][0]["message"] == "Successfully assigned default/a to n1; GPU limit not enforced: time-slicing",
+          "expected the limit in the message", run)
+    nodes = [(node["device_mode"], node["share_limit"]) for node in report["nodes"]]
+    check(nodes == [("counts", "not enforced: time-slicing"), ("counts", None)], "expected limits of nodes", run)
+    expect(berth("simulate", "-f", "-", "-o", "wide", stdin=manifests), 3, "GPU LIMIT\n")
+    expect(berth("why", "-f", "-", "d", stdin=manifests), 0, "  GPU limit not enforced: time-slicing\n")
+    expect(berth("why", "-f", "-", "a", stdin=manifests), 0, "GPU limit not enforced: time-slicing\n")
 
 
 def case_queues() -> None:

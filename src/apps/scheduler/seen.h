@@ -27,13 +27,14 @@ struct SeenNamespace {
 struct SeenNode {
   model::Node node;
   NodeMig mig;
-  std::string mig_problem;  // why berth.dev/mig-policy has no effect; empty: it has, or is not asked for
+  // Why its MIG instances take no new work, or berth.dev/mig-policy has no effect; empty: neither is so.
+  std::string mig_problem;
 };
 
 // What the node says of how it is cut.
 NodeMig mig_of_seen(const api::Node& node);
-// Why berth.dev/mig-policy: dynamic has no effect there. Nothing while the node is being cut: its counts say little
-// then.
+// Why the MIG instances of the node take no new work, or else why berth.dev/mig-policy: dynamic has no effect there.
+// Nothing while the node is being cut: its counts say little then.
 std::string mig_problem(const api::Node& node, const SeenNode& seen);
 
 }  // namespace berth::apps

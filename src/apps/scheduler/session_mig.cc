@@ -49,6 +49,7 @@ NodeMig mig_of_seen(const api::Node& node) {
 }
 
 std::string mig_problem(const api::Node& node, const SeenNode& seen) {
+  if (!seen.node.mig_problem.empty()) return seen.node.mig_problem;
   if (seen.mig.desired && seen.mig.desired->state == State::kWanted) return "";
   if (seen.mig.state == "pending" || seen.mig.state == "rebooting") return "";
   if (const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kCounts); !mig) return mig.error().message;
@@ -97,10 +98,12 @@ bool Session::take_in(SeenNode& seen) {
   const std::string& name = seen.node.name;
   std::string& told = mig_problems_[name];
   if (seen.mig_problem != told && !seen.mig_problem.empty()) {
-    log_warn("a node's GPUs are left as they are cut", {{"node", name}, {"error", seen.mig_problem}});
+    const bool set_aside = !seen.node.mig_problem.empty();
+    log_warn(set_aside ? "a node's MIG instances take no new work" : "a node's GPUs are left as they are cut",
+             {{"node", name}, {"error", seen.mig_problem}});
     events_->record({.regarding = {.kind = "Node", .name = name, .uid = seen.node.uid},
                      .type = "Warning",
-                     .reason = "MigPolicyIgnored",
+                     .reason = set_aside ? "MigInstancesSetAside" : "MigPolicyIgnored",
                      .action = "Repartitioning",
                      .note = seen.mig_problem});
   }

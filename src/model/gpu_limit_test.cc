@@ -1,0 +1,38 @@
+#include "model/gpu_limit.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::model {
+namespace {
+
+Node node_of(GpuSharing sharing) {
+  Node out;
+  out.gpus = {.sharing = sharing, .resource = "nvidia.com/gpu"};
+  return out;
+}
+
+const GpuShare kHalf{.micros = kWholeGpu / 2, .memory_bytes = 0, .problem = ""};
+
+TEST(GpuLimit, OfAShareDependsOnWhatSharesTheDevice) {
+  Node replicas = node_of(GpuSharing::kReplicas), devices = node_of(GpuSharing::kDevices);
+  EXPECT_EQ(gpu_limit(replicas, kHalf, {}), "not enforced: time-slicing");
+  replicas.gpus.mps = true;
+  EXPECT_EQ(gpu_limit(replicas, kHalf, {}), "enforced: MPS");
+  EXPECT_EQ(gpu_limit(devices, kHalf, {}), "enforced: simulation only");
+  devices.devices.keeps_shares = true;
+  EXPECT_EQ(gpu_limit(devices, kHalf, {}), "enforced: berth-agent");
+  for (const GpuSharing none : {GpuSharing::kNone, GpuSharing::kUnlike, GpuSharing::kInstances})
+    EXPECT_EQ(gpu_limit(node_of(none), kHalf, {}), "");
+}
+
+TEST(GpuLimit, OfWhatIsRequestedByResource) {
+  const ResourceList whole{{"nvidia.com/gpu", 1}}, instance{{"nvidia.com/mig-1g.5gb", 1}}, cpu{{"cpu", 1}};
+  EXPECT_EQ(gpu_limit(node_of(GpuSharing::kReplicas), {}, whole), "not enforced: time-slicing");
+  EXPECT_EQ(gpu_limit(node_of(GpuSharing::kDevices), {}, whole), "");
+  EXPECT_EQ(gpu_limit(node_of(GpuSharing::kInstances), {}, whole), "enforced: MIG");
+  EXPECT_EQ(gpu_limit(node_of(GpuSharing::kNone), {}, instance), "enforced: MIG");
+  EXPECT_EQ(gpu_limit(node_of(GpuSharing::kReplicas), {}, cpu), "");
+}
+
+}  // namespace
+}  // namespace berth::model
