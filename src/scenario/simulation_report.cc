@@ -52,8 +52,9 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
     out.message = fmt::format("Successfully assigned {} to {}{}", pod_name(pod.object), out.node,
                               bridge::with_gpus_text(out.gpu_devices));
   else if (pod.reason == "Bound")
-    out.message =
-        "spec.nodeName names " + out.node + (nodes_.contains(out.node) ? "" : ", which is not among the nodes");
+    out.message = "spec.nodeName names " + out.node +
+                  (nodes_.contains(out.node) ? bridge::with_gpus_text({.limit = out.gpu_devices.limit})
+                                             : ", which is not among the nodes");
   else if (pod.reason == kDeadlineExceeded) out.message = "Job was active longer than specified deadline";
   else if (pod.reason == kBackoffLimitExceeded) out.message = "Job has reached the specified backoff limit";
   return out;

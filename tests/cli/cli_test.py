@@ -253,6 +253,8 @@ def case_what_keeps_a_pod_to_its_part_of_a_gpu() -> None:
     expect(berth("simulate", "-f", "-", "-o", "wide", stdin=manifests), 3, "GPU LIMIT\n")
     expect(berth("why", "-f", "-", "d", stdin=manifests), 0, "  GPU limit not enforced: time-slicing\n")
     expect(berth("why", "-f", "-", "a", stdin=manifests), 0, "GPU limit not enforced: time-slicing\n")
+    bound = manifests.replace("spec: {containers", "spec: {nodeName: n1, containers", 1)
+    expect(berth("why", "-f", "-", "a", stdin=bound), 0, "spec.nodeName names n1; GPU limit not enforced: time-slicing\n")
 
 
 def case_queues() -> None:
