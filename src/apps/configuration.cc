@@ -133,6 +133,7 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"pools", [](const Reader& r, Configuration& c) { scenario::read_pools(r, c.policies); }},
     {"queues", [](const Reader& r, Configuration& c) { scenario::read_queues(r, c.policies); }},
     {"setPacking", [](const Reader& r, Configuration& c) { scenario::read_set_packing(r, c.engine.set_packing); }},
+    {"reservations", [](const Reader& r, Configuration& c) { scenario::read_reservations(r, c.engine.reservations); }},
     {"cycleMaxWork",
      [](const Reader& r, Configuration& c) {
        int32_t work = 0;
@@ -291,7 +292,8 @@ std::string queues_yaml(const Configuration& configuration) {
 std::string to_yaml(const Configuration& c) {
   std::string names;
   for (const std::string& name : c.scheduler_names) names += (names.empty() ? "" : ", ") + quoted(name);
-  std::string out = fmt::format(R"(apiVersion: berth.dev/v1alpha1
+  std::string out = fmt::format(
+      R"(apiVersion: berth.dev/v1alpha1
 kind: BerthConfiguration
 schedulerNames: [{}]  # pods with one of these in spec.schedulerName are Berth's to schedule
 topologyLevels:  # of berth.dev/topology, the widest first: a name and the node label whose values are its domains
@@ -300,6 +302,10 @@ topologyLevels:  # of berth.dev/topology, the widest first: a name and the node 
   enabled: {}  # waiting pods of one priority are given places together, so that most GPUs are allocated
   headBound: {}  # a pod that has waited so long takes its turn before the others of its priority
   maxWork: {}  # candidates examined for one set, at most; and no more than half of what the cycle has left
+reservations:
+  enabled: {}  # what becomes free on a node is kept for a pod that has waited long and fits nowhere
+  after: {}  # that it has waited
+  perQueue: {}  # pods of one queue, or of none, that have a node kept at a time
 cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
 turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
@@ -309,12 +315,12 @@ backoff:
   max: {}
   rejectedMax: {}  # after the kubelet refused pods of the same owner
 )",
-                                names, levels_yaml(c), scores_yaml(c), prices_yaml(c), pools_yaml(c), queues_yaml(c),
-                                c.engine.set_packing.enabled, format_duration(c.engine.set_packing.head_bound),
-                                c.engine.set_packing.work_max, c.cycle_max_work, format_duration(c.turn_max),
-                                format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout),
-                                format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
-                                format_duration(c.engine.rejection_backoff_max));
+      names, levels_yaml(c), scores_yaml(c), prices_yaml(c), pools_yaml(c), queues_yaml(c),
+      c.engine.set_packing.enabled, format_duration(c.engine.set_packing.head_bound), c.engine.set_packing.work_max,
+      c.engine.reservations.enabled, format_duration(c.engine.reservations.after), c.engine.reservations.per_queue,
+      c.cycle_max_work, format_duration(c.turn_max), format_duration(c.engine.report_interval),
+      format_duration(c.volume_bind_timeout), format_duration(c.engine.backoff_initial),
+      format_duration(c.engine.backoff_max), format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:
   kubeconfig: {}  # empty: KUBECONFIG, ~/.kube/config, else the pod's service account
   context: {}  # empty: the current context

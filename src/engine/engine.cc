@@ -220,7 +220,7 @@ void Engine::enqueue(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
   pod.phase = PodPhase::kPending;
   queue_.push(slot);
-  if (options_.set_packing.enabled && !pod.queued_at) newly_queued_.push_back(slot);
+  if (!pod.queued_at) newly_queued_.push_back(slot);
   if (pod.reported_version != 0 && !pod.awaits_report) return;
   pod.awaits_report = true;
   queue_.await_report(slot);
@@ -257,7 +257,7 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   const Wake wake = wake_blocked(work);
   let_by_ = held_;
   const bool placed = wake.may_place && place_waiting(limits, work, result);
-  const bool finished = wake.complete && placed && admit(work, result);
+  const bool finished = wake.complete && placed && reserve(work, result) && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
   if (placed) held_ = {};
   result.held = held_.valid() && held_ != let_by_;

@@ -63,6 +63,9 @@ class Engine {
   size_t backoff_pods() const { return backoff_.size(); }
   // Where CycleResult::held: the pod that has not been given its place yet; else invalid.
   PodSlot held() const { return held_; }
+  // The pods for which a node is kept, since they have waited long, in the queue's order; how often one has been.
+  std::vector<PodSlot> reserved_pods() const;
+  uint64_t reservations() const { return reservations_; }
   // Waiting pods whose class fits nowhere as of the last cycle, the nominated among them.
   size_t unschedulable_pods() const;
   size_t memory_bytes() const;
@@ -87,6 +90,7 @@ class Engine {
   void on(QueueObjectUpserted&& event);
   void on(const QueueObjectDeleted& event);
   void on(WorkloadUpserted&& event);
+  void on(WorkloadAdmitted&& event);
   void on(const WorkloadEnded& event);
   void on(const WorkloadReleased& event);
   void on(const BindProgress& event);
@@ -143,6 +147,12 @@ class Engine {
   void pause_preemption(PodSlot pod);
   void end_pauses();
 
+  // Room kept for who has waited long: engine/engine_reserve.cc.
+  bool reserve(WorkBudget& work, CycleResult& result);
+  Time due_at(const ClassQueue& cls) const;
+  bool may_reserve(PodSlot pod) const;
+  NodeSlot node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
+
   // Reports: engine/engine_reports.cc.
   std::string verdict_text(const PodClass& cls, const Candidates& candidates, const PreemptionView& preemption,
                            const FailureSets& sets) const;
@@ -172,6 +182,7 @@ class Engine {
   uint64_t cycle_ = 0;
   uint32_t wake_cursor_ = 0;           // the blocked class at which work ran out; 0: none
   uint64_t verdict_texts_ = 0;         // verdict texts so far
+  uint64_t reservations_ = 0;          // so far
   std::vector<PodSlot> newly_queued_;  // since the last cycle; some may have left; see PodState::queued_at
   bool set_too_large_ = false;         // for the work of a cycle, as a search has found that is not finished yet
 };

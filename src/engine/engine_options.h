@@ -17,6 +17,14 @@ struct SetPackingOptions {
   int32_t orders_max = 64;     // that one search tries
 };
 
+// Room that is kept free for a pod which has waited long (engine/engine_reserve.cc).
+struct ReservationOptions {
+  bool enabled = true;
+  Duration after = Duration::seconds(600);  // that it has waited
+  int32_t per_queue = 1;                    // pods of one queue that have a node kept, at most
+  Duration retry = Duration::seconds(30);   // between looks at the nodes for one class
+};
+
 struct EngineOptions {
   Duration backoff_initial = Duration::seconds(1);  // after a failed bind; doubles with each in a row
   Duration backoff_max = Duration::seconds(10);
@@ -33,6 +41,7 @@ struct EngineOptions {
   size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
   quota::AdmissionOptions admission = {};
   SetPackingOptions set_packing = {};
+  ReservationOptions reservations = {};
 };
 
 struct CycleLimits {

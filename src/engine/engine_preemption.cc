@@ -1,9 +1,11 @@
 // The part of Engine that makes room for a pod that fits nowhere, and sees to it that the pod gets that room.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "engine/engine.h"
+#include "engine/kept_aside.h"
 
 namespace berth::engine {
 
@@ -103,6 +105,7 @@ void Engine::nominate(PodSlot pod, NodeSlot node) {
   state_.assign(pod, node, PodPhase::kNominated);
   state_.mutable_pod(pod).nominated_generation = 0;
   state_.mutable_pod(pod).nomination_cost = false;
+  state_.mutable_pod(pod).node_kept = state_.mutable_pod(pod).takes_over = false;
   nominees_.insert(pod);
   queue_.wake_friends(state_.pod_class(state_.pod(pod).cls));
 }
@@ -196,20 +199,25 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   const NodeSlot node = state.node;
   ClassQueue& cls = queue_.of(id);
   cls.last_used = cycle_;
-  // Whom it could still send away is asked for the others of its class only.
-  const bool alone = cls.pods.empty();
+  std::optional<KeptAside> aside;
+  if (state.takes_over) aside.emplace(state_, node);
+  // Whom it could still send away is asked for the others of its class only, or where it has sent nobody away.
+  const bool alone = cls.pods.empty() && !state.node_kept;
   if (alone ? !cls.candidates.refresh(state_, policies_, state_.pod_class(id), failure_sets_, work)
             : !look_at(id, cls, work))
     return false;
   const bool elsewhere = cls.candidates.best().valid();
+  const bool clears =
+      state.node_kept && !elsewhere && cls.candidates.groups() == nullptr && cls.node_to_clear().valid();
   const bool changed = cls.candidates.groups() != nullptr || state.nominated_generation != state_.node(node).generation;
-  if (!elsewhere && !changed) return true;
+  if (!elsewhere && !clears && !changed) return true;
   if (!work.spend()) return false;
   VictimSearch search(search_context(), state_.pod_class(id), cls.candidates.groups());
   std::vector<PodSlot> displaced;
   auto outlook = cls.candidates.objection().empty() ? search.outlook(pod, node, displaced) : Outlook::kLost;
   const bool free = outlook == Outlook::kReady && displaced.empty();
-  const bool moves = !free && elsewhere && has_place_without_nomination(pod, cls);
+  const bool moves = !free && (clears || (elsewhere && has_place_without_nomination(pod, cls)));
+  if (outlook == Outlook::kLost && state.node_kept && search.fits_when_left(pod, node)) outlook = Outlook::kPromised;
   if (outlook == Outlook::kLost && !moves && starts_without_lesser(pod, cls, displaced)) outlook = Outlook::kReady;
   if (outlook == Outlook::kLost || moves) {
     withdraw_nomination(pod);

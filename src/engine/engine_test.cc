@@ -362,7 +362,8 @@ TEST_F(EngineReports, AChangedVerdictIsToldAfterTheIntervalAndTheWakeupSaysWhen)
   EXPECT_EQ(early.wakeup, told_at + Duration::seconds(30));
   const CycleResult due = driver.cycle(Duration::seconds(1));
   EXPECT_THAT(told_in(due), ElementsAre("p"));
-  EXPECT_FALSE(due.has_wakeup);
+  ASSERT_TRUE(due.has_wakeup);
+  EXPECT_EQ(due.wakeup, told_at + Duration::seconds(600)) << "then a node may be kept for it";
   EXPECT_EQ(driver.told("uid-p").back(), not_helped("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.", 2));
 }
 

@@ -25,6 +25,11 @@ void Engine::on(const QueueObjectDeleted& event) {
   std::visit([&](const auto& object) { workloads_->configure().remove(object); }, event.object);
 }
 void Engine::on(WorkloadUpserted&& event) { workloads_->upsert(std::move(event.workload)); }
+void Engine::on(WorkloadAdmitted&& event) {
+  const std::string name = event.workload.full_name();
+  workloads_->restore(std::move(event));
+  if (const std::set<std::string>* pods = workloads_->pods_of(name)) arrivals_.insert(pods->begin(), pods->end());
+}
 void Engine::on(const WorkloadEnded& event) { workloads_->end(event.uid, event.deleted); }
 void Engine::on(const WorkloadReleased& event) { workloads_->released(event.uid); }
 
@@ -44,6 +49,7 @@ void Engine::take_up(PodSlot slot) {
 
 // Pods of workloads that came get the places that are kept for them.
 void Engine::meet_arrivals() {
+  workloads_->restore_places();
   std::vector<PodSlot> slots;
   for (const std::string& uid : std::exchange(arrivals_, {}))
     if (const PodSlot slot = state_.find_pod(uid); slot.valid()) slots.push_back(slot);
@@ -59,6 +65,7 @@ void Engine::meet_arrivals() {
     }
     queue_.erase(slot);
     nominate(slot, kept);
+    state_.mutable_pod(slot).takes_over = true;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "model/pod.h"
 #include "model/queues.h"
 #include "model/volumes.h"
+#include "quota/decision.h"
 
 namespace berth::engine {
 
@@ -74,6 +75,14 @@ struct QueueObjectDeleted {
 struct WorkloadUpserted {
   model::Workload workload;
 };
+// A workload that had been admitted before this engine was there, as its object says: it goes on, and its pods keep
+// their places. Nothing where the UID is known. See quota::Admission::restore().
+struct WorkloadAdmitted {
+  model::Workload workload;
+  std::string cluster_queue;
+  std::vector<quota::PodSetAssignment> assignment;
+  std::string evicted = {};
+};
 struct WorkloadEnded {
   std::string uid;
   bool deleted = false;  // else it has finished
@@ -124,7 +133,7 @@ struct ClockAdvanced {
 using Event =
     std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, PodUpserted, PodDeleted, PodsReplaced,
                  NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced, BudgetUpserted, BudgetDeleted,
-                 BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted, WorkloadUpserted, WorkloadEnded,
-                 WorkloadReleased, BindProgress, EvictionFailed, ClockAdvanced>;
+                 BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted, WorkloadUpserted, WorkloadAdmitted,
+                 WorkloadEnded, WorkloadReleased, BindProgress, EvictionFailed, ClockAdvanced>;
 
 }  // namespace berth::engine

@@ -53,7 +53,10 @@ Explanation Engine::explain(const std::string& uid) {
   out.phase = pod.phase;
   if (pod.phase == PodPhase::kNominated) {
     out.reason = to_string(pod.phase);
-    out.message = "waits for other pods to leave " + state_.node(pod.node).node.name + ", for which it is nominated";
+    const std::string& node = state_.node(pod.node).node.name;
+    out.message = pod.node_kept ? "it has waited for " + format_duration(options_.reservations.after) +
+                                      ": what becomes free on node " + node + " is kept for it"
+                                : "waits for other pods to leave " + node + ", for which it is nominated";
     return out;
   }
   if (holds_room(pod.phase)) {

@@ -33,10 +33,11 @@ struct ClassQueue {
   absl::btree_set<PodSlot, QueueOrder> pods;
   Candidates candidates;
   PreemptionView preemption;
-  bool blocked = false;    // fits nowhere as of the last look, and nowhere can room be made
-  uint64_t serial = 0;     // of the class that this record is about
-  uint64_t last_used = 0;  // cycle number, for dropping the candidates of idle classes
-  uint64_t looked_at = 0;  // cycle in which the candidates were last up to date
+  bool blocked = false;          // fits nowhere as of the last look, and nowhere can room be made
+  uint64_t serial = 0;           // of the class that this record is about
+  uint64_t last_used = 0;        // cycle number, for dropping the candidates of idle classes
+  uint64_t looked_at = 0;        // cycle in which the candidates were last up to date
+  Time reserve_from{INT64_MIN};  // no node could be kept for its first pod; that is looked at again from then on
   // The verdict that its waiting pods share while it is blocked.
   std::shared_ptr<const std::string> message;
   uint64_t verdict_version = 0;     // number of this text among all verdict texts of the engine; 0: none yet

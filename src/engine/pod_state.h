@@ -48,12 +48,14 @@ struct PodState {
   uint32_t index_on_node = 0;  // in NodeState::pods
   DeviceUse devices;           // of its node's
   uint32_t attempts = 0;       // failed binds in a row; sets the back-off
-  // The time of the first cycle that found it in the queue; kept only where SetPackingOptions::enabled.
+  // The time of the first cycle that found it in the queue.
   std::optional<Time> queued_at = {};
   Time backoff_until;
   bool paused = false;                // preempts nobody for a while
   uint32_t lost_nominations = 0;      // for which others had to leave, and which came to nothing
   bool nomination_cost = false;       // others had to leave for its nomination
+  bool node_kept = false;             // nominated for a node that is kept for it, though nobody has to leave
+  bool takes_over = false;            // nominated for the place that a stand-in has kept for it
   bool evicting = false;              // an Evict decision about it is out
   Time evictable_from;                // when the server may be asked again, after it refused to let go of it
   uint32_t nominated_generation = 0;  // of the node when its nomination was last found to hold

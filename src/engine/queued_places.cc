@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/kept_aside.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -103,6 +104,7 @@ NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set,
 }
 
 bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node) {
+  const KeptAside aside(context_.state, node);
   return ask(workload, set, spec, [&](const Candidates& candidates) {
     return candidates.objection().empty() && candidates.failure(node) == kFits;
   });

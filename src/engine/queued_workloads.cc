@@ -18,6 +18,32 @@ void QueuedWorkloads::upsert(model::Workload&& workload) {
   trim(id);
 }
 
+void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
+  in_use_ = changed_ = true;
+  const std::string name = event.workload.full_name();
+  const quota::WorkloadId known = admission_.find(event.workload.uid);
+  if (known.valid()) return;
+  by_name_[name] =
+      admission_.restore(std::move(event.workload), event.cluster_queue, std::move(event.assignment), event.evicted);
+  if (event.evicted.empty()) restored_.push_back(by_name_[name]);
+}
+
+// Pods that have come are met in this cycle; for the others places are looked for.
+void QueuedWorkloads::restore_places() {
+  for (const quota::WorkloadId id : std::exchange(restored_, {})) {
+    const quota::WorkloadStatus& status = admission_.status(id);
+    if (status.phase != quota::WorkloadPhase::kAdmitted) continue;
+    const quota::PlaceRequest request{id, &status.workload, &status.assignment, &admission_.flavors()};
+    Group& group = groups_[id];
+    group.admitted = true;
+    for (size_t i = 0; i < status.assignment.size(); ++i) {
+      const model::PodSet& pods = status.workload.pod_sets[i];
+      group.sets.push_back({pods.name, spec_of(request, i), quota::still_needed(status.assignment[i], pods)});
+    }
+    short_.insert(id);
+  }
+}
+
 void QueuedWorkloads::end(const std::string& uid, bool deleted) {
   const quota::WorkloadId id = admission_.find(uid);
   if (!id.valid()) return;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/event.h"
 #include "engine/placement_context.h"
 #include "engine/txn.h"
 #include "quota/admission.h"
@@ -45,6 +46,9 @@ class QueuedWorkloads : public quota::Places {
   const quota::Admission& admission() const { return admission_; }
 
   void upsert(model::Workload&& workload);
+  // One that had been admitted; restore_places() makes room for its pods known, once the flavors are.
+  void restore(WorkloadAdmitted&& event);
+  void restore_places();
   void end(const std::string& uid, bool deleted);
   void released(const std::string& uid);
 
@@ -124,7 +128,8 @@ class QueuedWorkloads : public quota::Places {
   absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it
   std::set<std::string> freed_;
   std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want
-  std::set<NodeSlot> changed_nodes_;   // since the last run
+  std::vector<quota::WorkloadId> restored_;
+  std::set<NodeSlot> changed_nodes_;  // since the last run
   // Keep the classes of those that are looked at again and again, with what is known of nodes for them: a pod without
   // a place each. A ring.
   std::vector<PodSlot> kept_;

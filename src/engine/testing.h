@@ -73,6 +73,10 @@ inline model::Pod bound_to(model::Pod pod, std::string node) {
   return pod;
 }
 
+// Nothing waits for time to pass, and nothing is kept for who has waited.
+inline const EngineOptions kAtOnce{
+    .preemption_retry = Duration{}, .nominations_max = UINT32_MAX, .reservations = {.enabled = false}};
+
 class Driver {
  public:
   explicit Driver(PolicySet policies, EngineOptions options = {}) : engine_(std::move(policies), std::move(options)) {}

@@ -35,8 +35,7 @@ class Stream {
   static constexpr int kPods = 14;
   static constexpr int kSpecs = 31;
 
-  explicit Stream(PolicySet policies,
-                  EngineOptions options = {.preemption_retry = Duration{}, .nominations_max = UINT32_MAX})
+  explicit Stream(PolicySet policies, EngineOptions options = kAtOnce)
       : driver_(std::move(policies), std::move(options)) {}
 
   // Called before and after each cycle that has no bounds, with its decisions.

@@ -124,9 +124,11 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
   const QueueOrder before{&state_};
   const Residents::Table& here = residents_.of(node, state_, rules_);
   const Resident* own = nullptr;
-  std::vector<const Resident*> lower, later, leaving;  // nominated pods of lower priority; of the same; pods that go
+  std::vector<const Resident*> lower, later, leaving;    // nominated pods of lower priority; of the same; pods that go
+  const bool node_kept = state_.pod(nominee).node_kept;  // then what workloads have there is theirs
   for (const Resident& pod : here.pods()) {
     if (pod.pod == nominee) own = &pod;
+    else if (node_kept && state_.pod(pod.pod).takes_over) continue;
     else if (pod.nominated && before(nominee, pod.pod)) (pod.priority < cls_.priority ? lower : later).push_back(&pod);
     else if (pod.priority < cls_.priority && is_leaving(state_.pod(pod.pod))) leaving.push_back(&pod);
   }
@@ -157,6 +159,21 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
   if (!later.empty() && fits(node)) return keep_what_fits(later), keep_what_fits(lower), Outlook::kReady;
   take_all_out(leaving);
   return !leaving.empty() && fits_alone(node) ? Outlook::kPromised : Outlook::kLost;
+}
+
+bool VictimSearch::fits_when_left(PodSlot waiting, NodeSlot node) {
+  if (!state_.node(node).present) return false;
+  const QueueOrder before{&state_};
+  const Residents::Table& here = residents_.of(node, state_, rules_);
+  Trial trial(state_, node, cls_);
+  gone_ = {};
+  bool groups_depend = false;
+  for (const Resident& pod : here.pods()) {
+    const bool stays = state_.pod(pod.pod).pod.daemon || (pod.nominated && before(pod.pod, waiting));
+    if (pod.pod == waiting || !stays) groups_depend |= take_out(trial, here, pod);
+  }
+  if (!fits_alone(node)) return false;
+  return groups_ == nullptr || (groups_depend ? fits_groups(node) : groups_->failure(node) == kFits);
 }
 
 }  // namespace berth::engine

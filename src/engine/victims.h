@@ -80,6 +80,9 @@ class VictimSearch {
     kLost,      // neither
   };
   Outlook outlook(PodSlot nominee, NodeSlot node, std::vector<PodSlot>& displaced);
+  // Whether a pod of the class, which may be nominated for the node itself, would fit there if all others had gone but
+  // daemons, and pods that are nominated for it and come before this one in the queue's order.
+  bool fits_when_left(PodSlot waiting, NodeSlot node);
   // Units of work since the last call.
   int64_t take_effort();
 

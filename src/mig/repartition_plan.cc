@@ -52,19 +52,25 @@ void Repartitioner::Plan::promise() {
   const PodSlot held = engine_.held();
   std::map<PodSlot, Turn, engine::QueueOrder> turns(before);
   std::map<std::string, size_t> known;
-  const auto add = [&](ClassId id, const auto& first, const engine::ClassQueue& waiting) {
+  const auto add = [&](ClassId id, const auto& first, const auto& end) {
     model::ResourceList asked = cut_requests(state_, state_.pod_class(id));
-    if (first == waiting.pods.end() || !waiting.candidates.objection().empty() || asked.empty()) return;
+    const bool hopeless = !engine_.queue().find(id)->candidates.objection().empty();
+    if (first == end || hopeless || asked.empty()) return;
     const auto [request, fresh] = known.try_emplace(text_of(asked), requests_.size());
     if (fresh) requests_.push_back(std::move(asked));
-    turns.emplace(*first, Turn{id, first, waiting.pods.end(), 0, request->second});
+    turns.emplace(*first, Turn{id, first, end, 0, request->second});
   };
   const auto& blocked = engine_.queue().blocked();
-  for (const ClassId id : blocked) add(id, engine_.queue().find(id)->pods.begin(), *engine_.queue().find(id));
+  for (const ClassId id : blocked)
+    add(id, engine_.queue().find(id)->pods.begin(), engine_.queue().find(id)->pods.end());
+  for (const PodSlot pod : engine_.reserved_pods()) {
+    reserved_.emplace_back(before).insert(pod);
+    add(state_.pod(pod).cls, reserved_.back().cbegin(), reserved_.back().cend());
+  }
   const auto& all = engine_.queue().classes();
   for (uint32_t i = 0; held.valid() && i < all.size(); ++i)  // those behind it have not been looked at
     if (all[i] != nullptr && !all[i]->pods.empty() && !blocked.contains(ClassId{i}))
-      add(ClassId{i}, all[i]->pods.upper_bound(held), *all[i]);
+      add(ClassId{i}, all[i]->pods.upper_bound(held), all[i]->pods.end());
   for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
   bool promised = false;
   while (!turns.empty()) {

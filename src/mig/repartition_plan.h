@@ -6,6 +6,7 @@
 // they are is decided once, when all have had their turn, and shared by nodes that are alike and promised alike.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,10 +48,11 @@ class Repartitioner::Plan {
   bool unfinished() const { return unfinished_; }
 
  private:
+  using Pods = absl::btree_set<engine::PodSlot, engine::QueueOrder>;
   // A waiting class, the first of its pods that has not had its turn, and the first node that may be of use to it.
   struct Turn {
     engine::ClassId cls;
-    absl::btree_set<engine::PodSlot, engine::QueueOrder>::const_iterator next, end;
+    Pods::const_iterator next, end;
     size_t offer = 0;
     size_t request = 0;  // which of the different requests it has
   };
@@ -73,6 +75,7 @@ class Repartitioner::Plan {
   bool unfinished_ = false;
   bool late_ = false;  // the turn is that of pods behind one that is held
   std::vector<model::ResourceList> requests_;
+  std::deque<Pods> reserved_;  // each a pod that a node is kept for, which may have another one sooner
 };
 
 }  // namespace berth::mig

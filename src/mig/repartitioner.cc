@@ -144,6 +144,7 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
     const engine::ClassQueue& waiting = *engine.queue().find(id);
     seen.insert(seen.end(), {id.value, cls.generation, waiting.pods.size(), waiting.pods.begin()->value});
   }
+  for (const PodSlot pod : engine.reserved_pods()) seen.push_back(pod.value);
   if (seen == looked_at_ && (!wakeup_ || *wakeup_ > now)) return true;
   looked_at_ = std::move(seen);
   return false;
@@ -176,14 +177,15 @@ std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, T
   work_used_ = 0;
   unfinished_ = false;
   end_changes(engine.state(), now, steps);
+  const State& state = engine.state();
+  const auto asks = [&](ClassId id) { return !cut_requests(state, state.pod_class(id)).empty(); };
   const auto waiting = [&] {
-    return std::ranges::any_of(engine.queue().blocked(), [&](ClassId id) {
-      return !cut_requests(engine.state(), engine.state().pod_class(id)).empty();
-    });
+    return std::ranges::any_of(engine.queue().blocked(), asks) ||
+           std::ranges::any_of(engine.reserved_pods(), [&](PodSlot pod) { return asks(state.pod(pod).cls); });
   };
-  const bool possible = !engine.state().mig_nodes().empty() && steps.empty();  // else there is news to be heard first
+  const bool possible = !state.mig_nodes().empty() && steps.empty();  // else there is news to be heard first
   if (possible && waiting() && !nothing_new(engine, now)) {
-    std::vector<Offer> all = offers(engine.state(), now);
+    std::vector<Offer> all = offers(state, now);
     Plan plan(engine, all, demand_, work);
     plan.run();
     work_used_ = plan.work_used();

@@ -14,8 +14,6 @@ namespace {
 using namespace berth::engine;
 using namespace berth::engine::testing;
 
-const EngineOptions kAtOnce{.preemption_retry = Duration{}, .nominations_max = UINT32_MAX};
-
 // Plays the API server, the volume controller and the binder around one engine. Storage comes and goes at any time,
 // and both sides of a binding are shown in any order.
 class StorageHistory {

@@ -49,6 +49,11 @@ class Admission {
 
   // Workloads. A known UID with other facts is an update: `active` and what it gives back are looked at.
   WorkloadId upsert(model::Workload workload);
+  // One that holds quota already, as whoever decided before has written: it stays admitted, whatever the queue has now.
+  // `assignment` has an entry for each pod set, in their order; `evicted`: the reason, where it is on its way out. A
+  // ClusterQueue that is not known counts as deleted. One that is known stays as it is.
+  WorkloadId restore(model::Workload workload, const std::string& cluster_queue,
+                     std::vector<PodSetAssignment> assignment, const std::string& evicted);
   void finish(WorkloadId id);
   void remove(WorkloadId id);
   // An evicted workload has let go of what it held.
@@ -127,6 +132,7 @@ class Admission {
   void reconfigure();
   void update_holder(const Record& record);
   void rebuild(std::vector<AdmissionDecision>& decisions);
+  void rebuild_ledger();
   void drop_empty_queues();
   std::string inactive_reason(const model::ClusterQueue& queue) const;
   const model::LocalQueue* local_queue(const model::Workload& workload) const;

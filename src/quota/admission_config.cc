@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "quota/admission.h"
 
@@ -85,25 +86,54 @@ const model::LocalQueue* Admission::local_queue(const model::Workload& workload)
   return found == local_queues_.end() ? nullptr : &found->second;
 }
 
+void Admission::rebuild_ledger() {
+  if (!std::exchange(stale_, false)) return;
+  Ledger next(QuotaTree(queues_, cohorts_));
+  for (const Record& record : records_) {
+    if (record.place != Place::kAdmitted) continue;
+    Holder holder = ledger_->holder(record.key.id);
+    holder.queue = next.tree().queue(record.status.cluster_queue);
+    if (!holder.queue.valid()) continue;
+    holder.usage = usage_of(next.tree(), record.status.assignment, record.status.workload);
+    next.reserve(std::move(holder));
+  }
+  ledger_.emplace(std::move(next));
+  touched_.clear();
+  for (const Record& record : records_)
+    if (record.key.id.valid()) touched_.push_back(record.key.id);
+}
+
+WorkloadId Admission::restore(model::Workload workload, const std::string& cluster_queue,
+                              std::vector<PodSetAssignment> assignment, const std::string& evicted) {
+  if (const WorkloadId known = find(workload.uid); known.valid()) return known;
+  const WorkloadId id = upsert(std::move(workload));
+  if (!queues_.contains(cluster_queue)) {
+    model::ClusterQueue& gone = queues_[cluster_queue];
+    gone.name = cluster_queue;
+    gone.stop = model::StopPolicy::kHold;
+    going_.insert(cluster_queue);
+    reconfigure();
+  }
+  rebuild_ledger();
+  Record& record = this->record(id);
+  record.place = Place::kAdmitted;
+  record.status.phase = WorkloadPhase::kAdmitted;
+  record.status.cluster_queue = cluster_queue;
+  record.status.assignment = std::move(assignment);
+  record.status.evicted = evicted;
+  Holder holder;
+  static_cast<Claimant&>(holder) = claimant(record);
+  holder.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
+  holder.reserved = record.status.workload.created;
+  holder.evicted = !evicted.empty();
+  ledger_->reserve(std::move(holder));
+  return id;
+}
+
 // Brings the ledger up to the configuration, and workloads to where the facts put them.
 void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   drop_empty_queues();
-  if (stale_) {
-    stale_ = false;
-    Ledger next(QuotaTree(queues_, cohorts_));
-    for (const Record& record : records_) {
-      if (record.place != Place::kAdmitted) continue;
-      Holder holder = ledger_->holder(record.key.id);
-      holder.queue = next.tree().queue(record.status.cluster_queue);
-      if (!holder.queue.valid()) continue;
-      holder.usage = usage_of(next.tree(), record.status.assignment, record.status.workload);
-      next.reserve(std::move(holder));
-    }
-    ledger_.emplace(std::move(next));
-    touched_.clear();
-    for (const Record& record : records_)
-      if (record.key.id.valid()) touched_.push_back(record.key.id);
-  }
+  rebuild_ledger();
   const std::vector<WorkloadId> touched = std::exchange(touched_, {});
   for (const WorkloadId id : touched) settle(id, decisions);
 }

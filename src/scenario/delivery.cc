@@ -30,6 +30,7 @@ std::string subject_of(const engine::Event& event) {
     std::string operator()(const engine::QueueObjectUpserted&) { return "queues"; }
     std::string operator()(const engine::QueueObjectDeleted&) { return "queues"; }
     std::string operator()(const engine::WorkloadUpserted& e) { return "workload " + e.workload.uid; }
+    std::string operator()(const engine::WorkloadAdmitted& e) { return "workload " + e.workload.uid; }
     std::string operator()(const engine::WorkloadEnded& e) { return "workload " + e.uid; }
     std::string operator()(const engine::WorkloadReleased& e) { return "workload " + e.uid; }
     std::string operator()(const engine::EvictionFailed& e) { return "pod " + e.uid; }

@@ -7,6 +7,7 @@
 namespace berth::scenario {
 namespace {
 
+using engine::ReservationOptions;
 using engine::SetPackingOptions;
 
 void read_work(const api::Reader& reader, int64_t& out) {
@@ -23,6 +24,18 @@ constexpr api::Field<SetPackingOptions> kSetPacking[] = {
     {"maxWork", [](const api::Reader& r, SetPackingOptions& o) { read_work(r, o.work_max); }},
 };
 
+constexpr api::Field<ReservationOptions> kReservations[] = {
+    {"enabled", [](const api::Reader& r, ReservationOptions& o) { r.read(o.enabled); }},
+    {"after", [](const api::Reader& r, ReservationOptions& o) { read_duration(r, o.after); }},
+    {"perQueue",
+     [](const api::Reader& r, ReservationOptions& o) {
+       int32_t count = 0;
+       if (!r.read(count)) return;
+       if (count < 1) r.problem(fmt::format("{} is less than 1; `enabled: false` turns reservations off", count));
+       else o.per_queue = count;
+     }},
+};
+
 }  // namespace
 
 void read_duration(const api::Reader& reader, Duration& out) {
@@ -37,5 +50,9 @@ void read_duration(const api::Reader& reader, Duration& out) {
 }
 
 void read_set_packing(const api::Reader& reader, SetPackingOptions& out) { api::read_object(reader, kSetPacking, out); }
+
+void read_reservations(const api::Reader& reader, ReservationOptions& out) {
+  api::read_object(reader, kReservations, out);
+}
 
 }  // namespace berth::scenario

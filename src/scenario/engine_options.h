@@ -1,6 +1,7 @@
 // Options of the engine as berth.yaml has them, which scenarios may set, too.
 //
 //   setPacking: {enabled: true, headBound: 10m, maxWork: 100000}
+//   reservations: {enabled: true, after: 10m, perQueue: 1}
 #pragma once
 
 #include "api/reader.h"
@@ -13,5 +14,7 @@ void read_duration(const api::Reader& reader, Duration& out);
 
 // {enabled, headBound, maxWork}; what is not named keeps its value.
 void read_set_packing(const api::Reader& reader, engine::SetPackingOptions& out);
+// {enabled, after, perQueue}
+void read_reservations(const api::Reader& reader, engine::ReservationOptions& out);
 
 }  // namespace berth::scenario

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "scenario/engine_options.h"
 #include "scenario/policy_options.h"
@@ -20,10 +21,10 @@ Result<std::vector<api::Document>> documents_of(const std::string& text, const s
   return documents;
 }
 
-Status read_engine_options(const api::Document& packing, engine::EngineOptions& out) {
-  api::ProblemSink sink{.strict = true, .document = &packing, .problems = {}};
-  BERTH_TRY_VOID(
-      api::read_json(packing.json, sink, [&](const api::Reader& root) { read_set_packing(root, out.set_packing); }));
+// Reads one of the objects that say how the engine is to go.
+Status read_options(const api::Document& document, const std::function<void(const api::Reader&)>& read) {
+  api::ProblemSink sink{.strict = true, .document = &document, .problems = {}};
+  BERTH_TRY_VOID(api::read_json(document.json, sink, read));
   if (!sink.problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(sink.problems.front()));
   return {};
 }
@@ -60,17 +61,23 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
                 fmt::format("{}: a scenario is one document, this file has {}", file, documents.size()));
   Scenario scenario{.file = file, .root = to_lined_value(documents.front())};
   for (const auto& [key, value] : scenario.root.members)
-    if (key != "policies" && key != "setPacking" && key != "cluster" && key != "steps")
+    if (key != "policies" && key != "setPacking" && key != "reservations" && key != "cluster" && key != "steps")
       return fail(ErrorCode::kInvalidInput,
-                  fmt::format("{}:{}: '{}' is none of policies, setPacking, cluster, steps", file, value.line, key));
+                  fmt::format("{}:{}: '{}' is none of policies, setPacking, reservations, cluster, steps", file,
+                              value.line, key));
   const LinedValue* steps = scenario.root.find("steps");
   if (steps == nullptr || steps->kind != LinedValue::Kind::kList)
     return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario has a list of steps", file));
   const LinedValue* policies = scenario.root.find("policies");
   BERTH_TRY(set, policies == nullptr ? policy::make_policy_set() : read_policies(to_document(*policies, file)));
   scenario.policies = std::move(set);
+  engine::EngineOptions& engine = scenario.engine;
   if (const LinedValue* packing = scenario.root.find("setPacking"))
-    BERTH_TRY_VOID(read_engine_options(to_document(*packing, file), scenario.engine));
+    BERTH_TRY_VOID(read_options(to_document(*packing, file),
+                                [&](const api::Reader& root) { read_set_packing(root, engine.set_packing); }));
+  if (const LinedValue* reservations = scenario.root.find("reservations"))
+    BERTH_TRY_VOID(read_options(to_document(*reservations, file),
+                                [&](const api::Reader& root) { read_reservations(root, engine.reservations); }));
   return scenario;
 }
 

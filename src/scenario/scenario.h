@@ -3,6 +3,7 @@
 //   # A pod waits until a node with room for it joins.
 //   policies: {scores: {pack: 5}}                     # as in berth.yaml; may be left out
 //   setPacking: {enabled: true}                       # the same
+//   reservations: {after: 5m}                         # the same
 //   cluster: {nodes: [{like: a100-8, name: full, gpus: 0}]}
 //   steps:
 //     - submit: {apiVersion: v1, kind: Pod, …}     # or a list, a file beside the scenario, or text with "---" in it

@@ -82,6 +82,10 @@ struct Metrics::Families {
   Counter& throttled = counter(registry, "berth_binds_throttled_total",
                                "Bindings that the server refused with 429; they are sent again.")
                            .Add({});
+  Gauge& reserved = gauge(registry, "berth_reserved_pods", "Waiting pods that a node is kept for.").Add({});
+  Counter& reservations =
+      counter(registry, "berth_reservations_total", "Times that a node was kept for a pod which had waited long.")
+          .Add({});
   Counter& preemptions =
       counter(registry, "berth_preemptions_total", "Pods for which others were chosen to be evicted.").Add({});
   Histogram& victims =
@@ -195,6 +199,11 @@ void Metrics::binds_outstanding(size_t count) { families_->outstanding.Set(stati
 void Metrics::binds_throttled(uint64_t so_far) {
   const std::lock_guard lock(families_->mutex);
   families_->count_to(families_->throttled, so_far);
+}
+void Metrics::reservations(size_t now, uint64_t so_far) {
+  families_->reserved.Set(static_cast<double>(now));
+  const std::lock_guard lock(families_->mutex);
+  families_->count_to(families_->reservations, so_far);
 }
 void Metrics::leader(bool leading) { families_->leader.Set(leading ? 1 : 0); }
 void Metrics::gpus(const engine::GpuTotals& totals) {

@@ -1,0 +1,38 @@
+// KeptAside: a node without the pods that it is kept for (PodState::node_kept), for as long as this lives.
+//
+// What a workload has on a node is its own until it gives it back, whoever waits for what becomes free there: when one
+// of its pods takes the place of another, those who wait are looked past. Pods with claims stay, since what was chosen
+// for these could not be had again.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "engine/state.h"
+
+namespace berth::engine {
+
+class KeptAside {
+ public:
+  KeptAside(State& state, NodeSlot node) : state_(state), node_(node) {
+    std::ranges::copy_if(state.node(node).pods, std::back_inserter(pods_), [&](PodSlot slot) {
+      const PodState& pod = state.pod(slot);
+      return pod.phase == PodPhase::kNominated && pod.node_kept && state.pod_class(pod.cls).claims.empty();
+    });
+    std::sort(pods_.begin(), pods_.end());
+    for (const PodSlot pod : pods_) state_.unassign(pod, PodPhase::kNotQueued);
+  }
+  KeptAside(const KeptAside&) = delete;
+  KeptAside& operator=(const KeptAside&) = delete;
+  ~KeptAside() {
+    for (const PodSlot pod : pods_) state_.assign(pod, node_, PodPhase::kNominated);
+  }
+
+ private:
+  State& state_;
+  const NodeSlot node_;
+  std::vector<PodSlot> pods_;
+};
+
+}  // namespace berth::engine
