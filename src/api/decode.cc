@@ -200,6 +200,7 @@ Result<T> decode_json(std::string_view json) {
 
 template Result<Pod> decode_json<Pod>(std::string_view);
 template Result<Node> decode_json<Node>(std::string_view);
+template Result<Job> decode_json<Job>(std::string_view);
 template Result<Namespace> decode_json<Namespace>(std::string_view);
 template Result<PriorityClass> decode_json<PriorityClass>(std::string_view);
 template Result<PersistentVolumeClaim> decode_json<PersistentVolumeClaim>(std::string_view);

@@ -16,7 +16,7 @@
 namespace berth::apps {
 namespace {
 
-constexpr int kEvictConnections = 8;
+constexpr int kEvictConnections = 8, kQueueConnections = 16;
 
 Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNames& served,
                                 const bridge::TopologyLevels& levels) {
@@ -75,18 +75,21 @@ Status Session::open_lanes() {
     transport.max_in_flight = in_flight;
     return io::CurlTransport::create(std::move(transport));
   };
-  BERTH_TRY(watch, lane(16));  // each watch holds one
+  BERTH_TRY(watch, lane(32));  // each watch holds one
   BERTH_TRY(bind, lane(config_.client.bind_connections));
   BERTH_TRY(evict, lane(kEvictConnections));
   BERTH_TRY(note, lane(config_.client.note_connections));
+  BERTH_TRY(queue, lane(kQueueConnections));
   watch_transport_ = std::move(watch);
   bind_transport_ = std::move(bind);
   evict_transport_ = std::move(evict);
   note_transport_ = std::move(note);
+  queue_transport_ = std::move(queue);
   watch_client_ = std::make_unique<kube::Client>(*watch_transport_);
   bind_client_ = std::make_unique<kube::Client>(*bind_transport_);
   evict_client_ = std::make_unique<kube::Client>(*evict_transport_);
   note_client_ = std::make_unique<kube::Client>(*note_transport_);
+  queue_client_ = std::make_unique<kube::Client>(*queue_transport_);
   return {};
 }
 
@@ -127,6 +130,12 @@ Status Session::open() {
       [this](BudgetUpdates updates) { inbox_.push(std::move(updates)); });
   storage_ =
       std::make_unique<StorageWatch>(*watch_client_, [this](StorageUpdates batch) { inbox_.push(std::move(batch)); });
+  queues_ = std::make_unique<WorkQueues>(
+      WorkQueues::Options{served_, config_.topology_levels, config_.engine.report_interval}, *watch_client_,
+      *queue_client_, engine_, set_aside_, *events_,
+      WorkQueues::Hooks{
+          [this](QueueMessage message) { inbox_.push(std::move(message)); }, options_.may_bind,
+          [this](const std::string& kind, const kube::Malformed& object) { quarantine(kind.c_str(), object); }});
   volumes_ = std::make_unique<VolumeBinder>(engine_, *bind_client_, config_.volume_bind_timeout,
                                             config_.client.bind_timeout, volume_hooks());
   mig_ = std::make_unique<MigWriter>(
@@ -136,6 +145,7 @@ Status Session::open() {
   options_.metrics->session_began();
   nodes_->start();
   storage_->start();
+  queues_->start();
   namespaces_->start();
   budgets_->start();
   pods_->start();
@@ -156,8 +166,10 @@ void Session::stop(Duration drain) {
   namespaces_->stop();
   budgets_->stop();
   storage_->stop();
+  queues_->stop();
   bind_transport_->stop();  // ends what is left; their reports still reach the inbox
   evict_transport_->stop();
+  queue_transport_->stop();
   stopping_ = true;
   inbox_.push(WakeUp{});
   owner_.join();
@@ -167,8 +179,8 @@ void Session::stop(Duration drain) {
 }
 
 std::string Session::trouble() const {
-  for (const std::string& error :
-       {pods_->last_error(), nodes_->last_error(), namespaces_->last_error(), storage_->last_error()})
+  for (const std::string& error : {pods_->last_error(), nodes_->last_error(), namespaces_->last_error(),
+                                   storage_->last_error(), queues_->last_error()})
     if (!error.empty()) return error;
   const std::string error = budgets_->last_error();
   return budgets_listed_ || !is_refusal(error) ? error : "";

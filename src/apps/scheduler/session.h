@@ -2,13 +2,12 @@
 //
 // Owns one engine and the thread that drives it. Reflectors decode on their own transport's thread and put facts into
 // the inbox; the owner thread applies them, runs a cycle, and hands decisions to the binder, the evictor, the status
-// writer and the event recorder, none of which ever makes it wait. It does so in turns, each bounded
-// (apps/scheduler/turn_plan.h). A new term is a new Session with a new engine, so what an earlier term believed cannot
-// leak into it.
+// writer and the event recorder, none of which ever makes it wait, in bounded turns (apps/scheduler/turn_plan.h). A new
+// term is a new Session with a new engine, so what an earlier term believed cannot leak into it.
 //
-// Invariants: 1. no cycle runs before pods, nodes, namespaces, storage and disruption budgets have all been listed in
-// this term; 2. no bind and no eviction is sent once `may_bind` is false; 3. at most max_outstanding_binds decisions
-// wait for their answer; 4. nothing is evicted while disruption budgets cannot be read.
+// Invariants: 1. no cycle runs before all that is watched has been listed in this term; 2. nothing is decided or sent
+// once `may_bind` is false; 3. at most max_outstanding_binds decisions wait for their answer; 4. no pod is evicted
+// while disruption budgets cannot be read.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -39,6 +38,7 @@
 #include "apps/scheduler/told.h"
 #include "apps/scheduler/turn_plan.h"
 #include "apps/scheduler/volume_binder.h"
+#include "apps/scheduler/work_queues.h"
 #include "bridge/to_model.h"
 #include "engine/engine.h"
 #include "io/curl_transport.h"
@@ -71,8 +71,7 @@ class Session {
   Time last_tick() const { return Time{last_tick_}; }
   // Objects that cannot be understood at present, a line each.
   std::vector<std::string> set_aside() const { return set_aside_.lines(); }
-  // Why lists or watches fail at present; empty when they do not.
-  std::string trouble() const;
+  std::string trouble() const;  // why lists or watches fail at present; empty when they do not
   // Stops deciding; waits up to `drain` for binds under way, then as long for their events; ends all threads.
   void stop(Duration drain);
 
@@ -83,8 +82,8 @@ class Session {
   using NodeUpdates = std::vector<kube::WatchUpdate<SeenNode>>;
   using NamespaceUpdates = std::vector<kube::WatchUpdate<SeenNamespace>>;
   using BudgetUpdates = std::vector<kube::WatchUpdate<model::DisruptionBudget>>;
-  using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BudgetUpdates, StorageUpdates, ClaimPatched,
-                               BindReport, EvictionReport, NodePatched, WakeUp>;
+  using Message = std::variant<PodUpdates, NodeUpdates, NamespaceUpdates, BudgetUpdates, StorageUpdates, QueueMessage,
+                               ClaimPatched, BindReport, EvictionReport, NodePatched, WakeUp>;
 
   // The node that a waiting pod is nominated for.
   struct Nomination {
@@ -109,6 +108,7 @@ class Session {
   void handle(BudgetUpdates& updates);
   void handle(EvictionReport& report);
   void handle(NodePatched& answer) { mig_->handle(answer, clock_.monotonic()); }
+  void handle(QueueMessage& message) { doubtful_ = queues_->handle(message, clock_.monotonic()) || doubtful_; }
   void handle(WakeUp&) {}
   void list_pods(kube::ListReplaced<SeenPod>& list, const PodUpdates& batch);
   void take_in(SeenPod& seen);
@@ -154,7 +154,8 @@ class Session {
   const Clock& clock_;
   bridge::SchedulerNames served_;
   std::unique_ptr<io::CurlTransport> watch_transport_, bind_transport_, evict_transport_, note_transport_;
-  std::unique_ptr<kube::Client> watch_client_, bind_client_, evict_client_, note_client_;
+  std::unique_ptr<io::CurlTransport> queue_transport_;
+  std::unique_ptr<kube::Client> watch_client_, bind_client_, evict_client_, note_client_, queue_client_;
   std::unique_ptr<kube::EventRecorder> events_;
   std::unique_ptr<StatusWriter> statuses_;
   std::unique_ptr<Binder> binder_;
@@ -179,18 +180,17 @@ class Session {
   absl::flat_hash_map<std::string, std::string> namespaces_seen_;  // by name: the problem that was told, if any
   ClosedNodes closed_;
   std::unique_ptr<VolumeBinder> volumes_;
+  std::unique_ptr<WorkQueues> queues_;
   mig::Repartitioner repartitioner_;
   std::unique_ptr<MigWriter> mig_;
   std::map<std::string, std::string> mig_problems_;         // by node: what was told of it last
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;
-  bool budgets_refused_ = false;
-  bool cycle_due_ = false;
+  bool budgets_refused_ = false, cycle_due_ = false;
   bool notes_held_ = false;  // events give way to binds
   bool has_wakeup_ = false;
-  Time wakeup_;
-  Time published_at_;
+  Time wakeup_, published_at_;
 
   std::atomic<bool> ready_{false}, doubtful_{false}, deciding_{true}, stopping_{false}, budgets_listed_{false};
   std::atomic<int64_t> last_tick_{0};

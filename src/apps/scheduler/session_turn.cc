@@ -51,10 +51,16 @@ void Session::turn() {
   const bool lists = apply_messages();
   const Time now = clock_.monotonic();
   if (deciding_) volumes_->tick(now);
-  const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_ && budgets_listed() && storage_listed();
+  const bool listed =
+      pods_listed_ && nodes_listed_ && namespaces_listed_ && budgets_listed() && storage_listed() && queues_->listed();
   if (listed && deciding_) follow_cuts(now);
-  const bool due = plan_.messages() > 0 || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
+  const bool due =
+      (listed && queues_->tell_engine()) || plan_.messages() > 0 || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
+  if (listed && deciding_ && options_.may_bind()) {
+    queues_->write(now, clock_.wall());
+    cycle_due_ |= queues_->tell_engine();
+  }
   balance_lanes();
   if (now - published_at_ >= Duration::seconds(1)) {
     remind(now);
@@ -75,7 +81,10 @@ bool Session::apply_messages() {
         [&](const auto& m) {
           if constexpr (std::is_same_v<decltype(m), const StorageUpdates&>)
             updates = m.updates.size(), list = has_list(m.updates);
-          else if constexpr (requires { m.size(); }) updates = m.size(), list = has_list(m);
+          else if constexpr (std::is_same_v<decltype(m), const QueueMessage&>) {
+            if (const auto* batch = std::get_if<QueueUpdates>(&m))
+              updates = batch->updates.size(), list = has_list(batch->updates);
+          } else if constexpr (requires { m.size(); }) updates = m.size(), list = has_list(m);
         },
         message);
     if (!plan_.take(updates, clock_.monotonic())) break;
@@ -96,6 +105,7 @@ void Session::cycle(Time now) {
   plan_.cycle_took(clock_.monotonic() - now, result.work_used);
   for (const engine::Decision& decision : result.decisions) carry_out(decision);
   count_victims(result.decisions);
+  queues_->decided(result.admissions);
   // Unfinished for want of answers: the next BindReport wakes us. For want of work units: go on at once.
   const bool saturated = static_cast<int64_t>(binder_->outstanding()) >= config_.client.max_outstanding_binds;
   cycle_due_ = result.unfinished && !saturated && limits.max_reports > 0 && limits.max_binds > 0;
@@ -145,6 +155,7 @@ void Session::publish(Time now) {
   metrics.pending(pending);
   metrics.binds_outstanding(binder_->outstanding());
   metrics.binds_throttled(binder_->throttled());
+  metrics.reservations(engine_.reserved_pods().size(), engine_.reservations());
   const engine::GpuTotals gpus = engine::sum_gpus(state);
   metrics.gpus(gpus);
   metrics.fragmentation(mig::measure_fragmentation(state, repartitioner_.idle_devices()));
@@ -157,6 +168,7 @@ void Session::publish(Time now) {
   metrics.watch("namespaces", namespaces_->stats());
   metrics.watch("poddisruptionbudgets", budgets_->stats());
   for (const auto& [resource, stats] : storage_->stats()) metrics.watch(resource, stats);
+  for (const auto& [resource, stats] : queues_->stats()) metrics.watch(resource, stats);
 }
 
 }  // namespace berth::apps

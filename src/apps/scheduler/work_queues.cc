@@ -1,0 +1,192 @@
+#include "apps/scheduler/work_queues.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "apps/scheduler/log.h"
+
+namespace berth::apps {
+namespace {
+
+constexpr size_t kWritesMax = 512;  // on the wire or waiting for it
+constexpr Duration kWriteTimeout = Duration::seconds(10);
+
+// The engine's object, of the kinds that it knows.
+std::optional<engine::QueueObject> queue_object_of(const api::KueueObject& object) {
+  if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object)) return flavor->flavor;
+  if (const auto* queue = std::get_if<api::ClusterQueue>(&object)) return queue->queue;
+  if (const auto* cohort = std::get_if<api::Cohort>(&object)) return cohort->cohort;
+  if (const auto* local = std::get_if<api::LocalQueue>(&object)) return local->queue;
+  return std::nullopt;
+}
+
+const api::ObjectMeta& metadata_of(const SeenQueueObject& seen) {
+  if (const auto* priority = std::get_if<api::PriorityClass>(&seen)) return priority->metadata;
+  if (const auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return workload->workload.metadata;
+  if (const auto* job = std::get_if<queueing::SeenJob>(&seen)) return job->job.metadata;
+  return std::visit([](const auto& object) -> const api::ObjectMeta& { return object.metadata; },
+                    std::get<api::KueueObject>(seen));
+}
+
+// What the engine forgets an object of the kind by.
+engine::QueueObject named(QueueKind kind, const std::string& namespace_name, const std::string& name) {
+  const auto with_name = [&](auto object) {
+    object.name = name;
+    return engine::QueueObject(std::move(object));
+  };
+  if (kind == QueueKind::kResourceFlavor) return with_name(model::ResourceFlavor{});
+  if (kind == QueueKind::kCohort) return with_name(model::Cohort{});
+  if (kind == QueueKind::kClusterQueue) return with_name(model::ClusterQueue{});
+  model::LocalQueue local;
+  local.namespace_name = namespace_name;
+  return with_name(std::move(local));
+}
+
+}  // namespace
+
+WorkQueues::WorkQueues(Options options, kube::Client& watch, kube::Client& write, engine::Engine& engine,
+                       SetAside& set_aside, kube::EventRecorder& events, Hooks hooks)
+    : options_(std::move(options)),
+      client_(write),
+      engine_(engine),
+      set_aside_(set_aside),
+      events_(events),
+      hooks_(std::move(hooks)),
+      watch_(watch, [post = hooks_.post](QueueUpdates updates) { post(std::move(updates)); }),
+      desk_(options_.served, options_.levels) {}
+
+bool WorkQueues::listed() {
+  for (size_t i = 0; i < kQueueKinds && known_.size() < kQueueKinds; ++i) {
+    const auto kind = static_cast<QueueKind>(i);
+    if (known_.contains(kind)) continue;
+    if (!watch_.refused(kind)) return false;
+    known_[kind];
+    log_info("not there, or not to be read: deploy/crds and deploy/rbac.yaml have what queues need",
+             {{"resource", std::string(resource_of(kind).plural)}});
+  }
+  return true;
+}
+
+void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
+  const api::ObjectMeta& metadata = metadata_of(seen);
+  known_[kind].insert({metadata.namespace_name, metadata.name});
+  if (auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return desk_.see(std::move(*workload));
+  if (auto* job = std::get_if<queueing::SeenJob>(&seen)) return desk_.see(std::move(*job));
+  if (const auto* priority = std::get_if<api::PriorityClass>(&seen))
+    return desk_.see_pod_priority(metadata.name, priority->value);
+  const auto& object = std::get<api::KueueObject>(seen);
+  if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
+    return desk_.see_priority(metadata.name, priority->value);
+  if (auto known = queue_object_of(object)) engine_.apply(engine::QueueObjectUpserted{std::move(*known)});
+}
+
+void WorkQueues::forget(QueueKind kind, const Name& name) {
+  known_[kind].erase(name);
+  if (kind == QueueKind::kWorkload) return desk_.workload_gone(name.first, name.second);
+  if (kind == QueueKind::kJob) return desk_.job_gone(name.first, name.second);
+  if (kind == QueueKind::kPriorityClass) return desk_.see_pod_priority(name.second, std::nullopt);
+  if (kind == QueueKind::kWorkloadPriorityClass) return desk_.see_priority(name.second, std::nullopt);
+  engine_.apply(engine::QueueObjectDeleted{named(kind, name.first, name.second)});
+}
+
+bool WorkQueues::handle(QueueMessage& message, Time now) {
+  if (auto* batch = std::get_if<QueueUpdates>(&message)) return handle(*batch);
+  handle(std::get<queueing::Answer>(message), now);
+  return false;
+}
+
+bool WorkQueues::handle(QueueUpdates& batch) {
+  const std::string kind(resource_of(batch.kind).kind);
+  bool went_back = false;
+  for (auto& update : batch.updates) {
+    if (auto* list = std::get_if<kube::ListReplaced<SeenQueueObject>>(&update)) {
+      went_back |= list->went_back;
+      set_aside_.clear(kind);
+      std::set<Name> gone = std::exchange(known_[batch.kind], {});
+      for (SeenQueueObject& seen : list->objects) {
+        gone.erase({metadata_of(seen).namespace_name, metadata_of(seen).name});
+        take_in(batch.kind, std::move(seen));
+      }
+      for (const auto& each : batch.updates)  // what cannot be read is there nevertheless
+        if (const auto* malformed = std::get_if<kube::Malformed>(&each))
+          gone.erase({malformed->name_space, malformed->name});
+      for (const Name& name : gone) forget(batch.kind, name);
+    } else if (auto* upserted = std::get_if<kube::Upserted<SeenQueueObject>>(&update)) {
+      const api::ObjectMeta& metadata = metadata_of(upserted->object);
+      set_aside_.remove(kind, metadata.namespace_name, metadata.name);
+      take_in(batch.kind, std::move(upserted->object));
+    } else if (auto* deleted = std::get_if<kube::Deleted<SeenQueueObject>>(&update)) {
+      const api::ObjectMeta& metadata = metadata_of(deleted->object);
+      set_aside_.remove(kind, metadata.namespace_name, metadata.name);
+      forget(batch.kind, {metadata.namespace_name, metadata.name});
+    } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
+      // What was known of it goes on counting: an object that cannot be read is no reason to stop what runs.
+      if (malformed->deleted) forget(batch.kind, {malformed->name_space, malformed->name});
+      else hooks_.quarantine(kind, *malformed);
+    }
+  }
+  return went_back;
+}
+
+bool WorkQueues::tell_engine() {
+  std::vector<engine::Event> events = desk_.take_events();
+  for (engine::Event& event : events) engine_.apply(std::move(event));
+  return !events.empty();
+}
+
+void WorkQueues::write(Time now, Time wall) {
+  const size_t room = kWritesMax - std::min(kWritesMax, under_way_);
+  for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, room))
+    send(std::move(write));
+}
+
+void WorkQueues::send(queueing::Write&& write) {
+  ++under_way_;
+  using Kind = queueing::Write::Kind;
+  const bool of_job = write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus;
+  const kube::Resource& resource = resource_of(of_job ? QueueKind::kJob : QueueKind::kWorkload);
+  const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
+  const auto answered = [post = hooks_.post, of_job, sent = write](const Result<std::string>& result) {
+    queueing::Answer answer{.write = sent, .stored = result.has_value()};
+    answer.write.body.clear();
+    if (!result) {
+      answer.http_status = result.error().http_status;
+      answer.error = result.error().message;
+      answer.wait = kube::retry_after(result.error());
+    } else if (of_job) {
+      if (auto job = queueing::decode_job(*result)) answer.job = std::move(*job);
+    } else if (auto workload = queueing::decode_workload(*result)) {
+      answer.workload = std::move(*workload);
+    }
+    post(std::move(answer));
+  };
+  log_debug("writing for a queue",
+            {{"object", write.namespace_name + "/" + write.name}, {"body", write.body.substr(0, 400)}});
+  if (write.kind == Kind::kCreateWorkload)
+    return client_.create(resource.collection(write.namespace_name), std::move(write.body), answered, call);
+  client_.patch(resource.object(write.namespace_name, write.name, write.kind == Kind::kPatchJob ? "" : "status"),
+                kube::PatchType::kMerge, std::move(write.body), answered, call);
+}
+
+void WorkQueues::handle(const queueing::Answer& answer, Time now) {
+  --under_way_;
+  const queueing::Write& write = answer.write;
+  for (const queueing::Note& note : write.notes)
+    if (answer.stored)
+      events_.record({.regarding = {.api_version = note.kind == "Job" ? "batch/v1" : "kueue.x-k8s.io/v1beta2",
+                                    .kind = note.kind,
+                                    .name_space = note.namespace_name,
+                                    .name = note.name,
+                                    .uid = note.uid},
+                      .type = note.warning ? "Warning" : "Normal",
+                      .reason = note.reason,
+                      .action = "Queueing",
+                      .note = note.text});
+  const bool expected = answer.http_status == 404 || answer.http_status == 409;
+  if (!answer.stored && !expected)
+    log_warn("a write for a queue failed; it is tried again",
+             {{"object", write.namespace_name + "/" + write.name}, {"error", answer.error}});
+  desk_.answered(answer, now);
+}
+
+}  // namespace berth::apps

@@ -1,0 +1,83 @@
+// WorkQueues: work that waits in queues, for a session: what its watches bring becomes the engine's events, and what
+// the engine decides is written to Workloads and Jobs (queueing/desk.h).
+//
+// Owner thread only, but for watches and answers, which come by `post` from the transports' threads. Nothing is sent
+// unless `may_send` holds at that moment.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "apps/scheduler/queue_watch.h"
+#include "apps/scheduler/set_aside.h"
+#include "engine/engine.h"
+#include "kube/event_recorder.h"
+#include "queueing/desk.h"
+
+namespace berth::apps {
+
+// On its way to the owner thread.
+using QueueMessage = std::variant<QueueUpdates, queueing::Answer>;
+
+class WorkQueues {
+ public:
+  struct Hooks {
+    std::function<void(QueueMessage)> post;  // any thread; reaches handle()
+    std::function<bool()> may_send;          // any thread
+    std::function<void(const std::string& kind, const kube::Malformed&)> quarantine;
+  };
+  struct Options {
+    bridge::SchedulerNames served;
+    bridge::TopologyLevels levels;
+    Duration told_every;  // the reason why something waits is written at most this often
+  };
+
+  // All references outlive this object.
+  WorkQueues(Options options, kube::Client& watch, kube::Client& write, engine::Engine& engine, SetAside& set_aside,
+             kube::EventRecorder& events, Hooks hooks);
+
+  void start() { watch_.start(); }
+  void stop() { watch_.stop(); }
+
+  // True: the store has lost what had been seen of it.
+  bool handle(QueueMessage& message, Time now);
+  // Every kind has been listed, or is not there to be.
+  bool listed();
+  // Applies what the engine is to hear of workloads; true if there was something.
+  bool tell_engine();
+  void decided(const std::vector<quota::AdmissionDecision>& decisions) {
+    desk_.decided(decisions, engine_.admission());
+  }
+  // Sends what is to be written. `wall` is for people.
+  void write(Time now, Time wall);
+
+  std::string last_error() const { return watch_.last_error(); }
+  auto stats() const { return watch_.stats(); }
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // namespace, name
+
+  bool handle(QueueUpdates& batch);
+  void handle(const queueing::Answer& answer, Time now);
+  void take_in(QueueKind kind, SeenQueueObject&& seen);
+  void forget(QueueKind kind, const Name& name);
+  void send(queueing::Write&& write);
+
+  const Options options_;
+  kube::Client& client_;
+  engine::Engine& engine_;
+  SetAside& set_aside_;
+  kube::EventRecorder& events_;
+  const Hooks hooks_;
+  QueueWatch watch_;
+  queueing::Desk desk_;
+  std::map<QueueKind, std::set<Name>> known_;  // of the kinds that were listed
+  size_t under_way_ = 0;                       // writes that are not answered
+};
+
+}  // namespace berth::apps

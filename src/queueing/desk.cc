@@ -1,0 +1,244 @@
+#include "queueing/desk.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/kueue_names.h"
+#include "bridge/queues.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::queueing {
+namespace {
+
+constexpr Duration kRetryMin = Duration::seconds(1), kRetryMax = Duration::seconds(30);
+constexpr Duration kCompareEvery = Duration::seconds(1);
+
+// Versions of objects are numbers (Kubernetes 1.35 says so); one that is none counts as new.
+bool is_older(const std::string& a, const std::string& b) {
+  uint64_t x = 0, y = 0;
+  const auto number = [](const std::string& text, uint64_t& out) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc{} && end == text.data() + text.size();
+  };
+  return number(a, x) && number(b, y) && x < y;
+}
+
+template <typename Name>
+Name name_of(const api::ObjectMeta& metadata) {
+  return {metadata.namespace_name, metadata.name};
+}
+
+// What an update of a workload can change for the engine.
+bool says_the_same(const api::Workload& a, const api::Workload& b) {
+  return a.metadata.generation == b.metadata.generation &&
+         std::ranges::equal(a.pod_sets, b.pod_sets, {}, &api::WorkloadPodSet::reclaimable,
+                            &api::WorkloadPodSet::reclaimable);
+}
+
+// What was given to each pod set, in the order of these; nothing where one lacks it.
+std::optional<std::vector<quota::PodSetAssignment>> in_order(const SeenWorkload& seen) {
+  std::vector<quota::PodSetAssignment> out;
+  for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
+    const auto at = std::ranges::find(seen.admission->pod_sets, set.name, &quota::PodSetAssignment::name);
+    if (at == seen.admission->pod_sets.end()) return std::nullopt;
+    out.push_back(*at);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool Desk::managed(const api::Job& job) const {
+  return !workloads::queue_of(job.metadata).empty() && served_.contains(job.pod_template.spec.scheduler_name);
+}
+
+void Desk::list_workloads(std::vector<SeenWorkload> all) {
+  std::set<Name> listed;
+  for (const SeenWorkload& one : all) listed.insert(name_of<Name>(one.workload.metadata));
+  for (auto at = workloads_.begin(); at != workloads_.end();) {
+    const auto next = std::next(at);
+    if (!listed.contains(at->first)) forget(at);
+    at = next;
+  }
+  for (SeenWorkload& one : all) see(std::move(one));
+}
+
+void Desk::list_jobs(std::vector<SeenJob> all) {
+  std::set<Name> listed;
+  for (const SeenJob& one : all) listed.insert(name_of<Name>(one.job.metadata));
+  std::vector<Name> gone;
+  for (const auto& [name, record] : jobs_)
+    if (!listed.contains(name)) gone.push_back(name);
+  for (const Name& name : gone) job_gone(name.first, name.second);
+  for (SeenJob& one : all) see(std::move(one));
+}
+
+void Desk::see(SeenWorkload seen) {
+  const Name name = name_of<Name>(seen.workload.metadata);
+  if (const auto known = workloads_.find(name); known != workloads_.end()) {
+    const api::ObjectMeta& before = known->second.seen.workload.metadata;
+    if (before.uid != seen.workload.metadata.uid) forget(known);
+    else if (is_older(seen.workload.metadata.resource_version, before.resource_version)) return;
+  }
+  WorkloadRecord& record = workloads_[name];
+  const bool same = record.in_engine && says_the_same(record.seen.workload, seen.workload);
+  record.seen = std::move(seen);
+  if (const api::OwnerReference* owner = record.seen.workload.metadata.controller(); owner != nullptr) {
+    workload_of_owner_[owner->uid] = name;
+    if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
+  }
+  if (!same || record.seen.is("Finished")) tell_engine(record);
+  dirty_workloads_.insert(name);
+}
+
+void Desk::see(SeenJob seen) {
+  const Name name = name_of<Name>(seen.job.metadata);
+  if (const auto known = jobs_.find(name); known != jobs_.end()) {
+    const api::ObjectMeta& before = known->second.seen.job.metadata;
+    if (before.uid != seen.job.metadata.uid) job_gone(name.first, name.second);
+    else if (is_older(seen.job.metadata.resource_version, before.resource_version)) return;
+  }
+  JobRecord& record = jobs_[name];
+  record.seen = std::move(seen);
+  job_by_uid_[record.seen.job.metadata.uid] = name;
+  dirty_jobs_.insert(name);
+  if (const auto workload = workload_of_owner_.find(record.seen.job.metadata.uid); workload != workload_of_owner_.end())
+    dirty_workloads_.insert(workload->second);
+}
+
+void Desk::workload_gone(const std::string& namespace_name, const std::string& name) {
+  if (const auto known = workloads_.find({namespace_name, name}); known != workloads_.end()) forget(known);
+}
+
+void Desk::forget(std::map<Name, WorkloadRecord>::iterator at) {
+  const api::ObjectMeta& metadata = at->second.seen.workload.metadata;
+  if (at->second.in_engine) events_.emplace_back(engine::WorkloadEnded{metadata.uid, true});
+  if (const api::OwnerReference* owner = metadata.controller(); owner != nullptr) {
+    workload_of_owner_.erase(owner->uid);
+    if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
+  }
+  dirty_workloads_.erase(at->first);
+  workloads_.erase(at);
+}
+
+void Desk::job_gone(const std::string& namespace_name, const std::string& name) {
+  const auto known = jobs_.find({namespace_name, name});
+  if (known == jobs_.end()) return;
+  const std::string uid = known->second.seen.job.metadata.uid;
+  job_by_uid_.erase(uid);
+  dirty_jobs_.erase(known->first);
+  jobs_.erase(known);
+  if (const auto workload = workload_of_owner_.find(uid); workload != workload_of_owner_.end())
+    dirty_workloads_.insert(workload->second);
+}
+
+void Desk::see_priority(const std::string& workload_priority_class, std::optional<int32_t> value) {
+  if (value) queue_priorities_[workload_priority_class] = *value;
+  else queue_priorities_.erase(workload_priority_class);
+  for (const auto& [name, record] : jobs_) dirty_jobs_.insert(name);  // one may have waited for it
+}
+
+void Desk::see_pod_priority(const std::string& priority_class, std::optional<int32_t> value) {
+  if (value) pod_priorities_[priority_class] = *value;
+  else pod_priorities_.erase(priority_class);
+}
+
+// Somebody new, what is new of him, or that he has finished.
+void Desk::tell_engine(WorkloadRecord& record) {
+  const SeenWorkload& seen = record.seen;
+  if (seen.is("Finished")) {
+    if (record.in_engine && !record.ended) events_.emplace_back(engine::WorkloadEnded{seen.workload.metadata.uid});
+    record.ended = true;
+    return;
+  }
+  model::Workload workload = bridge::to_model(seen.workload, levels_);
+  const bool holds = !record.in_engine && seen.admission && seen.is("QuotaReserved");
+  if (auto given = holds ? in_order(seen) : std::nullopt)
+    events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), seen.admission->cluster_queue, std::move(*given),
+                                                  seen.is("Evicted") ? seen.condition("Evicted")->reason : ""});
+  else events_.emplace_back(engine::WorkloadUpserted{std::move(workload)});
+  record.in_engine = true;
+}
+
+void Desk::decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission) {
+  for (const quota::AdmissionDecision& decision : decisions) {
+    const model::Workload& workload = admission.status(decision.workload).workload;
+    const auto record = workloads_.find({workload.namespace_name, workload.name});
+    if (record == workloads_.end()) continue;
+    record->second.released = false;
+    if (decision.kind == quota::AdmissionDecision::Kind::kEvict) record->second.evicted_by = decision;
+    dirty_workloads_.insert(record->first);
+    if (const auto job = job_by_uid_.find(workload.owner_uid); job != job_by_uid_.end())
+      dirty_jobs_.insert(job->second);
+  }
+}
+
+const Desk::JobRecord* Desk::job_of(const SeenWorkload& workload) const {
+  const api::OwnerReference* owner = workload.workload.metadata.controller();
+  const auto name = owner == nullptr ? job_by_uid_.end() : job_by_uid_.find(owner->uid);
+  return name == job_by_uid_.end() ? nullptr : &jobs_.at(name->second);
+}
+
+const Desk::WorkloadRecord* Desk::workload_of(const SeenJob& job) const {
+  const auto name = workload_of_owner_.find(job.job.metadata.uid);
+  return name == workload_of_owner_.end() ? nullptr : &workloads_.at(name->second);
+}
+
+// Whether the object's lane is free; if it is not, wakeup() says when.
+bool Desk::may_write(Lane& lane) {
+  if (lane.busy) return false;
+  if (lane.from <= now_) return true;
+  wakeup_ = std::min(wakeup_.value_or(lane.from), lane.from);
+  return false;
+}
+
+std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time wall, Duration told_every,
+                              size_t room) {
+  now_ = now;
+  wall_ = wall;
+  told_every_ = told_every;
+  wakeup_.reset();
+  if (!compared_at_ || now - *compared_at_ >= kCompareEvery) {
+    compared_at_ = now;
+    for (const auto& [name, record] : workloads_)
+      if (record.in_engine && !record.ended) dirty_workloads_.insert(name);
+  }
+  std::vector<Write> writes;
+  const std::set<Name> workloads = std::exchange(dirty_workloads_, {}), jobs = std::exchange(dirty_jobs_, {});
+  for (const Name& name : jobs) {
+    if (writes.size() >= room) dirty_jobs_.insert(name);
+    else if (const auto at = jobs_.find(name); at != jobs_.end()) look_at(name, at->second, admission, writes);
+  }
+  for (const Name& name : workloads) {
+    if (writes.size() >= room) dirty_workloads_.insert(name);
+    else if (const auto at = workloads_.find(name); at != workloads_.end())
+      look_at(name, at->second, admission, writes);
+  }
+  return writes;
+}
+
+void Desk::answered(const Answer& answer, Time now) {
+  const Name name{answer.write.namespace_name, answer.write.name};
+  const bool of_job = answer.write.kind != Write::Kind::kPatchStatus;
+  Lane* lane = nullptr;
+  if (const auto job = jobs_.find(name); of_job && job != jobs_.end()) lane = &job->second.lane;
+  if (const auto workload = workloads_.find(name); !of_job && workload != workloads_.end())
+    lane = &workload->second.lane;
+  if (answer.workload) see(*answer.workload);
+  if (answer.job) see(*answer.job);
+  if (lane == nullptr) return;
+  lane->busy = false;
+  if (answer.stored) {
+    *lane = {};
+  } else {
+    // What the watch is about to bring (another version, an object that is there or gone) comes soon.
+    const bool news = answer.http_status == 404 || answer.http_status == 409;
+    lane->backoff = news ? kRetryMin : std::clamp(lane->backoff + lane->backoff, kRetryMin, kRetryMax);
+    lane->from = now + std::max(lane->backoff, answer.wait);
+  }
+  (of_job ? dirty_jobs_ : dirty_workloads_).insert(name);
+}
+
+std::optional<Time> Desk::wakeup() const { return wakeup_; }
+
+}  // namespace berth::queueing

@@ -1,0 +1,145 @@
+// Desk: sees to it that Jobs and Workloads on the API server become what the engine has decided.
+//
+// It is told what the server has (watches and answers) and asks the engine's admission what holds. From the difference
+// come the engine's events and the next write to each object: a Workload for a Job that names a queue; its conditions
+// and what it was given; the Job's start with what its flavors add to its pods, and its stop, after which its template
+// is as it was. Nothing else is remembered, so that a lost answer, a conflict or a restart need nothing of their own:
+// what is stored is looked at again.
+//
+// Order matters where somebody could be surprised: a Job starts only when its admission is stored, and an evicted one
+// gives its quota back only when its pods are gone.
+//
+// Owner thread only; deterministic. Of one object at most one write is under way. Source: Kueue's job reconciler and
+// workload controller, https://kueue.sigs.k8s.io/docs/concepts/workload/.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "bridge/to_model.h"
+#include "engine/event.h"
+#include "queueing/seen.h"
+#include "quota/admission.h"
+
+namespace berth::queueing {
+
+// An event about an object, as people see it.
+struct Note {
+  std::string kind;  // "Job", "Workload"
+  std::string namespace_name, name, uid;
+  std::string reason, text;
+  bool warning = false;
+};
+
+struct Write {
+  enum class Kind : uint8_t {
+    kCreateWorkload,  // POST
+    kPatchStatus,     // merge patch of a Workload's status
+    kPatchJob,        // merge patch of a Job
+    kPatchJobStatus,  // of its status
+  };
+  Kind kind = Kind::kCreateWorkload;
+  std::string namespace_name, name;
+  std::string body;
+  std::vector<Note> notes = {};  // to be told once it is stored
+};
+
+// How a write ended.
+struct Answer {
+  Write write;
+  bool stored = false;
+  int http_status = 0;  // where it was not; 0: nobody knows
+  std::string error = {};
+  Duration wait = {};                         // that the server asks for
+  std::optional<SeenWorkload> workload = {};  // as it is stored now
+  std::optional<SeenJob> job = {};
+};
+
+class Desk {
+ public:
+  Desk(bridge::SchedulerNames served, bridge::TopologyLevels levels)
+      : served_(std::move(served)), levels_(std::move(levels)) {}
+
+  // What watches bring. A list is all that there is: what it does not name has gone.
+  void list_workloads(std::vector<SeenWorkload> all);
+  void list_jobs(std::vector<SeenJob> all);
+  void see(SeenWorkload seen);
+  void see(SeenJob seen);
+  void workload_gone(const std::string& namespace_name, const std::string& name);
+  void job_gone(const std::string& namespace_name, const std::string& name);
+  // Of WorkloadPriorityClasses and PriorityClasses; empty: it has gone.
+  void see_priority(const std::string& workload_priority_class, std::optional<int32_t> value);
+  void see_pod_priority(const std::string& priority_class, std::optional<int32_t> value);
+
+  // For the engine, in their order.
+  std::vector<engine::Event> take_events() { return std::exchange(events_, {}); }
+  // What the engine has decided about these; the others are compared now and then.
+  void decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission);
+
+  // What is to be written now; the engine has applied take_events(). `wall` is for lastTransitionTime. Reasons of those
+  // that wait are written at most every `told_every`.
+  // At most `room` writes; the rest is for the next time.
+  std::vector<Write> look(const quota::Admission& admission, Time now, Time wall, Duration told_every,
+                          size_t room = SIZE_MAX);
+  void answered(const Answer& answer, Time now);
+  // When look() would find more to do by time alone.
+  std::optional<Time> wakeup() const;
+
+  size_t workloads() const { return workloads_.size(); }
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // namespace, name
+  // A write under way, or when the next may be tried.
+  struct Lane {
+    bool busy = false;
+    Time from{INT64_MIN};
+    Duration backoff = {};
+  };
+  struct WorkloadRecord {
+    SeenWorkload seen;
+    Lane lane;
+    bool in_engine = false;
+    bool ended = false;     // the engine knows that it has finished
+    bool released = false;  // since it was last evicted
+    Time told_at{INT64_MIN};
+    std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
+  };
+  struct JobRecord {
+    SeenJob seen;
+    Lane lane;
+  };
+  // What a Workload's status should be.
+  struct Wanted;
+
+  void tell_engine(WorkloadRecord& record);
+  void forget(std::map<Name, WorkloadRecord>::iterator at);
+  bool managed(const api::Job& job) const;
+  const WorkloadRecord* workload_of(const SeenJob& job) const;
+  void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
+  void look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
+  bool may_write(Lane& lane);
+  const JobRecord* job_of(const SeenWorkload& workload) const;
+  std::optional<Write> create_workload(const SeenJob& job) const;
+
+  const bridge::SchedulerNames served_;
+  const bridge::TopologyLevels levels_;
+  std::map<Name, WorkloadRecord> workloads_;
+  std::map<Name, JobRecord> jobs_;
+  std::map<std::string, Name> workload_of_owner_;  // by UID of the owner
+  std::map<std::string, Name> job_by_uid_;
+  std::map<std::string, int32_t, std::less<>> queue_priorities_, pod_priorities_;
+  std::vector<engine::Event> events_;
+  std::set<Name> dirty_workloads_, dirty_jobs_;
+  std::optional<Time> compared_at_;
+  Time now_, wall_;
+  Duration told_every_;
+  std::optional<Time> wakeup_;
+};
+
+}  // namespace berth::queueing

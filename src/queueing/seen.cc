@@ -1,0 +1,153 @@
+#include "queueing/seen.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/decode.h"
+#include "api/kueue_names.h"
+#include "model/quantity.h"
+
+namespace berth::queueing {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kVersion = "kueue.x-k8s.io/v1beta2";
+
+std::string text(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+int64_t number(const Json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number_integer() ? at->get<int64_t>() : 0;
+}
+
+// The member, an empty object without it.
+const Json& member(const Json& object, const char* key) {
+  static const Json none = Json::object();
+  const auto at = object.find(key);
+  return at != object.end() && !at->is_null() ? *at : none;
+}
+
+std::vector<StoredCondition> conditions_of(const Json& status) {
+  std::vector<StoredCondition> out;
+  for (const Json& one : member(status, "conditions"))
+    out.push_back({text(one, "type"), text(one, "status"), text(one, "reason"), text(one, "message"),
+                   text(one, "lastTransitionTime"), number(one, "observedGeneration")});
+  return out;
+}
+
+// An amount that cannot be read counts as nothing: what a queue holds is never less for a word of a tenant's, since
+// only the schema's quantities are stored.
+std::optional<StoredAdmission> admission_of(const Json& status) {
+  const Json& admission = member(status, "admission");
+  if (admission.empty()) return std::nullopt;
+  StoredAdmission out{text(admission, "clusterQueue"), {}};
+  for (const Json& set : member(admission, "podSetAssignments")) {
+    quota::PodSetAssignment& given = out.pod_sets.emplace_back();
+    given.name = text(set, "name");
+    given.count = static_cast<int32_t>(number(set, "count"));
+    for (const auto& [resource, flavor] : member(set, "flavors").items())
+      if (flavor.is_string()) given.flavors[resource] = {flavor.get<std::string>(), quota::FlavorMode::kFit};
+    for (const auto& [resource, amount] : member(set, "resourceUsage").items()) {
+      const std::string quantity = amount.is_string() ? amount.get<std::string>() : amount.dump();
+      if (const auto value = model::parse_resource(resource, quantity); value && given.flavors.contains(resource))
+        given.usage.set(resource, *value);
+    }
+  }
+  return out;
+}
+
+Result<Json> parse(std::string_view json) {
+  Json out = Json::parse(json, nullptr, false);
+  if (!out.is_object()) return fail(ErrorCode::kInvalidInput, "not a JSON object");
+  return out;
+}
+
+}  // namespace
+
+const StoredCondition* SeenWorkload::condition(std::string_view type) const {
+  const auto at = std::ranges::find(conditions, type, &StoredCondition::type);
+  return at == conditions.end() ? nullptr : &*at;
+}
+
+bool SeenWorkload::is(std::string_view type) const {
+  const StoredCondition* known = condition(type);
+  return known != nullptr && known->status == "True";
+}
+
+Result<api::KueueObject> decode_queue_object(std::string_view json, std::string_view kind) {
+  api::Problems problems;
+  api::Document document;
+  document.api_version = kVersion;
+  document.kind = kind;
+  document.json = json;
+  auto object = api::decode_kueue(document, problems, true);
+  if (object) return std::move(*object);
+  return fail(ErrorCode::kInvalidInput, problems.empty() ? "cannot be read" : problems.front().message);
+}
+
+Result<SeenWorkload> decode_workload(std::string_view json) {
+  BERTH_TRY(object, decode_queue_object(json, "Workload"));
+  BERTH_TRY(raw, parse(json));
+  SeenWorkload out;
+  out.workload = std::get<api::Workload>(std::move(object));
+  for (const Json& set : member(member(raw, "spec"), "podSets"))
+    out.templates.push_back(member(set, "template").dump());
+  out.conditions = conditions_of(member(raw, "status"));
+  out.admission = admission_of(member(raw, "status"));
+  return out;
+}
+
+Result<SeenJob> decode_job(std::string_view json) {
+  BERTH_TRY(job, api::decode_json<api::Job>(json));
+  BERTH_TRY(raw, parse(json));
+  SeenJob out;
+  out.job = std::move(job);
+  out.pod_template = member(member(raw, "spec"), "template").dump();
+  const Json& status = member(raw, "status");
+  out.started = status.contains("startTime") && !status["startTime"].is_null();
+  for (const StoredCondition& condition : conditions_of(status)) {
+    if (condition.status != "True" || (condition.type != "Complete" && condition.type != "Failed")) continue;
+    out.finished = condition.type == "Complete" ? "Succeeded" : "Failed";
+    out.how_finished = condition.message;
+  }
+  return out;
+}
+
+std::string workload_json(const api::Workload& workload, const std::string& pod_template,
+                          const std::optional<std::string>& priority_class) {
+  Json metadata = {{"name", workload.metadata.name}, {"namespace", workload.metadata.namespace_name}};
+  if (!workload.metadata.labels.empty()) {
+    Json labels = Json::object();
+    for (const auto& [key, value] : workload.metadata.labels) labels[key] = value;
+    metadata["labels"] = std::move(labels);
+  }
+  Json owners = Json::array();
+  for (const api::OwnerReference& owner : workload.metadata.owners)
+    owners.push_back({{"apiVersion", owner.api_version},
+                      {"kind", owner.kind},
+                      {"name", owner.name},
+                      {"uid", owner.uid},
+                      {"controller", owner.controller}});
+  metadata["ownerReferences"] = std::move(owners);
+  Json sets = Json::array();
+  for (const api::WorkloadPodSet& set : workload.pod_sets) {
+    Json one = {{"name", set.name}, {"count", set.count}};
+    if (set.min_count) one["minCount"] = *set.min_count;
+    one["template"] = Json::parse(pod_template);
+    sets.push_back(std::move(one));
+  }
+  Json spec = {{"active", true}, {"queueName", workload.queue_name}, {"priority", workload.priority}};
+  if (priority_class)
+    spec["priorityClassRef"] = {
+        {"group", "kueue.x-k8s.io"}, {"kind", "WorkloadPriorityClass"}, {"name", *priority_class}};
+  spec["podSets"] = std::move(sets);
+  return Json{
+      {"apiVersion", kVersion}, {"kind", "Workload"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}}
+      .dump();
+}
+
+}  // namespace berth::queueing

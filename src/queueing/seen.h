@@ -1,0 +1,59 @@
+// Jobs and Workloads as the API server has them, with what the desk (queueing/desk.h) has to know to write to them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/controllers.h"
+#include "api/kueue.h"
+#include "base/result.h"
+#include "quota/decision.h"
+
+namespace berth::queueing {
+
+// A condition as it is stored; kept whole, since a merge patch replaces all of them.
+struct StoredCondition {
+  std::string type, status, reason, message;
+  std::string since;  // lastTransitionTime, RFC 3339
+  int64_t observed_generation = 0;
+  friend bool operator==(const StoredCondition&, const StoredCondition&) = default;
+};
+
+// status.admission.
+struct StoredAdmission {
+  std::string cluster_queue;
+  std::vector<quota::PodSetAssignment> pod_sets;
+};
+
+struct SeenWorkload {
+  api::Workload workload;
+  std::vector<std::string> templates;  // JSON, by pod set
+  std::vector<StoredCondition> conditions;
+  std::optional<StoredAdmission> admission;
+
+  const StoredCondition* condition(std::string_view type) const;
+  // The condition is there and True.
+  bool is(std::string_view type) const;
+};
+
+struct SeenJob {
+  api::Job job;
+  std::string pod_template;  // JSON
+  bool started = false;      // status.startTime
+  std::string finished;      // "Succeeded" or "Failed", as the Workload's condition has it; empty: it has not
+  std::string how_finished;  // the message of that condition
+};
+
+// From a watch or an answer; what is not read stays in the templates.
+Result<SeenWorkload> decode_workload(std::string_view json);
+Result<SeenJob> decode_job(std::string_view json);
+// Flavors, queues, cohorts and priority classes of queues; `kind` is the object's.
+Result<api::KueueObject> decode_queue_object(std::string_view json, std::string_view kind);
+
+// What stands in a new Workload of v1beta2 for a Job, as the body of its POST.
+std::string workload_json(const api::Workload& workload, const std::string& pod_template,
+                          const std::optional<std::string>& priority_class);
+
+}  // namespace berth::queueing

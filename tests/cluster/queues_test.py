@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Jobs in queues on a real kube-apiserver, with the real Job controller: they wait suspended, are admitted with quota and
+a place, borrow, are reclaimed and preempted, and a Berth that is killed in the middle goes on where it was.
+
+Ends with status 77 (skipped, for ctest) where the test servers or the program are not built.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.daemon import wait_until  # noqa: E402
+from harness.kueue import GPU, flavor, group, install, make, path_of, quota  # noqa: E402
+from harness.objects import BERTH  # noqa: E402
+from harness.suite import WithBerth, main, shared_cluster  # noqa: E402
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+QUEUE = "kueue.x-k8s.io/queue-name"
+KINDS = ("workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors", "workloadpriorityclasses")
+
+
+def job(name: str, queue: str, gpus: int, pods: int = 1, runs: str = "1h", priority: str = "", **spec) -> dict:
+    """A Job of so many pods at a time, each of which runs for so long once it is bound."""
+    container = {"name": "main", "image": "none", "resources": {"limits": {GPU: str(gpus)}}}
+    template = {"metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": runs}},
+                "spec": {"schedulerName": BERTH, "restartPolicy": "Never", "containers": [container]}}  # fmt: skip
+    labels = {QUEUE: queue, **({"kueue.x-k8s.io/priority-class": priority} if priority else {})}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels},
+            "spec": {"suspend": True, "parallelism": pods, "completions": pods, "template": template, **spec}}  # fmt: skip
+
+
+class Queues(WithBerth):
+    COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cluster = shared_cluster(cls.COMPONENTS)
+        install(cluster, "v1beta2")
+        for plural in KINDS:  # a definition that has just been established answers 429 for a while
+            path = f"/apis/kueue.x-k8s.io/v1beta2/{plural}?watch=true&timeoutSeconds=1"
+            wait_until(f"{plural} can be watched", lambda p=path: cluster.api.raw("GET", p)[0] == 200)
+        super().setUpClass()
+
+    def setUp(self) -> None:
+        super().setUp()
+        for plural in KINDS:
+            self.api.call("DELETE", self.of_kind(plural))
+            wait_until(f"no {plural} are left", lambda p=plural: not self.api.call("GET", self.of_kind(p))["items"])
+
+    def of_kind(self, plural: str) -> str:
+        spaced = "namespaces/default/" if plural in ("workloads", "localqueues") else ""
+        return f"/apis/kueue.x-k8s.io/v1beta2/{spaced}{plural}"
+
+    def apply(self, *objects: dict) -> None:
+        for one in objects:
+            self.api.call("POST", path_of(one) if one["apiVersion"].startswith("kueue") else JOBS, one)
+
+    def queues(self, preemption: dict | None = None, flavors: tuple = (("gpus", {}),), **nominal: int) -> None:
+        """ClusterQueues of one cohort with a LocalQueue of the same name each."""
+        for name, spec in flavors:
+            self.apply(make("ResourceFlavor", name, spec))
+        for name, amount in nominal.items():
+            spec = {"cohortName": "all", "namespaceSelector": {}, **({"preemption": preemption} if preemption else {}),
+                    "resourceGroups": [group(*(flavor(one, quota(nominal=amount)) for one, _ in flavors))]}  # fmt: skip
+            self.apply(make("ClusterQueue", name, spec),
+                       make("LocalQueue", name, {"clusterQueue": name}, namespace="default"))  # fmt: skip
+
+    def workload(self, name: str) -> dict | None:
+        found = [one for one in self.api.call("GET", WORKLOADS)["items"]
+                 if one["metadata"]["ownerReferences"][0]["name"] == name]  # fmt: skip
+        self.assertLess(len(found), 2, f"{name} has two Workloads")
+        return found[0] if found else None
+
+    def condition(self, name: str, kind: str) -> dict:
+        workload = self.workload(name) or {}
+        conditions = workload.get("status", {}).get("conditions", [])
+        return next((one for one in conditions if one["type"] == kind), {})
+
+    def is_now(self, name: str, kind: str, status: str = "True", reason: str = "") -> dict:
+        def holds() -> dict | None:
+            one = self.condition(name, kind)
+            return one if one.get("status") == status and reason in ("", one["reason"]) else None
+
+        return wait_until(lambda: f"{name} is {kind}={status} {reason}: {self.condition(name, kind)}", holds)
+
+    def job(self, name: str) -> dict:
+        return self.api.call("GET", f"{JOBS}/{name}")
+
+    def pods_of(self, name: str) -> list[dict]:
+        return [one for one in self.pods() if one["metadata"].get("labels", {}).get("job-name") == name]
+
+    def runs(self, name: str, pods: int = 1) -> list[str]:
+        """The names of its pods once so many run."""
+        def running() -> list[str]:
+            return [one["metadata"]["name"] for one in self.pods_of(name) if one["status"].get("phase") == "Running"]
+
+        wait_until(lambda: f"{name} runs with {pods}: {self.condition(name, 'QuotaReserved')}",
+                   lambda: len(running()) == pods)  # fmt: skip
+        return running()
+
+    def test_a_job_waits_for_quota_and_then_runs(self) -> None:
+        self.node(2, gpus=8)
+        self.queues(red=8)
+        self.apply(job("first", "red", 4, pods=2), job("second", "red", 4, pods=2, runs="1s"))
+        self.runs("first", 2)
+        waits = self.is_now("second", "QuotaReserved", "False", "WaitingForQuota")
+        self.assertIn("insufficient unused quota", waits["message"])
+        self.assertTrue(self.job("second")["spec"]["suspend"])
+        self.assertEqual(self.pods_of("second"), [])
+        admission = self.workload("first")["status"]["admission"]
+        self.assertEqual(admission["clusterQueue"], "red")
+        given = {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "8"}, "count": 2}
+        self.assertEqual(admission["podSetAssignments"], [given])
+        self.api.call("DELETE", f"{JOBS}/first", {"propagationPolicy": "Foreground"})
+        done = self.is_now("second", "Finished")
+        self.assertEqual(done["reason"], "Succeeded")
+        self.is_now("second", "Admitted")
+
+    def test_quota_without_a_place_waits(self) -> None:
+        self.node(1, gpus=4)
+        self.queues(red=8)
+        self.apply(job("large", "red", 8))
+        waits = self.is_now("large", "QuotaReserved", "False", "WaitingForPlace")
+        self.assertIn("Insufficient nvidia.com/gpu", waits["message"])
+        self.node(1, prefix="more-", gpus=8)
+        self.runs("large")
+
+    def test_what_others_borrowed_is_reclaimed(self) -> None:
+        self.node(2, gpus=4, labels={"pool": "a"})
+        self.queues({"reclaimWithinCohort": "Any"}, (("gpus", {"nodeLabels": {"pool": "a"}}),), red=4, blue=4)
+        before = self.api.call("POST", JOBS, job("borrower", "blue", 4, pods=2))["spec"]["template"]
+        self.runs("borrower", 2)
+        self.assertEqual(self.pods_of("borrower")[0]["spec"]["nodeSelector"], {"pool": "a"})
+        self.apply(job("owner", "red", 4, runs="3s"))
+        evicted = self.is_now("borrower", "Evicted", reason="Preempted")
+        self.assertIn("preemptor path: /all/red; preemptee path: /all/blue", evicted["message"])
+        self.assertEqual(self.is_now("borrower", "Preempted")["reason"], "InCohortReclamation")
+        self.runs("owner")
+        self.is_now("borrower", "QuotaReserved", "False")
+        self.assertTrue(self.job("borrower")["spec"]["suspend"])
+        self.assertEqual(self.job("borrower")["spec"]["template"], before, "the template is as it was")
+        self.is_now("owner", "Finished")
+        self.runs("borrower", 2)
+        self.is_now("borrower", "Evicted", "False")
+
+    def test_the_important_one_goes_first(self) -> None:
+        self.node(1, gpus=4)
+        self.queues({"withinClusterQueue": "LowerPriority"}, red=4)
+        self.apply(make("WorkloadPriorityClass", "urgent", value=1000))
+        self.apply(job("calm", "red", 4))
+        self.runs("calm")
+        self.apply(job("hurry", "red", 4, runs="2s", priority="urgent"))
+        self.is_now("calm", "Preempted", reason="InClusterQueue")
+        self.is_now("hurry", "Finished")
+        self.runs("calm")
+
+    def test_a_berth_that_is_killed_goes_on_where_it_was(self) -> None:
+        self.node(2, gpus=4)
+        self.queues({"reclaimWithinCohort": "Any"}, red=4, blue=4)
+        self.apply(job("borrower", "blue", 4, pods=2))
+        pods = self.runs("borrower", 2)
+        self.apply(job("next", "blue", 4))
+        self.is_now("next", "QuotaReserved", "False")
+        self.berth.kill()
+        self.berth.start()
+        self.settle()
+        self.assertEqual(sorted(self.runs("borrower", 2)), sorted(pods), "nothing is evicted by a restart")
+        self.assertEqual(self.pods_of("next"), [])
+        self.apply(job("owner", "red", 4))
+        self.is_now("borrower", "Evicted", reason="Preempted")
+        self.berth.kill()
+        self.berth.start()
+        self.runs("owner")
+        self.is_now("borrower", "QuotaReserved", "False")
+        wait_until("one of both has what is left", lambda: len(self.pods_of("next")) == 1, timeout_s=20)
+
+
+if __name__ == "__main__":
+    main()
