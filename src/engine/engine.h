@@ -151,6 +151,7 @@ class Engine {
   bool reserve(WorkBudget& work, CycleResult& result);
   Time due_at(const ClassQueue& cls) const;
   bool may_reserve(PodSlot pod) const;
+  std::string kept_text(NodeSlot node) const;
   NodeSlot node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
 
   // Reports: engine/engine_reports.cc.

@@ -115,6 +115,7 @@ void Engine::withdraw_nomination(PodSlot pod) {
   nominees_.erase(pod);
   state_.unassign(pod, PodPhase::kNotQueued);
   PodState& state = state_.mutable_pod(pod);
+  state.node_kept = state.takes_over = false;
   state.reported_version = 0;
   state.awaits_report = false;
 }

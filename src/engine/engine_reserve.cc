@@ -117,11 +117,15 @@ bool Engine::reserve(WorkBudget& work, CycleResult& result) {
                                 .pod_name = kept.pod.name,
                                 .node_name = name,
                                 .message = std::make_shared<const std::string>(
-                                    fmt::format("{} It has waited for {}: what becomes free on node {} is kept for it.",
-                                                fit_message(cls.candidates.counts(), failure_sets_),
-                                                format_duration(options_.reservations.after), name))});
+                                    fit_message(cls.candidates.counts(), failure_sets_) + " " + kept_text(node))});
   }
   return true;
+}
+
+// What is said of a pod for which the node is kept.
+std::string Engine::kept_text(NodeSlot node) const {
+  return fmt::format("It has waited for {}: what becomes free on node {} is kept for it.",
+                     format_duration(options_.reservations.after), state_.node(node).node.name);
 }
 
 std::vector<PodSlot> Engine::reserved_pods() const {

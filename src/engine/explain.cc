@@ -51,15 +51,12 @@ Explanation Engine::explain(const std::string& uid) {
   const PodState& pod = state_.pod(slot);
   out.known = true;
   out.phase = pod.phase;
-  if (pod.phase == PodPhase::kNominated) {
+  if (pod.phase == PodPhase::kNominated && !pod.node_kept) {
     out.reason = to_string(pod.phase);
-    const std::string& node = state_.node(pod.node).node.name;
-    out.message = pod.node_kept ? "it has waited for " + format_duration(options_.reservations.after) +
-                                      ": what becomes free on node " + node + " is kept for it"
-                                : "waits for other pods to leave " + node + ", for which it is nominated";
+    out.message = "waits for other pods to leave " + state_.node(pod.node).node.name + ", for which it is nominated";
     return out;
   }
-  if (holds_room(pod.phase)) {
+  if (holds_room(pod.phase) && !pod.node_kept) {
     out.node = state_.node(pod.node).node.name;
     out.reason = to_string(pod.phase);
     out.message = (pod.phase == PodPhase::kBound ? "bound to " : "has a place on ") + out.node;
@@ -80,7 +77,11 @@ Explanation Engine::explain(const std::string& uid) {
   for (const auto& [name, node] : state_.nodes_by_name())
     if (state_.node(node).present && objection.empty()) out.nodes.push_back(look.explain(node));
   const bool fits = look.candidates.best().valid();
-  if (pod.phase == PodPhase::kBackoff) out.reason = "Backoff", out.message = "waits after a failed attempt to start";
+  if (pod.phase == PodPhase::kNominated) {
+    out.reason = to_string(pod.phase);
+    out.message = fit_message(look.candidates.counts(), look.sets) + " " + kept_text(pod.node);
+  } else if (pod.phase == PodPhase::kBackoff)
+    out.reason = "Backoff", out.message = "waits after a failed attempt to start";
   else if (fits) out.reason = "Pending", out.message = "a node fits; the pod is in the queue";
   else if (const NodeSlot node = look.preemption.best(); node.valid())
     out.reason = "Pending", out.message = "room can be made on " + state_.node(node).node.name + "; it is in the queue";

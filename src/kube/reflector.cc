@@ -50,6 +50,10 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     const std::lock_guard lock(error_mutex_);
     return last_error_;
   }
+  bool refused() const {
+    const std::lock_guard lock(error_mutex_);
+    return last_status_ == 403 || last_status_ == 404;
+  }
   ReflectorStats stats() const { return {lists_, watches_, gone_, bookmarks_, events_, failures_}; }
 
  private:
@@ -270,6 +274,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
     ++failures_;
     const std::lock_guard lock(error_mutex_);
     last_error_ = error.message;
+    last_status_ = error.http_status;
   }
 
   void succeeded() {
@@ -280,6 +285,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   void clear_error() {
     const std::lock_guard lock(error_mutex_);
     last_error_.clear();
+    last_status_ = 0;
   }
 
   // Doubles to the limit; the wait is drawn from [half, whole] so that clients spread. Retry-After is a lower bound.
@@ -315,6 +321,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   std::atomic<uint64_t> lists_{0}, watches_{0}, gone_{0}, bookmarks_{0}, events_{0}, failures_{0};
   mutable std::mutex error_mutex_;
   std::string last_error_;
+  int last_status_ = 0;  // of that answer; 0: there was none
 };
 
 RawReflector::RawReflector(Client& client, ReflectorOptions options, Callbacks callbacks)
@@ -324,6 +331,7 @@ void RawReflector::start() { loop_->start(); }
 void RawReflector::stop() { loop_->stop(); }
 bool RawReflector::synced() const { return loop_->synced(); }
 std::string RawReflector::last_error() const { return loop_->last_error(); }
+bool RawReflector::refused() const { return loop_->refused(); }
 ReflectorStats RawReflector::stats() const { return loop_->stats(); }
 Time RawReflector::last_contact() const { return loop_->last_contact(); }
 

@@ -102,6 +102,7 @@ class RawReflector {
   void stop();
   bool synced() const;             // a list has been delivered, and no 410 or error has cast doubt on it since
   std::string last_error() const;  // of the latest failure; empty after the next success
+  bool refused() const;            // that failure: we may not (403), or the server has no such resource (404)
   ReflectorStats stats() const;
   Time last_contact() const;  // monotonic: the latest byte from the server
 
@@ -127,6 +128,7 @@ class Reflector {
   void stop() { raw_.stop(); }
   bool synced() const { return raw_.synced(); }
   std::string last_error() const { return raw_.last_error(); }
+  bool refused() const { return raw_.refused(); }
   ReflectorStats stats() const { return raw_.stats(); }
   Time last_contact() const { return raw_.last_contact(); }
 

@@ -163,6 +163,23 @@ TEST_F(ReflectorTest, ASilentWatchThatStandsEndsTheTrouble) {
   EXPECT_EQ(reflector_->last_error(), "");
 }
 
+// A kube-apiserver answers so where nobody has installed the group's definitions: no Status, just a line.
+TEST_F(ReflectorTest, AResourceThatTheServerDoesNotHaveIsTold) {
+  failures_ = {FakeReply::json(404, "404 page not found\n")};
+  start();
+  EXPECT_TRUE(reflector_->refused());
+  EXPECT_NE(reflector_->last_error(), "");
+  transport_.run_for(Duration::seconds(2));
+  EXPECT_FALSE(reflector_->refused());
+}
+
+TEST_F(ReflectorTest, AServerThatIsAwayDoesNotRefuse) {
+  failures_ = {FakeReply::json(500, "no")};
+  start();
+  EXPECT_NE(reflector_->last_error(), "");
+  EXPECT_FALSE(reflector_->refused());
+}
+
 TEST_F(ReflectorTest, WatchesThatStoodForLongDoNotLengthenTheBackoff) {
   start();
   for (int lost = 0; lost < 10; ++lost) {
@@ -374,6 +391,7 @@ TEST_F(ProtobufReflectorTest, RefusalsInProtobufAreSaidInTheServersWords) {
   replies_ = {FakeReply::json(403, status_protobuf(403, "Forbidden", "pods is forbidden: not yours"))};
   start();
   EXPECT_EQ(reflector_->last_error(), "GET /api/v1/pods: Forbidden: pods is forbidden: not yours");
+  EXPECT_TRUE(reflector_->refused());
   replies_ = {FakeReply::json(200, page_protobuf("10", "", {pod_protobuf("a")}))};
   transport_.run_for(Duration::seconds(2));
   EXPECT_EQ(drain(), (Log{"list a,@10"}));

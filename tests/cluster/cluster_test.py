@@ -128,12 +128,16 @@ class WholeControlPlane(unittest.TestCase):
                    ("patch", "", "persistentvolumes"), ("list", "storage.k8s.io", "storageclasses"),
                    ("watch", "storage.k8s.io", "csinodes"), ("watch", "storage.k8s.io", "csidrivers"),
                    ("watch", "storage.k8s.io", "csistoragecapacities"),
-                   ("watch", "policy", "poddisruptionbudgets"), ("delete", "", "pods")]  # fmt: skip
+                   ("watch", "policy", "poddisruptionbudgets"), ("delete", "", "pods"),
+                   ("list", "scheduling.k8s.io", "priorityclasses"), ("watch", "kueue.x-k8s.io", "clusterqueues"),
+                   ("create", "kueue.x-k8s.io", "workloads"), ("patch", "kueue.x-k8s.io", "workloads/status"),
+                   ("patch", "batch", "jobs"), ("patch", "batch", "jobs/status")]  # fmt: skip
         denied = [("list", "", "secrets"), ("create", "", "pods"), ("patch", "", "pods"),
                   ("deletecollection", "", "pods"), ("create", "", "pods/eviction"),
                   ("update", "", "nodes"), ("create", "", "serviceaccounts/token"), ("create", "", "pods/exec"),
                   ("get", "coordination.k8s.io", "leases"), ("create", "", "events"),
-                  ("list", "scheduling.k8s.io", "priorityclasses")]  # fmt: skip
+                  ("create", "scheduling.k8s.io", "priorityclasses"), ("patch", "kueue.x-k8s.io", "clusterqueues"),
+                  ("delete", "kueue.x-k8s.io", "workloads"), ("create", "batch", "jobs"), ("delete", "batch", "jobs")]  # fmt: skip
         for what in allowed:
             self.assertTrue(may(*what), what)
         for what in denied:

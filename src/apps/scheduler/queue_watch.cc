@@ -2,7 +2,6 @@
 
 #include "api/decode.h"
 #include "api/kueue_names.h"
-#include "apps/scheduler/storage_watch.h"
 
 namespace berth::apps {
 namespace {
@@ -63,12 +62,12 @@ void QueueWatch::stop() {
 }
 
 bool QueueWatch::refused(QueueKind kind) const {
-  return is_refusal(reflectors_[static_cast<size_t>(kind)]->last_error());
+  return reflectors_[static_cast<size_t>(kind)]->refused();
 }
 
 std::string QueueWatch::last_error() const {
   for (const auto& reflector : reflectors_)
-    if (std::string error = reflector->last_error(); !error.empty() && !is_refusal(error)) return error;
+    if (std::string error = reflector->last_error(); !error.empty() && !reflector->refused()) return error;
   return "";
 }
 

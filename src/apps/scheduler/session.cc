@@ -182,8 +182,7 @@ std::string Session::trouble() const {
   for (const std::string& error : {pods_->last_error(), nodes_->last_error(), namespaces_->last_error(),
                                    storage_->last_error(), queues_->last_error()})
     if (!error.empty()) return error;
-  const std::string error = budgets_->last_error();
-  return budgets_listed_ || !is_refusal(error) ? error : "";
+  return budgets_listed_ || !budgets_->refused() ? budgets_->last_error() : "";
 }
 
 void Session::carry_out(const engine::Decision& decision) {

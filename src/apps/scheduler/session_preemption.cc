@@ -11,7 +11,7 @@ namespace berth::apps {
 // True when evictions respect the budgets: they have been listed, or none are carried out since they may not be read.
 bool Session::budgets_listed() {
   if (budgets_listed_ || budgets_refused_) return true;
-  if (!is_refusal(budgets_->last_error())) return false;
+  if (!budgets_->refused()) return false;
   log_error(
       "disruption budgets cannot be read: no pod will be evicted for another; deploy/rbac.yaml lists what is needed",
       {{"resource", "poddisruptionbudgets"}});

@@ -33,10 +33,6 @@ constexpr Kind kKinds[] = {
 
 }  // namespace
 
-bool is_refusal(const std::string& error) {
-  return error.find(": Forbidden: ") != std::string::npos || error.find(": NotFound: ") != std::string::npos;
-}
-
 std::string_view plural_of(StorageKind kind) {
   for (const Kind& each : kKinds)
     if (each.kind == kind) return each.resource.plural;
@@ -69,13 +65,13 @@ void StorageWatch::stop() {
 std::vector<StorageKind> StorageWatch::refused() const {
   std::vector<StorageKind> out;
   for (const auto& [kind, reflector] : reflectors_)
-    if (is_refusal(reflector->last_error())) out.push_back(kind);
+    if (reflector->refused()) out.push_back(kind);
   return out;
 }
 
 std::string StorageWatch::last_error() const {
   for (const auto& [kind, reflector] : reflectors_)
-    if (std::string error = reflector->last_error(); !error.empty() && !is_refusal(error)) return error;
+    if (std::string error = reflector->last_error(); !error.empty() && !reflector->refused()) return error;
   return "";
 }
 

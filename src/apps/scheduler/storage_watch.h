@@ -30,9 +30,6 @@ std::string_view plural_of(model::StorageKind kind);
 // "PersistentVolumeClaim", …
 std::string_view kind_of(model::StorageKind kind);
 
-// True if a list fails because it is refused to us (403), or because the server has no such kind (404).
-bool is_refusal(const std::string& error);
-
 class StorageWatch {
  public:
   StorageWatch(kube::Client& client, std::function<void(StorageUpdates)> sink);
