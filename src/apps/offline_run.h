@@ -17,8 +17,8 @@ namespace berth::apps {
 
 struct OfflineInput {
   std::vector<std::string> files;  // or folders, or "-"
-  // A BerthConfiguration: topologyLevels, scores, prices, pools, queues, setPacking, reservations, verdictInterval, backoff;
-  // empty: defaults.
+  // A BerthConfiguration: topologyLevels, scores, prices, pools, queues, setPacking, reservations, verdictInterval,
+  // backoff; empty: defaults.
   std::string config_file;
   std::vector<std::string> weights;      // "pack=5", over those of the file
   bool set_packing = false;              // setPacking.enabled, whatever the file says

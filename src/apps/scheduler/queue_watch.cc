@@ -61,9 +61,7 @@ void QueueWatch::stop() {
   for (auto& reflector : reflectors_) reflector->stop();
 }
 
-bool QueueWatch::refused(QueueKind kind) const {
-  return reflectors_[static_cast<size_t>(kind)]->refused();
-}
+bool QueueWatch::refused(QueueKind kind) const { return reflectors_[static_cast<size_t>(kind)]->refused(); }
 
 std::string QueueWatch::last_error() const {
   for (const auto& reflector : reflectors_)
