@@ -14,6 +14,12 @@ inline constexpr std::string_view kManagedLabel = "kueue.x-k8s.io/managed";  // 
 inline constexpr std::string_view kAdmissionGate = "kueue.x-k8s.io/admission";
 inline constexpr std::string_view kGroupLabel = "kueue.x-k8s.io/pod-group-name";
 inline constexpr std::string_view kGroupCountAnnotation = "kueue.x-k8s.io/pod-group-total-count";
+inline constexpr std::string_view kFastAdmissionAnnotation = "kueue.x-k8s.io/pod-group-fast-admission";
+inline constexpr std::string_view kRetriableAnnotation = "kueue.x-k8s.io/retriable-in-group";
+inline constexpr std::string_view kRoleHashAnnotation = "kueue.x-k8s.io/role-hash";
+
+// On Workloads of pod groups.
+inline constexpr std::string_view kIsGroupAnnotation = "kueue.x-k8s.io/is-group-workload";
 
 // On the pods of an admitted workload.
 inline constexpr std::string_view kWorkloadAnnotation = "kueue.x-k8s.io/workload";

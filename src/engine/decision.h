@@ -70,6 +70,9 @@ struct CycleResult {
   // When time alone could change something (a back-off ends, a verdict may be told again); none: only an event can.
   bool has_wakeup = false;
   Time wakeup;
+  // Of all that time could change, nothing but that nodes are kept for who waits long: if no event is to come, nobody
+  // starts for it.
+  bool only_reserves = false;
 };
 
 }  // namespace berth::engine

@@ -70,10 +70,13 @@ void Engine::find_wakeup(CycleResult& result) const {
   if (!pauses_.empty()) consider(pauses_.begin()->first);
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
-    if (const Time due = due_at(cls); due > now_ && due < Time{INT64_MAX}) consider(due);
     if (cls.has_news()) consider(cls.told_all_at + options_.report_interval);
     if (cls.preemption.stale_until() < Time{INT64_MAX}) consider(cls.preemption.stale_until());
   }
+  const bool something_else = result.has_wakeup;
+  for (const ClassId id : queue_.blocked())
+    if (const Time due = due_at(*queue_.find(id)); due > now_ && due < Time{INT64_MAX}) consider(due);
+  result.only_reserves = result.has_wakeup && !something_else;
 }
 
 size_t Engine::unschedulable_pods() const {

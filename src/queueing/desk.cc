@@ -1,7 +1,6 @@
 #include "queueing/desk.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "api/kueue_names.h"
 #include "bridge/queues.h"
@@ -12,16 +11,6 @@ namespace {
 
 constexpr Duration kRetryMin = Duration::seconds(1), kRetryMax = Duration::seconds(30);
 constexpr Duration kCompareEvery = Duration::seconds(1);
-
-// Versions of objects are numbers (Kubernetes 1.35 says so); one that is none counts as new.
-bool is_older(const std::string& a, const std::string& b) {
-  uint64_t x = 0, y = 0;
-  const auto number = [](const std::string& text, uint64_t& out) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc{} && end == text.data() + text.size();
-  };
-  return number(a, x) && number(b, y) && x < y;
-}
 
 template <typename Name>
 Name name_of(const api::ObjectMeta& metadata) {
@@ -52,27 +41,6 @@ bool Desk::managed(const api::Job& job) const {
   return !workloads::queue_of(job.metadata).empty() && served_.contains(job.pod_template.spec.scheduler_name);
 }
 
-void Desk::list_workloads(std::vector<SeenWorkload> all) {
-  std::set<Name> listed;
-  for (const SeenWorkload& one : all) listed.insert(name_of<Name>(one.workload.metadata));
-  for (auto at = workloads_.begin(); at != workloads_.end();) {
-    const auto next = std::next(at);
-    if (!listed.contains(at->first)) forget(at);
-    at = next;
-  }
-  for (SeenWorkload& one : all) see(std::move(one));
-}
-
-void Desk::list_jobs(std::vector<SeenJob> all) {
-  std::set<Name> listed;
-  for (const SeenJob& one : all) listed.insert(name_of<Name>(one.job.metadata));
-  std::vector<Name> gone;
-  for (const auto& [name, record] : jobs_)
-    if (!listed.contains(name)) gone.push_back(name);
-  for (const Name& name : gone) job_gone(name.first, name.second);
-  for (SeenJob& one : all) see(std::move(one));
-}
-
 void Desk::see(SeenWorkload seen) {
   const Name name = name_of<Name>(seen.workload.metadata);
   if (const auto known = workloads_.find(name); known != workloads_.end()) {
@@ -87,6 +55,7 @@ void Desk::see(SeenWorkload seen) {
     workload_of_owner_[owner->uid] = name;
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
+  if (groups_.contains(name)) dirty_groups_.insert(name);
   if (!same || record.seen.is("Finished")) tell_engine(record);
   dirty_workloads_.insert(name);
 }
@@ -117,6 +86,7 @@ void Desk::forget(std::map<Name, WorkloadRecord>::iterator at) {
     workload_of_owner_.erase(owner->uid);
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
+  if (groups_.contains(at->first)) dirty_groups_.insert(at->first);
   dirty_workloads_.erase(at->first);
   workloads_.erase(at);
 }
@@ -136,6 +106,7 @@ void Desk::see_priority(const std::string& workload_priority_class, std::optiona
   if (value) queue_priorities_[workload_priority_class] = *value;
   else queue_priorities_.erase(workload_priority_class);
   for (const auto& [name, record] : jobs_) dirty_jobs_.insert(name);  // one may have waited for it
+  for (const auto& [name, group] : groups_) dirty_groups_.insert(name);
 }
 
 void Desk::see_pod_priority(const std::string& priority_class, std::optional<int32_t> value) {
@@ -168,6 +139,7 @@ void Desk::decided(const std::vector<quota::AdmissionDecision>& decisions, const
     record->second.released = false;
     if (decision.kind == quota::AdmissionDecision::Kind::kEvict) record->second.evicted_by = decision;
     dirty_workloads_.insert(record->first);
+    if (groups_.contains(record->first)) dirty_groups_.insert(record->first);
     if (const auto job = job_by_uid_.find(workload.owner_uid); job != job_by_uid_.end())
       dirty_jobs_.insert(job->second);
   }
@@ -182,6 +154,14 @@ const Desk::JobRecord* Desk::job_of(const SeenWorkload& workload) const {
 const Desk::WorkloadRecord* Desk::workload_of(const SeenJob& job) const {
   const auto name = workload_of_owner_.find(job.job.metadata.uid);
   return name == workload_of_owner_.end() ? nullptr : &workloads_.at(name->second);
+}
+
+// Sends what is to be written if the lane is free; false: it is not.
+bool Desk::send(Lane& lane, Write&& write, std::vector<Write>& writes) {
+  if (!may_write(lane)) return false;
+  lane.busy = true;
+  writes.push_back(std::move(write));
+  return true;
 }
 
 // Whether the object's lane is free; if it is not, wakeup() says when.
@@ -204,10 +184,15 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
       if (record.in_engine && !record.ended) dirty_workloads_.insert(name);
   }
   std::vector<Write> writes;
-  const std::set<Name> workloads = std::exchange(dirty_workloads_, {}), jobs = std::exchange(dirty_jobs_, {});
+  const std::set<Name> workloads = std::exchange(dirty_workloads_, {}), jobs = std::exchange(dirty_jobs_, {}),
+                       groups = std::exchange(dirty_groups_, {});
   for (const Name& name : jobs) {
     if (writes.size() >= room) dirty_jobs_.insert(name);
     else if (const auto at = jobs_.find(name); at != jobs_.end()) look_at(name, at->second, admission, writes);
+  }
+  for (const Name& name : groups) {
+    if (writes.size() >= room) dirty_groups_.insert(name);
+    else if (const auto at = groups_.find(name); at != groups_.end()) look_at(name, at->second, admission, writes);
   }
   for (const Name& name : workloads) {
     if (writes.size() >= room) dirty_workloads_.insert(name);
@@ -218,14 +203,10 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
 }
 
 void Desk::answered(const Answer& answer, Time now) {
-  const Name name{answer.write.namespace_name, answer.write.name};
-  const bool of_job = answer.write.kind != Write::Kind::kPatchStatus;
-  Lane* lane = nullptr;
-  if (const auto job = jobs_.find(name); of_job && job != jobs_.end()) lane = &job->second.lane;
-  if (const auto workload = workloads_.find(name); !of_job && workload != workloads_.end())
-    lane = &workload->second.lane;
   if (answer.workload) see(*answer.workload);
   if (answer.job) see(*answer.job);
+  if (answer.pod) see(*answer.pod);
+  Lane* lane = lane_of(answer.write);
   if (lane == nullptr) return;
   lane->busy = false;
   if (answer.stored) {
@@ -236,7 +217,30 @@ void Desk::answered(const Answer& answer, Time now) {
     lane->backoff = news ? kRetryMin : std::clamp(lane->backoff + lane->backoff, kRetryMin, kRetryMax);
     lane->from = now + std::max(lane->backoff, answer.wait);
   }
-  (of_job ? dirty_jobs_ : dirty_workloads_).insert(name);
+  const Name name{answer.write.namespace_name, answer.write.name};
+  switch (answer.write.party) {
+    case Write::Party::kWorkload: dirty_workloads_.insert(name); break;
+    case Write::Party::kJob: dirty_jobs_.insert(name); break;
+    case Write::Party::kGroup: dirty_groups_.insert(name); break;
+    case Write::Party::kPod: dirty_groups_.insert(group_by_pod_.at(name)); break;
+  }
+}
+
+// Whoever waits for the write's answer; null: it has gone.
+Desk::Lane* Desk::lane_of(const Write& write) {
+  const Name name{write.namespace_name, write.name};
+  const auto in = [](auto& all, const auto& key) -> Lane* {
+    const auto at = all.find(key);
+    return at == all.end() ? nullptr : &at->second.lane;
+  };
+  switch (write.party) {
+    case Write::Party::kWorkload: return in(workloads_, name);
+    case Write::Party::kJob: return in(jobs_, name);
+    case Write::Party::kGroup: return in(groups_, name);
+    case Write::Party::kPod: break;
+  }
+  const auto group = group_by_pod_.find(name);
+  return group == group_by_pod_.end() ? nullptr : in(groups_.at(group->second).pods, write.name);
 }
 
 std::optional<Time> Desk::wakeup() const { return wakeup_; }

@@ -26,12 +26,13 @@
 #include "engine/event.h"
 #include "queueing/seen.h"
 #include "quota/admission.h"
+#include "workloads/kueue/pod_group.h"
 
 namespace berth::queueing {
 
 // An event about an object, as people see it.
 struct Note {
-  std::string kind;  // "Job", "Workload"
+  std::string kind;  // "Job", "Pod", "Workload"
   std::string namespace_name, name, uid;
   std::string reason, text;
   bool warning = false;
@@ -43,9 +44,15 @@ struct Write {
     kPatchStatus,     // merge patch of a Workload's status
     kPatchJob,        // merge patch of a Job
     kPatchJobStatus,  // of its status
+    kPatchWorkload,   // merge patch of a Workload's metadata
+    kPatchPod,        // merge patch of a pod
+    kDeletePod,       // DELETE with options
   };
+  // For whom it is, and who waits for its answer. A group is named as its Workload.
+  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod };
   Kind kind = Kind::kCreateWorkload;
-  std::string namespace_name, name;
+  Party party = Party::kJob;
+  std::string namespace_name, name;  // the party's
   std::string body;
   std::vector<Note> notes = {};  // to be told once it is stored
 };
@@ -59,6 +66,7 @@ struct Answer {
   Duration wait = {};                         // that the server asks for
   std::optional<SeenWorkload> workload = {};  // as it is stored now
   std::optional<SeenJob> job = {};
+  std::optional<SeenPod> pod = {};
 };
 
 class Desk {
@@ -66,19 +74,21 @@ class Desk {
   Desk(bridge::SchedulerNames served, bridge::TopologyLevels levels)
       : served_(std::move(served)), levels_(std::move(levels)) {}
 
-  // What watches bring. A list is all that there is: what it does not name has gone.
-  void list_workloads(std::vector<SeenWorkload> all);
-  void list_jobs(std::vector<SeenJob> all);
+  // What watches bring.
   void see(SeenWorkload seen);
   void see(SeenJob seen);
+  void see(SeenPod seen);
   void workload_gone(const std::string& namespace_name, const std::string& name);
   void job_gone(const std::string& namespace_name, const std::string& name);
+  void pod_gone(const std::string& namespace_name, const std::string& name);
   // Of WorkloadPriorityClasses and PriorityClasses; empty: it has gone.
   void see_priority(const std::string& workload_priority_class, std::optional<int32_t> value);
   void see_pod_priority(const std::string& priority_class, std::optional<int32_t> value);
 
   // For the engine, in their order.
   std::vector<engine::Event> take_events() { return std::exchange(events_, {}); }
+  // Events about objects to which nothing is written.
+  std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
   // What the engine has decided about these; the others are compared now and then.
   void decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission);
 
@@ -114,6 +124,16 @@ class Desk {
     SeenJob seen;
     Lane lane;
   };
+  struct PodRecord {
+    SeenPod seen;
+    Lane lane;
+  };
+  // Pods of one group, or one by itself.
+  struct GroupRecord {
+    std::map<std::string, PodRecord> pods;
+    Lane lane;
+    std::string told;  // why it has no Workload
+  };
   // What a Workload's status should be.
   struct Wanted;
 
@@ -123,8 +143,22 @@ class Desk {
   const WorkloadRecord* workload_of(const SeenJob& job) const;
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   void look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
+  void look_at(const Name& name, GroupRecord& group, const quota::Admission& admission, std::vector<Write>& writes);
+  void begin_group(const Name& name, GroupRecord& group, std::vector<Write>& writes);
+  void start_pods(GroupRecord& group, const WorkloadRecord& workload, const quota::Admission& admission,
+                  std::vector<Write>& writes);
+  bool stop_pods(GroupRecord& group, const std::string& why, std::vector<Write>& writes);
+  void let_pods_go(GroupRecord& group, bool over, std::vector<Write>& writes);
+  void adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload, std::vector<Write>& writes);
+  static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
+  static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   bool may_write(Lane& lane);
+  bool send(Lane& lane, Write&& write, std::vector<Write>& writes);
+  Lane* lane_of(const Write& write);
   const JobRecord* job_of(const SeenWorkload& workload) const;
+  const GroupRecord* group_of(const SeenWorkload& workload) const;
+  bool set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spec, api::Workload& workload,
+                    std::optional<std::string>& priority_class) const;
   std::optional<Write> create_workload(const SeenJob& job) const;
 
   const bridge::SchedulerNames served_;
@@ -133,9 +167,12 @@ class Desk {
   std::map<Name, JobRecord> jobs_;
   std::map<std::string, Name> workload_of_owner_;  // by UID of the owner
   std::map<std::string, Name> job_by_uid_;
+  std::map<Name, GroupRecord> groups_;  // by the name of their Workload
+  std::map<Name, Name> group_by_pod_;
   std::map<std::string, int32_t, std::less<>> queue_priorities_, pod_priorities_;
   std::vector<engine::Event> events_;
-  std::set<Name> dirty_workloads_, dirty_jobs_;
+  std::vector<Note> notes_;
+  std::set<Name> dirty_workloads_, dirty_jobs_, dirty_groups_;
   std::optional<Time> compared_at_;
   Time now_, wall_;
   Duration told_every_;

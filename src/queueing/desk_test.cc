@@ -20,7 +20,7 @@ constexpr Time kWall{Duration::seconds(1'800'000'000).nanos};
 struct World {
   quota::Admission admission{{}};
   Desk desk{{"berth"}, bridge::default_topology_levels()};
-  std::map<std::string, Json> jobs, workloads;  // as they are stored
+  std::map<std::string, Json> jobs, workloads, pods;  // as they are stored
   std::vector<std::string> notes;
   int version = 10;
   Time now{};
@@ -64,9 +64,50 @@ struct World {
     desk.see(*decode_job(jobs[job].dump()));
   }
 
+  // A pod with the webhook's gate; of a group of so many where one is given.
+  void submit_pod(const std::string& name, const std::string& queue, int gpus, const std::string& group = "",
+                  int total = 0) {
+    Json pod = Json::parse(fmt::format(
+        R"({{"metadata": {{"name": "{0}", "namespace": "default", "uid": "pod-{0}", "resourceVersion": "{1}",
+             "labels": {{"kueue.x-k8s.io/queue-name": "{2}", "kueue.x-k8s.io/managed": "true"}}}},
+            "spec": {{"schedulerName": "berth", "schedulingGates": [{{"name": "else"}}, {{"name": "kueue.x-k8s.io/admission"}}],
+              "tolerations": [{{"key": "own", "operator": "Exists"}}],
+              "containers": [{{"name": "main", "image": "app", "resources": {{"requests": {{"nvidia.com/gpu": "{3}"}}}}}}]}},
+            "status": {{"phase": "Pending"}}}})",
+        name, ++version, queue, gpus));
+    if (!group.empty()) pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = group;
+    if (total > 0) pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = std::to_string(total);
+    pods[name] = std::move(pod);
+    desk.see(*decode_pod(pods[name].dump()));
+  }
+  void change_pod(const std::string& name, const Json& patch) {
+    pods[name].merge_patch(patch);
+    pods[name]["metadata"]["resourceVersion"] = std::to_string(++version);
+    desk.see(*decode_pod(pods[name].dump()));
+  }
+  bool gated(const std::string& pod) { return pods[pod]["spec"]["schedulingGates"].size() == 2; }
+
+  void store_pod(const Write& write, Answer& answer) {
+    const Json body = Json::parse(write.body);
+    if (write.kind == Write::Kind::kDeletePod) {
+      EXPECT_EQ(body["preconditions"]["uid"], pods[write.name]["metadata"]["uid"]);
+      pods.erase(write.name);
+      return desk.pod_gone("default", write.name);
+    }
+    EXPECT_EQ(body["metadata"]["resourceVersion"], pods[write.name]["metadata"]["resourceVersion"]);
+    pods[write.name].merge_patch(body);
+    pods[write.name]["metadata"]["resourceVersion"] = std::to_string(++version);
+    answer.pod = *decode_pod(pods[write.name].dump());
+  }
+
   // What the server makes of a write.
   void store(const Write& write) {
     Answer answer{.write = write, .stored = true};
+    for (const Note& note : write.notes) notes.push_back(note.name + " " + note.reason);
+    if (write.party == Write::Party::kPod) {
+      store_pod(write, answer);
+      return desk.answered(answer, now);
+    }
     Json body = Json::parse(write.body);
     if (write.kind == Write::Kind::kCreateWorkload) {
       const std::string name = body["metadata"]["name"];
@@ -77,16 +118,15 @@ struct World {
       workloads[name]["metadata"]["resourceVersion"] = std::to_string(++version);
       answer.workload = *decode_workload(workloads[name].dump());
     } else {
-      const bool of_job = write.kind != Write::Kind::kPatchStatus;
+      const bool of_job = write.party == Write::Party::kJob;
       Json& object = of_job ? jobs[write.name] : workloads[write.name];
       EXPECT_EQ(body["metadata"]["resourceVersion"], object["metadata"]["resourceVersion"]);
-      body.erase("metadata");
+      if (write.kind != Write::Kind::kPatchWorkload) body.erase("metadata");
       object.merge_patch(body);
       object["metadata"]["resourceVersion"] = std::to_string(++version);
       if (of_job) answer.job = *decode_job(object.dump());
       else answer.workload = *decode_workload(object.dump());
     }
-    for (const Note& note : write.notes) notes.push_back(note.name + " " + note.reason);
     desk.answered(answer, now);
   }
   void apply(std::vector<engine::Event> events) {
@@ -118,6 +158,7 @@ struct World {
     for (int turns = 0; turns < 50; ++turns) {
       const std::vector<Write> writes = look();
       for (const Write& write : writes) store(write);
+      for (const Note& note : desk.take_notes()) notes.push_back(note.name + " " + note.reason + ": " + note.text);
       std::vector<engine::Event> events = desk.take_events();
       if (writes.empty() && events.empty()) return;
       apply(std::move(events));
@@ -230,12 +271,8 @@ TEST_F(DeskTest, AnotherDeskGoesOnFromWhatIsStored) {
   std::swap(fresh.jobs, jobs);
   std::swap(fresh.workloads, workloads);
   fresh.version = version + 100;
-  std::vector<SeenWorkload> seen;
-  for (const auto& [name, object] : fresh.workloads) seen.push_back(*decode_workload(object.dump()));
-  fresh.desk.list_workloads(std::move(seen));
-  std::vector<SeenJob> known;
-  for (const auto& [name, object] : fresh.jobs) known.push_back(*decode_job(object.dump()));
-  fresh.desk.list_jobs(std::move(known));
+  for (const auto& [name, object] : fresh.workloads) fresh.desk.see(*decode_workload(object.dump()));
+  for (const auto& [name, object] : fresh.jobs) fresh.desk.see(*decode_job(object.dump()));
   fresh.settle();
   EXPECT_TRUE(fresh.suspended("borrower"));
   EXPECT_EQ(fresh.condition("owner", "Admitted"), "True Admitted");
@@ -287,6 +324,109 @@ TEST_F(DeskTest, OlderNewsIsNone) {
   EXPECT_FALSE(suspended("train"));
   desk.see(old);
   EXPECT_THAT(look(), IsEmpty()) << "a watch that lags behind an answer";
+}
+
+TEST_F(DeskTest, APodWaitsForItsAdmissionAndIsToldWhatItsFlavorsAdd) {
+  submit_pod("first", "red", 6);
+  submit_pod("second", "red", 4);
+  settle();
+  EXPECT_FALSE(gated("first"));
+  EXPECT_TRUE(gated("second"));
+  const Json& spec = pods["first"]["spec"];
+  EXPECT_EQ(spec["schedulingGates"], Json::parse(R"([{"name": "else"}])"));
+  EXPECT_EQ(spec["nodeSelector"], (Json{{"gpu", "h100"}}));
+  EXPECT_EQ(spec["tolerations"],
+            Json::parse(R"([{"key": "own", "operator": "Exists"}, {"key": "gpu", "operator": "Exists"}])"));
+  EXPECT_EQ(pods["first"]["metadata"]["annotations"]["kueue.x-k8s.io/workload"], workload("first")["metadata"]["name"]);
+  EXPECT_EQ(condition("second", "QuotaReserved"), "False WaitingForQuota");
+  change_pod("first", {{"status", {{"phase", "Succeeded"}}}});
+  settle();
+  EXPECT_EQ(condition("first", "Finished"), "True Succeeded");
+  EXPECT_FALSE(gated("second"));
+}
+
+TEST_F(DeskTest, AGroupStartsWhole) {
+  submit_pod("leader", "red", 2, "train", 3);
+  submit_pod("worker-0", "red", 1, "train", 3);
+  settle();
+  EXPECT_THAT(workloads, IsEmpty());
+  EXPECT_THAT(notes, ::testing::Contains("leader ErrWorkloadCompose: the group train has 2 of 3 pods"));
+  submit_pod("worker-1", "red", 1, "train", 3);
+  settle();
+  const Json& spec = workloads["train"]["spec"];
+  ASSERT_THAT(spec["podSets"], SizeIs(2));
+  EXPECT_EQ(spec["podSets"][1]["count"], 2);
+  EXPECT_THAT(workloads["train"]["metadata"]["ownerReferences"], SizeIs(3));
+  for (const char* pod : {"leader", "worker-0", "worker-1"}) EXPECT_FALSE(gated(pod)) << pod;
+}
+
+TEST_F(DeskTest, WhatIsOverInAGroupGivesItsQuotaBackAndTheLastEndsIt) {
+  for (const char* pod : {"a", "b"}) submit_pod(pod, "red", 2, "pair", 2);
+  settle();
+  change_pod("a", {{"status", {{"phase", "Succeeded"}}}});
+  settle();
+  EXPECT_EQ(workloads["pair"]["status"]["reclaimablePods"], Json::parse(R"([{"name": "main", "count": 1}])"));
+  change_pod("b", {{"status", {{"phase", "Succeeded"}}}});
+  settle();
+  EXPECT_EQ(condition("a", "Finished"), "True Succeeded");
+}
+
+TEST_F(DeskTest, AFailedPodOfAGroupIsReplacedUnlessItSaysThatItIsTheLast) {
+  for (const char* pod : {"a", "b"}) submit_pod(pod, "red", 2, "pair", 2);
+  settle();
+  change_pod("a", {{"status", {{"phase", "Failed"}}}});
+  submit_pod("c", "red", 2, "pair", 2);
+  submit_pod("d", "red", 2, "pair", 2);  // one too many
+  settle();
+  EXPECT_FALSE(gated("c"));
+  EXPECT_TRUE(gated("d"));
+  EXPECT_THAT(workloads["pair"]["metadata"]["ownerReferences"], SizeIs(4));
+  for (const char* pod : {"b", "c"})
+    change_pod(pod, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/retriable-in-group", "false"}}}}},
+                     {"status", {{"phase", "Failed"}}}});
+  pods.erase("d");
+  desk.pod_gone("default", "d");
+  settle();
+  EXPECT_EQ(condition("a", "Finished"), "True Failed");
+}
+
+TEST_F(DeskTest, PodsOfAnEvictedGroupAreDeletedAndTheirQuotaIsOthersThen) {
+  for (const char* pod : {"a", "b"}) submit_pod(pod, "blue", 4, "pair", 2);
+  settle();
+  submit("owner", "red", 4);
+  settle();
+  EXPECT_THAT(pods, IsEmpty());
+  EXPECT_EQ(condition("owner", "Admitted"), "True Admitted");
+}
+
+TEST_F(DeskTest, PodsThatDoNotAgreeAreToldOnce) {
+  submit_pod("a", "red", 1, "pair", 2);
+  submit_pod("b", "blue", 1, "pair", 2);
+  settle();
+  settle();
+  EXPECT_THAT(notes, ::testing::ElementsAre("a ErrWorkloadCompose: pods a and b of one group name different queues"));
+  EXPECT_THAT(workloads, IsEmpty());
+}
+
+TEST_F(DeskTest, AFinalizerIsTakenOffOnceNobodyCountsThePod) {
+  submit_pod("one", "red", 1);
+  change_pod("one", {{"metadata", {{"finalizers", {"kueue.x-k8s.io/managed", "other"}}}}});
+  settle();
+  EXPECT_THAT(pods["one"]["metadata"]["finalizers"], SizeIs(2));
+  change_pod("one", {{"status", {{"phase", "Failed"}}}});
+  settle();
+  EXPECT_EQ(pods["one"]["metadata"]["finalizers"], Json::parse(R"(["other"])"));
+  EXPECT_EQ(condition("one", "Finished"), "True Failed");
+}
+
+TEST_F(DeskTest, AWorkloadWhosePodsHaveGoneHoldsNothing) {
+  submit_pod("one", "red", 8);
+  settle();
+  pods.erase("one");
+  desk.pod_gone("default", "one");
+  submit_pod("two", "red", 8);
+  settle();
+  EXPECT_FALSE(gated("two"));
 }
 
 }  // namespace

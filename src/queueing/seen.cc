@@ -1,6 +1,7 @@
 #include "queueing/seen.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/decode.h"
@@ -68,6 +69,15 @@ Result<Json> parse(std::string_view json) {
 
 }  // namespace
 
+bool is_older(const std::string& version, const std::string& known) {
+  uint64_t x = 0, y = 0;
+  const auto number = [](const std::string& text, uint64_t& out) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc{} && end == text.data() + text.size();
+  };
+  return number(version, x) && number(known, y) && x < y;
+}
+
 const StoredCondition* SeenWorkload::condition(std::string_view type) const {
   const auto at = std::ranges::find(conditions, type, &StoredCondition::type);
   return at == conditions.end() ? nullptr : &*at;
@@ -117,27 +127,61 @@ Result<SeenJob> decode_job(std::string_view json) {
   return out;
 }
 
-std::string workload_json(const api::Workload& workload, const std::string& pod_template,
+Result<SeenPod> decode_pod(std::string_view json) {
+  BERTH_TRY(pod, api::decode_json<api::Pod>(json));
+  BERTH_TRY(raw, parse(json));
+  SeenPod out;
+  out.pod = std::move(pod);
+  const Json &metadata = member(raw, "metadata"), &spec = member(raw, "spec");
+  Json kept = spec;
+  for (const char* key : {"schedulingGates", "nodeName"}) kept.erase(key);
+  Json pod_template = {{"metadata", Json::object()}, {"spec", std::move(kept)}};
+  for (const char* key : {"labels", "annotations"})
+    if (metadata.contains(key)) pod_template["metadata"][key] = metadata[key];
+  out.pod_template = pod_template.dump();
+  out.gates = spec.value("schedulingGates", Json::array()).dump();
+  out.tolerations = spec.value("tolerations", Json::array()).dump();
+  for (const Json& finalizer : member(metadata, "finalizers")) {
+    if (finalizer == api::kManagedLabel) out.finalizer = true;
+    else if (finalizer.is_string()) out.finalizers.push_back(finalizer.get<std::string>());
+  }
+  return out;
+}
+
+namespace {
+
+Json owner_references(const std::vector<api::OwnerReference>& all) {
+  Json owners = Json::array();
+  for (const api::OwnerReference& owner : all) {
+    owners.push_back(
+        {{"apiVersion", owner.api_version}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}});
+    if (owner.controller) owners.back()["controller"] = true;
+  }
+  return owners;
+}
+
+Json texts(const model::Labels& labels) {
+  Json out = Json::object();
+  for (const auto& [key, value] : labels) out[key] = value;
+  return out;
+}
+
+}  // namespace
+
+std::string owners_json(const std::vector<api::OwnerReference>& owners) { return owner_references(owners).dump(); }
+
+std::string workload_json(const api::Workload& workload, const std::vector<std::string>& templates,
                           const std::optional<std::string>& priority_class) {
   Json metadata = {{"name", workload.metadata.name}, {"namespace", workload.metadata.namespace_name}};
-  if (!workload.metadata.labels.empty()) {
-    Json labels = Json::object();
-    for (const auto& [key, value] : workload.metadata.labels) labels[key] = value;
-    metadata["labels"] = std::move(labels);
-  }
-  Json owners = Json::array();
-  for (const api::OwnerReference& owner : workload.metadata.owners)
-    owners.push_back({{"apiVersion", owner.api_version},
-                      {"kind", owner.kind},
-                      {"name", owner.name},
-                      {"uid", owner.uid},
-                      {"controller", owner.controller}});
-  metadata["ownerReferences"] = std::move(owners);
+  if (!workload.metadata.labels.empty()) metadata["labels"] = texts(workload.metadata.labels);
+  if (!workload.metadata.annotations.empty()) metadata["annotations"] = texts(workload.metadata.annotations);
+  metadata["ownerReferences"] = owner_references(workload.metadata.owners);
   Json sets = Json::array();
-  for (const api::WorkloadPodSet& set : workload.pod_sets) {
+  for (size_t i = 0; i < workload.pod_sets.size(); ++i) {
+    const api::WorkloadPodSet& set = workload.pod_sets[i];
     Json one = {{"name", set.name}, {"count", set.count}};
     if (set.min_count) one["minCount"] = *set.min_count;
-    one["template"] = Json::parse(pod_template);
+    one["template"] = Json::parse(templates[i]);
     sets.push_back(std::move(one));
   }
   Json spec = {{"active", true}, {"queueName", workload.queue_name}, {"priority", workload.priority}};

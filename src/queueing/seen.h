@@ -46,14 +46,29 @@ struct SeenJob {
   std::string how_finished;  // the message of that condition
 };
 
+// A pod that names a queue by itself or with its group.
+struct SeenPod {
+  api::Pod pod;
+  std::string pod_template;             // JSON: labels, annotations and spec, but for gates and the node
+  std::string gates, tolerations;       // JSON lists, as they stand in the spec
+  std::vector<std::string> finalizers;  // but Kueue's
+  bool finalizer = false;               // it has Kueue's, which keeps it until it is taken off
+};
+
 // From a watch or an answer; what is not read stays in the templates.
 Result<SeenWorkload> decode_workload(std::string_view json);
 Result<SeenJob> decode_job(std::string_view json);
+Result<SeenPod> decode_pod(std::string_view json);
 // Flavors, queues, cohorts and priority classes of queues; `kind` is the object's.
 Result<api::KueueObject> decode_queue_object(std::string_view json, std::string_view kind);
 
-// What stands in a new Workload of v1beta2 for a Job, as the body of its POST.
-std::string workload_json(const api::Workload& workload, const std::string& pod_template,
+// Versions of objects are numbers (Kubernetes 1.35 says so); one that is none counts as new.
+bool is_older(const std::string& version, const std::string& known);
+
+// A new Workload of v1beta2 as the body of its POST; `templates` by pod set.
+std::string workload_json(const api::Workload& workload, const std::vector<std::string>& templates,
                           const std::optional<std::string>& priority_class);
+// metadata.ownerReferences.
+std::string owners_json(const std::vector<api::OwnerReference>& owners);
 
 }  // namespace berth::queueing

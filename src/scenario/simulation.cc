@@ -122,6 +122,7 @@ void Simulation::settle() {
     for (const quota::AdmissionDecision& decision : result.admissions) carry_out(decision);
     if (result.held || (outbox_.empty() && !result.unfinished)) repartition();
     wakeup_ = repartitioner_.wakeup();
+    in_vain_ = !wakeup_ && result.only_reserves;
     if (result.has_wakeup) wakeup_ = std::min(wakeup_.value_or(result.wakeup), result.wakeup);
     if (options_.check_invariants)
       for (const std::string& sentence : engine::broken_invariants(engine_.engine()))
@@ -194,7 +195,7 @@ void Simulation::run_to_end(std::function<void()> on_cycle) {
   on_cycle_ = std::move(on_cycle);
   settle();
   int64_t idle = 0;
-  for (auto next = next_time(); next && idle < kIdleWakeupsMax; next = next_time()) {
+  for (auto next = next_time(); next && idle < kIdleWakeupsMax && !(in_vain_ && due_.empty()); next = next_time()) {
     idle = due_.empty() || std::get<Time>(*due_.begin()) > *next ? idle + 1 : 0;
     now_ = std::max(*next, now_ + Duration{1});
     settle();

@@ -171,6 +171,7 @@ class Simulation {
   std::vector<RepartitionReport> repartitions_;
   std::vector<std::vector<mig::GpuDevice>> cuts_into_;  // the same, by device
   std::optional<Time> wakeup_;
+  bool in_vain_ = false;  // for all that is known, nobody starts at that time
   GpuCount gpus_running_, gpus_peak_;
   bool shares_gpus_ = false;  // some pod asks for a share, so that only the engine knows how many are in use
   std::vector<std::string> broken_;

@@ -131,8 +131,9 @@ class WholeControlPlane(unittest.TestCase):
                    ("watch", "policy", "poddisruptionbudgets"), ("delete", "", "pods"),
                    ("list", "scheduling.k8s.io", "priorityclasses"), ("watch", "kueue.x-k8s.io", "clusterqueues"),
                    ("create", "kueue.x-k8s.io", "workloads"), ("patch", "kueue.x-k8s.io", "workloads/status"),
+                   ("patch", "kueue.x-k8s.io", "workloads"), ("patch", "", "pods"),
                    ("patch", "batch", "jobs"), ("patch", "batch", "jobs/status")]  # fmt: skip
-        denied = [("list", "", "secrets"), ("create", "", "pods"), ("patch", "", "pods"),
+        denied = [("list", "", "secrets"), ("create", "", "pods"), ("update", "", "pods"),
                   ("deletecollection", "", "pods"), ("create", "", "pods/eviction"),
                   ("update", "", "nodes"), ("create", "", "serviceaccounts/token"), ("create", "", "pods/exec"),
                   ("get", "coordination.k8s.io", "leases"), ("create", "", "events"),

@@ -17,12 +17,17 @@ constexpr kube::Resource kResources[kQueueKinds] = {
     {"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass"},
     {kGroup, kVersion, "workloads", "Workload"},
     {"batch", "v1", "jobs", "Job"},
+    kube::kPods,
 };
 
 Result<SeenQueueObject> decode(QueueKind kind, std::string_view json) {
   if (kind == QueueKind::kJob) {
     BERTH_TRY(job, queueing::decode_job(json));
     return SeenQueueObject(std::move(job));
+  }
+  if (kind == QueueKind::kPod) {
+    BERTH_TRY(pod, queueing::decode_pod(json));
+    return SeenQueueObject(std::move(pod));
   }
   if (kind == QueueKind::kWorkload) {
     BERTH_TRY(workload, queueing::decode_workload(json));
@@ -44,7 +49,7 @@ QueueWatch::QueueWatch(kube::Client& client, std::function<void(QueueUpdates)> s
   for (size_t i = 0; i < kQueueKinds; ++i) {
     const auto kind = static_cast<QueueKind>(i);
     kube::ReflectorOptions options{.resource = kResources[i]};
-    if (kind == QueueKind::kJob) options.label_selector = api::kQueueLabel;
+    if (kind == QueueKind::kJob || kind == QueueKind::kPod) options.label_selector = api::kQueueLabel;
     reflectors_[i] = std::make_unique<kube::Reflector<SeenQueueObject>>(
         client, std::move(options), [kind](std::string_view json) { return decode(kind, json); },
         [sink, kind](auto updates) {

@@ -1,4 +1,4 @@
-// QueueWatch: follows Kueue's objects, Jobs that name a queue, and priority classes, for a session.
+// QueueWatch: follows Kueue's objects, Jobs and pods that name a queue, and priority classes, for a session.
 //
 // Updates come on the transport's thread. On a cluster without Kueue's definitions, or where they may not be read,
 // nothing waits in queues: each such kind counts as listed, empty, and is asked for again and again.
@@ -28,10 +28,12 @@ enum class QueueKind : uint8_t {
   kPriorityClass,
   kWorkload,
   kJob,
+  kPod,
 };
-inline constexpr size_t kQueueKinds = 8;
+inline constexpr size_t kQueueKinds = 9;
 
-using SeenQueueObject = std::variant<api::KueueObject, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob>;
+using SeenQueueObject =
+    std::variant<api::KueueObject, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob, queueing::SeenPod>;
 
 struct QueueUpdates {
   QueueKind kind = QueueKind::kResourceFlavor;

@@ -24,6 +24,7 @@ const api::ObjectMeta& metadata_of(const SeenQueueObject& seen) {
   if (const auto* priority = std::get_if<api::PriorityClass>(&seen)) return priority->metadata;
   if (const auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return workload->workload.metadata;
   if (const auto* job = std::get_if<queueing::SeenJob>(&seen)) return job->job.metadata;
+  if (const auto* pod = std::get_if<queueing::SeenPod>(&seen)) return pod->pod.metadata;
   return std::visit([](const auto& object) -> const api::ObjectMeta& { return object.metadata; },
                     std::get<api::KueueObject>(seen));
 }
@@ -72,6 +73,7 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
   known_[kind].insert({metadata.namespace_name, metadata.name});
   if (auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return desk_.see(std::move(*workload));
   if (auto* job = std::get_if<queueing::SeenJob>(&seen)) return desk_.see(std::move(*job));
+  if (auto* pod = std::get_if<queueing::SeenPod>(&seen)) return desk_.see(std::move(*pod));
   if (const auto* priority = std::get_if<api::PriorityClass>(&seen))
     return desk_.see_pod_priority(metadata.name, priority->value);
   const auto& object = std::get<api::KueueObject>(seen);
@@ -84,6 +86,7 @@ void WorkQueues::forget(QueueKind kind, const Name& name) {
   known_[kind].erase(name);
   if (kind == QueueKind::kWorkload) return desk_.workload_gone(name.first, name.second);
   if (kind == QueueKind::kJob) return desk_.job_gone(name.first, name.second);
+  if (kind == QueueKind::kPod) return desk_.pod_gone(name.first, name.second);
   if (kind == QueueKind::kPriorityClass) return desk_.see_pod_priority(name.second, std::nullopt);
   if (kind == QueueKind::kWorkloadPriorityClass) return desk_.see_priority(name.second, std::nullopt);
   engine_.apply(engine::QueueObjectDeleted{named(kind, name.first, name.second)});
@@ -138,15 +141,34 @@ void WorkQueues::write(Time now, Time wall) {
   const size_t room = kWritesMax - std::min(kWritesMax, under_way_);
   for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, room))
     send(std::move(write));
+  tell(desk_.take_notes());
+}
+
+void WorkQueues::tell(const std::vector<queueing::Note>& notes) {
+  for (const queueing::Note& note : notes)
+    events_.record({.regarding = {.api_version = note.kind == "Job"   ? "batch/v1"
+                                                 : note.kind == "Pod" ? "v1"
+                                                                      : "kueue.x-k8s.io/v1beta2",
+                                  .kind = note.kind,
+                                  .name_space = note.namespace_name,
+                                  .name = note.name,
+                                  .uid = note.uid},
+                    .type = note.warning ? "Warning" : "Normal",
+                    .reason = note.reason,
+                    .action = "Queueing",
+                    .note = note.text});
 }
 
 void WorkQueues::send(queueing::Write&& write) {
   ++under_way_;
   using Kind = queueing::Write::Kind;
-  const bool of_job = write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus;
-  const kube::Resource& resource = resource_of(of_job ? QueueKind::kJob : QueueKind::kWorkload);
+  const bool of_job = write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus,
+             of_pod = write.kind == Kind::kPatchPod || write.kind == Kind::kDeletePod;
+  const kube::Resource& resource = resource_of(of_job   ? QueueKind::kJob
+                                               : of_pod ? QueueKind::kPod
+                                                        : QueueKind::kWorkload);
   const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
-  const auto answered = [post = hooks_.post, of_job, sent = write](const Result<std::string>& result) {
+  const auto answered = [post = hooks_.post, of_job, of_pod, sent = write](const Result<std::string>& result) {
     queueing::Answer answer{.write = sent, .stored = result.has_value()};
     answer.write.body.clear();
     if (!result) {
@@ -155,6 +177,8 @@ void WorkQueues::send(queueing::Write&& write) {
       answer.wait = kube::retry_after(result.error());
     } else if (of_job) {
       if (auto job = queueing::decode_job(*result)) answer.job = std::move(*job);
+    } else if (of_pod) {  // the answer to a deletion may be a Status
+      if (auto pod = queueing::decode_pod(*result); pod && !pod->pod.metadata.uid.empty()) answer.pod = std::move(*pod);
     } else if (auto workload = queueing::decode_workload(*result)) {
       answer.workload = std::move(*workload);
     }
@@ -164,24 +188,17 @@ void WorkQueues::send(queueing::Write&& write) {
             {{"object", write.namespace_name + "/" + write.name}, {"body", write.body.substr(0, 400)}});
   if (write.kind == Kind::kCreateWorkload)
     return client_.create(resource.collection(write.namespace_name), std::move(write.body), answered, call);
-  client_.patch(resource.object(write.namespace_name, write.name, write.kind == Kind::kPatchJob ? "" : "status"),
-                kube::PatchType::kMerge, std::move(write.body), answered, call);
+  if (write.kind == Kind::kDeletePod)
+    return client_.remove(resource.object(write.namespace_name, write.name), std::move(write.body), answered, call);
+  const bool of_status = write.kind == Kind::kPatchStatus || write.kind == Kind::kPatchJobStatus;
+  client_.patch(resource.object(write.namespace_name, write.name, of_status ? "status" : ""), kube::PatchType::kMerge,
+                std::move(write.body), answered, call);
 }
 
 void WorkQueues::handle(const queueing::Answer& answer, Time now) {
   --under_way_;
   const queueing::Write& write = answer.write;
-  for (const queueing::Note& note : write.notes)
-    if (answer.stored)
-      events_.record({.regarding = {.api_version = note.kind == "Job" ? "batch/v1" : "kueue.x-k8s.io/v1beta2",
-                                    .kind = note.kind,
-                                    .name_space = note.namespace_name,
-                                    .name = note.name,
-                                    .uid = note.uid},
-                      .type = note.warning ? "Warning" : "Normal",
-                      .reason = note.reason,
-                      .action = "Queueing",
-                      .note = note.text});
+  if (answer.stored) tell(write.notes);
   const bool expected = answer.http_status == 404 || answer.http_status == 409;
   if (!answer.stored && !expected)
     log_warn("a write for a queue failed; it is tried again",

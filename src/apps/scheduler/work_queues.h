@@ -67,6 +67,7 @@ class WorkQueues {
   void take_in(QueueKind kind, SeenQueueObject&& seen);
   void forget(QueueKind kind, const Name& name);
   void send(queueing::Write&& write);
+  void tell(const std::vector<queueing::Note>& notes);
 
   const Options options_;
   kube::Client& client_;

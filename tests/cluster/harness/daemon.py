@@ -97,7 +97,8 @@ class Berth:
         started = wait_until("berth says that it starts", lambda: self.said("starting") or self._ended())
         self.address = started[0]["http"]
         if ready:
-            wait_until("berth is ready", lambda: self.get("/readyz")[0] == 200 or self._ended())
+            wait_until(lambda: f"berth is ready: {self.get('/readyz')}; its log ends\n{self.log_file.read_text()[-3000:]}",
+                       lambda: self.get("/readyz")[0] == 200 or self._ended())
             wait_until("it schedules or waits", lambda: self.said("scheduling") or self.said("waiting for the lease"))
         return self
 

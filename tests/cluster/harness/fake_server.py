@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 KINDS = {"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "persistentvolumeclaims": "PersistentVolumeClaim",
          "persistentvolumes": "PersistentVolume", "storageclasses": "StorageClass", "csinodes": "CSINode",
          "csidrivers": "CSIDriver", "csistoragecapacities": "CSIStorageCapacity",
-         "poddisruptionbudgets": "PodDisruptionBudget"}  # fmt: skip
+         "poddisruptionbudgets": "PodDisruptionBudget", "priorityclasses": "PriorityClass", "jobs": "Job"}  # fmt: skip
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -130,6 +130,8 @@ class FakeServer:
 
             def _known(self, path: str, query: dict, body: bytes) -> None:
                 resource = path.rpartition("/")[2]
+                if path.startswith("/apis/kueue.x-k8s.io/"):  # as a real one says it without these definitions
+                    return self._reply(404, b"404 page not found\n", {"Content-Type": "text/plain"})
                 if self.command == "GET" and resource in KINDS:
                     since = int(query.get("resourceVersion", ["0"])[0])
                     return self._watch(resource, since) if "watch" in query else self._reply(200, fake._list(resource))

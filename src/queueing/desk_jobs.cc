@@ -1,0 +1,169 @@
+// The part of Desk that makes Workloads for Jobs, and starts and stops these.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/kueue_names.h"
+#include "queueing/write_json.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::queueing {
+namespace {
+
+// The value at a path of a template; null without it.
+Json at_path(const Json& object, std::initializer_list<const char*> path) {
+  const Json* at = &object;
+  for (const char* key : path) {
+    const auto next = at->is_object() ? at->find(key) : at->end();
+    if (next == at->end()) return {};
+    at = &*next;
+  }
+  return *at;
+}
+
+// A merge patch that makes an object of texts into another: what goes is null.
+Json changes(const Json& from, const Json& to) {
+  Json out = Json::object();
+  for (const auto& [key, value] : from.items())
+    if (!to.is_object() || !to.contains(key)) out[key] = nullptr;
+  for (const auto& [key, value] : to.items())
+    if (!from.is_object() || !from.contains(key) || from[key] != value) out[key] = value;
+  return out;
+}
+
+bool is_injected(const api::Job& job) {
+  return job.pod_template.metadata.annotation(api::kWorkloadAnnotation) != nullptr;
+}
+
+}  // namespace
+
+// False: its priority class is not known.
+bool Desk::set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spec, api::Workload& workload,
+                        std::optional<std::string>& priority_class) const {
+  if (const std::string* label = metadata.labels.find(api::kPriorityClassLabel); label != nullptr) {
+    const auto known = queue_priorities_.find(*label);
+    if (known == queue_priorities_.end()) return false;
+    priority_class = *label;
+    workload.priority = known->second;
+  } else if (const auto known = pod_priorities_.find(spec.priority_class_name); known != pod_priorities_.end()) {
+    workload.priority = known->second;
+  }
+  return true;
+}
+
+// A Workload for the Job; nothing while its priority class is not known.
+std::optional<Write> Desk::create_workload(const SeenJob& job) const {
+  api::Workload workload = workloads::workload_of(job.job);
+  workload.metadata.labels.set("kueue.x-k8s.io/job-uid", job.job.metadata.uid);
+  std::optional<std::string> priority_class;
+  if (!set_priority(job.job.metadata, job.job.pod_template.spec, workload, priority_class)) return std::nullopt;
+  return Write{.kind = Write::Kind::kCreateWorkload,
+               .namespace_name = job.job.metadata.namespace_name,
+               .name = job.job.metadata.name,
+               .body = workload_json(workload, {job.pod_template}, priority_class),
+               .notes = {note_of(
+                   job.job.metadata, "Job", "CreatedWorkload",
+                   fmt::format("Created Workload: {}/{}", job.job.metadata.namespace_name, workload.metadata.name))}};
+}
+
+namespace {
+
+// Lets the Job's pods come, as they were admitted.
+Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admission& admission) {
+  const api::ObjectMeta& metadata = seen.job.metadata;
+  const quota::PodSetAssignment& given = workload.admission->pod_sets.front();
+  const quota::FlavorTerms terms = quota::terms_of(given, admission.flavors());
+  const Json before = Json::parse(seen.pod_template);
+  Json selector = Json::object(),
+       tolerations = with_tolerations(at_path(before, {"spec", "tolerations"}), terms.tolerations);
+  for (const auto& [key, value] : terms.node_labels) selector[key] = value;
+  Json pod_template = {{"metadata",
+                        {{"annotations", {{std::string(api::kWorkloadAnnotation), workload.workload.metadata.name}}},
+                         {"labels", {{std::string(api::kPodSetLabel), given.name}}}}}};
+  if (!selector.empty()) pod_template["spec"]["nodeSelector"] = std::move(selector);
+  if (!tolerations.is_null()) pod_template["spec"]["tolerations"] = std::move(tolerations);
+  Json spec = {{"suspend", false}, {"template", std::move(pod_template)}};
+  if (given.count < workload.workload.pod_sets.front().count) spec["parallelism"] = given.count;
+  return {
+      .kind = Write::Kind::kPatchJob,
+      .namespace_name = metadata.namespace_name,
+      .name = metadata.name,
+      .body = Json{{"metadata", metadata_json(metadata)}, {"spec", std::move(spec)}}.dump(),
+      .notes = {note_of(metadata, "Job", "Started", "Admitted by clusterQueue " + workload.admission->cluster_queue)}};
+}
+
+Write stop(const SeenJob& seen, const std::string& why) {
+  const api::ObjectMeta& metadata = seen.job.metadata;
+  return {.kind = Write::Kind::kPatchJob,
+          .namespace_name = metadata.namespace_name,
+          .name = metadata.name,
+          .body = Json{{"metadata", metadata_json(metadata)}, {"spec", {{"suspend", true}}}}.dump(),
+          .notes = {note_of(metadata, "Job", "Stopped", why)}};
+}
+
+// The server lets the template of a suspended Job be changed only where it has no start time, which the Job controller
+// leaves there.
+Write forget_start(const SeenJob& seen) {
+  const api::ObjectMeta& metadata = seen.job.metadata;
+  return {.kind = Write::Kind::kPatchJobStatus,
+          .namespace_name = metadata.namespace_name,
+          .name = metadata.name,
+          .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", nullptr}}}}.dump()};
+}
+
+// Makes the template what it was when its Workload was made.
+Write restore(const SeenJob& seen, const SeenWorkload& workload) {
+  const api::ObjectMeta& metadata = seen.job.metadata;
+  const Json now = Json::parse(seen.pod_template), was = Json::parse(workload.templates.front());
+  Json pod_template = Json::object();
+  for (const auto& path :
+       {std::pair("metadata", "annotations"), std::pair("metadata", "labels"), std::pair("spec", "nodeSelector")})
+    if (Json change = changes(at_path(now, {path.first, path.second}), at_path(was, {path.first, path.second}));
+        !change.empty())
+      pod_template[path.first][path.second] = std::move(change);
+  if (const Json before = at_path(was, {"spec", "tolerations"}); before != at_path(now, {"spec", "tolerations"}))
+    pod_template["spec"]["tolerations"] = before;
+  Json spec = {{"template", std::move(pod_template)}};
+  const int32_t pods = workload.workload.pod_sets.front().count;
+  if (seen.job.parallelism.value_or(1) < pods) spec["parallelism"] = pods;
+  return {.kind = Write::Kind::kPatchJob,
+          .namespace_name = metadata.namespace_name,
+          .name = metadata.name,
+          .body = Json{{"metadata", metadata_json(metadata)}, {"spec", std::move(spec)}}.dump()};
+}
+
+}  // namespace
+
+void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes) {
+  const SeenJob& seen = record.seen;
+  if (!managed(seen.job) || !seen.finished.empty() || seen.job.metadata.deleted) return;
+  const auto send = [&](std::optional<Write> write) {
+    if (write && !this->send(record.lane, std::move(*write), writes) && !record.lane.busy) dirty_jobs_.insert(name);
+  };
+  const WorkloadRecord* workload = workload_of(seen);
+  if (workload == nullptr) {
+    if (!seen.job.suspend) return send(stop(seen, "Missing Workload; unable to restore pod templates"));
+    return send(create_workload(seen));
+  }
+  const SeenWorkload& stored = workload->seen;
+  const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
+  if (!id.valid() || workload->ended) return;
+  const quota::WorkloadStatus& status = admission.status(id);
+  const bool leaving = is_leaving(status);
+  if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving) {
+    if (is_told(stored) && seen.job.suspend) send(start(seen, stored, admission));
+    return;
+  }
+  if (!seen.job.suspend) {
+    if (leaving && !stored.is("Evicted")) return;  // people hear first why
+    const StoredCondition* evicted = stored.condition("Evicted");
+    return send(stop(seen, leaving ? evicted->message : "Not admitted by cluster queue"));
+  }
+  if (seen.job.active > 0) return;  // its pods are still there
+  if (seen.started) return send(forget_start(seen));
+  if (is_injected(seen.job)) return send(restore(seen, stored));
+  if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
+    events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
+}
+
+}  // namespace berth::queueing

@@ -1,0 +1,228 @@
+// The part of Desk that makes Workloads for plain pods and their groups, lets their pods be scheduled, and stops them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "api/kueue_names.h"
+#include "queueing/write_json.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::queueing {
+namespace {
+
+// Was let in: it may be scheduled, or is there already.
+bool has_started(const SeenPod& seen, const std::string& workload) {
+  if (workloads::waits_for_admission(seen.pod)) return false;
+  const std::string *told = seen.pod.metadata.annotation(api::kWorkloadAnnotation),
+                    *managed = seen.pod.metadata.labels.find(api::kManagedLabel);
+  return (told != nullptr && *told == workload) || (managed != nullptr && *managed == "true");
+}
+
+Write write_of(const SeenPod& seen, Write::Kind kind, const Json& body) {
+  return {.kind = kind,
+          .party = Write::Party::kPod,
+          .namespace_name = seen.pod.metadata.namespace_name,
+          .name = seen.pod.metadata.name,
+          .body = body.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+// Takes the gate away, with what its flavors add.
+Write start(const SeenPod& seen, const std::string& workload, const std::string& queue,
+            const quota::PodSetAssignment& given, const quota::FlavorTerms& terms) {
+  Json metadata = metadata_json(seen.pod.metadata), gates = Json::array(), spec = Json::object();
+  metadata["annotations"][std::string(api::kWorkloadAnnotation)] = workload;
+  metadata["labels"][std::string(api::kPodSetLabel)] = given.name;
+  for (const Json& gate : Json::parse(seen.gates))
+    if (gate.value("name", "") != api::kAdmissionGate) gates.push_back(gate);
+  spec["schedulingGates"] = std::move(gates);
+  for (const auto& [key, value] : terms.node_labels) spec["nodeSelector"][key] = value;
+  if (Json added = with_tolerations(Json::parse(seen.tolerations), terms.tolerations); !added.is_null())
+    spec["tolerations"] = std::move(added);
+  Write write = write_of(seen, Write::Kind::kPatchPod, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
+  write.notes = {note_of(seen.pod.metadata, "Pod", "Started", "Admitted by clusterQueue " + queue)};
+  return write;
+}
+
+Write stop(const SeenPod& seen, const std::string& why) {
+  Write write =
+      write_of(seen, Write::Kind::kDeletePod,
+               {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", seen.pod.metadata.uid}}}});
+  write.notes = {note_of(seen.pod.metadata, "Pod", "Stopped", why)};
+  return write;
+}
+
+}  // namespace
+
+void Desk::see(SeenPod seen) {
+  const Name pod{seen.pod.metadata.namespace_name, seen.pod.metadata.name};
+  if (workloads::queue_of(seen.pod.metadata).empty()) return pod_gone(pod.first, pod.second);
+  const Name name{pod.first, workloads::workload_name_of(seen.pod)};
+  if (const auto known = group_by_pod_.find(pod); known != group_by_pod_.end()) {
+    const api::ObjectMeta& before = groups_.at(known->second).pods.at(pod.second).seen.pod.metadata;
+    if (before.uid != seen.pod.metadata.uid || known->second != name) pod_gone(pod.first, pod.second);
+    else if (is_older(seen.pod.metadata.resource_version, before.resource_version)) return;
+  }
+  groups_[name].pods[pod.second].seen = std::move(seen);
+  group_by_pod_[pod] = name;
+  dirty_groups_.insert(name);
+  dirty_workloads_.insert(name);
+}
+
+void Desk::pod_gone(const std::string& namespace_name, const std::string& name) {
+  const auto known = group_by_pod_.find({namespace_name, name});
+  if (known == group_by_pod_.end()) return;
+  const Name group = known->second;
+  group_by_pod_.erase(known);
+  groups_.at(group).pods.erase(name);
+  if (groups_.at(group).pods.empty()) groups_.erase(group);
+  else dirty_groups_.insert(group);
+  dirty_workloads_.insert(group);
+}
+
+const Desk::GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
+  if (!workloads::is_of_pods(workload.workload)) return nullptr;
+  const auto at = groups_.find({workload.workload.metadata.namespace_name, workload.workload.metadata.name});
+  return at == groups_.end() ? nullptr : &at->second;
+}
+
+void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission& admission,
+                   std::vector<Write>& writes) {
+  const auto known = workloads_.find(name);
+  if (known == workloads_.end()) {
+    let_pods_go(group, true, writes);
+    return begin_group(name, group, writes);
+  }
+  WorkloadRecord& workload = known->second;
+  const SeenWorkload& stored = workload.seen;
+  if (!workloads::is_of_pods(stored.workload)) {
+    const api::Pod& first = group.pods.begin()->second.seen.pod;
+    const std::string text = fmt::format("A Workload {} is there already, and is not of these pods", name.second);
+    if (group.told != text) notes_.push_back(note_of(first.metadata, "Pod", "ErrWorkloadCompose", text, true));
+    group.told = text;
+    return;
+  }
+  let_pods_go(group, workload.ended || stored.is("Finished"), writes);
+  const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
+  if (!id.valid() || workload.ended || stored.workload.metadata.deleted) return;
+  adopt_pods(name, group, workload, writes);
+  const quota::WorkloadStatus& status = admission.status(id);
+  const bool leaving = is_leaving(status);
+  if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving) {
+    if (is_told(stored)) start_pods(group, workload, admission, writes);
+    return;
+  }
+  if (leaving && !stored.is("Evicted")) return;  // people hear first why
+  const std::string why = leaving ? stored.condition("Evicted")->message : "Not admitted by cluster queue";
+  if (stop_pods(group, why, writes) && leaving && !std::exchange(workload.released, true))
+    events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
+}
+
+// Makes a Workload for those that wait, if they are all there and can be one.
+void Desk::begin_group(const Name& name, GroupRecord& group, std::vector<Write>& writes) {
+  std::vector<const api::Pod*> pods;
+  std::vector<const SeenPod*> seen;
+  for (const auto& [pod_name, pod] : group.pods) {
+    const api::Pod& one = pod.seen.pod;
+    if (one.terminal() || one.metadata.deleted || !served_.contains(one.spec.scheduler_name)) continue;
+    if (!has_started(pod.seen, name.second) && !workloads::waits_for_admission(one)) continue;
+    pods.push_back(&one);
+    seen.push_back(&pod.seen);
+  }
+  if (pods.empty()) return;
+  workloads::ComposedGroup made = workloads::compose_group(pods);
+  if (!made.workload) {
+    if (group.told != made.trouble)
+      notes_.push_back(note_of(pods.front()->metadata, "Pod", "ErrWorkloadCompose", made.trouble, true));
+    group.told = made.trouble;
+    return;
+  }
+  std::optional<std::string> priority_class;
+  if (!set_priority(pods.front()->metadata, pods.front()->spec, *made.workload, priority_class)) return;
+  std::vector<std::string> templates;
+  for (const size_t example : made.examples) templates.push_back(seen[example]->pod_template);
+  Write write{.kind = Write::Kind::kCreateWorkload,
+              .party = Write::Party::kGroup,
+              .namespace_name = name.first,
+              .name = name.second,
+              .body = workload_json(*made.workload, templates, priority_class)};
+  write.notes = {note_of(pods.front()->metadata, "Pod", "CreatedWorkload",
+                         fmt::format("Created Workload: {}/{}", name.first, name.second))};
+  if (!send(group.lane, std::move(write), writes) && !group.lane.busy) dirty_groups_.insert(name);
+}
+
+// As many of each pod set as were admitted; what ended well goes on counting, what failed may be replaced.
+void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const quota::Admission& admission,
+                      std::vector<Write>& writes) {
+  const api::Workload& spec = workload.seen.workload;
+  const StoredAdmission& stored = *workload.seen.admission;
+  for (const api::WorkloadPodSet& set : spec.pod_sets) {
+    const auto given = std::ranges::find(stored.pod_sets, set.name, &quota::PodSetAssignment::name);
+    if (given == stored.pod_sets.end()) continue;
+    int32_t room = given->count;
+    std::vector<PodRecord*> waiting;
+    for (auto& [name, pod] : group.pods) {
+      const api::Pod& one = pod.seen.pod;
+      if (one.metadata.deleted || one.status.phase == "Failed" || !workloads::is_of_set(one, spec, set)) continue;
+      if (!workloads::waits_for_admission(one)) --room;
+      else if (served_.contains(one.spec.scheduler_name)) waiting.push_back(&pod);
+    }
+    for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room)
+      send(waiting[i]->lane,
+           start(waiting[i]->seen, spec.metadata.name, stored.cluster_queue, *given,
+                 quota::terms_of(*given, admission.flavors())),
+           writes);
+  }
+}
+
+// True: none of them is there any more.
+bool Desk::stop_pods(GroupRecord& group, const std::string& why, std::vector<Write>& writes) {
+  bool gone = true;
+  for (auto& [name, pod] : group.pods) {
+    const api::Pod& one = pod.seen.pod;
+    if (one.terminal() || !has_started(pod.seen, workloads::workload_name_of(one))) continue;
+    gone = false;
+    if (!one.metadata.deleted) send(pod.lane, stop(pod.seen, why), writes);
+  }
+  return gone;
+}
+
+// Takes Kueue's finalizer off pods that are kept by nothing else; `over`: nobody counts them any more.
+void Desk::let_pods_go(GroupRecord& group, bool over, std::vector<Write>& writes) {
+  for (auto& [name, pod] : group.pods) {
+    const api::Pod& one = pod.seen.pod;
+    const bool idle = one.terminal() || one.spec.node_name.empty();
+    if (!pod.seen.finalizer || !(one.metadata.deleted ? idle : over && one.terminal())) continue;
+    Json metadata = metadata_json(one.metadata);
+    metadata["finalizers"] = pod.seen.finalizers;
+    send(pod.lane, write_of(pod.seen, Write::Kind::kPatchPod, {{"metadata", std::move(metadata)}}), writes);
+  }
+}
+
+// Pods that came after the Workload was made own it with the others, so that it lasts as long as one of them.
+void Desk::adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload,
+                      std::vector<Write>& writes) {
+  const api::ObjectMeta& metadata = workload.seen.workload.metadata;
+  std::vector<api::OwnerReference> owners = metadata.owners;
+  for (const auto& [pod_name, pod] : group.pods) {
+    const api::ObjectMeta& one = pod.seen.pod.metadata;
+    if (one.deleted || std::ranges::find(owners, one.uid, &api::OwnerReference::uid) != owners.end()) continue;
+    api::OwnerReference& owner = owners.emplace_back();
+    owner.api_version = "v1";
+    owner.kind = "Pod";
+    owner.name = one.name;
+    owner.uid = one.uid;
+  }
+  if (owners.size() == metadata.owners.size()) return;
+  Json body = {{"metadata", metadata_json(metadata)}};
+  body["metadata"]["ownerReferences"] = Json::parse(owners_json(owners));
+  send(group.lane,
+       {.kind = Write::Kind::kPatchWorkload,
+        .party = Write::Party::kGroup,
+        .namespace_name = name.first,
+        .name = name.second,
+        .body = body.dump()},
+       writes);
+}
+
+}  // namespace berth::queueing

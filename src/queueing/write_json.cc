@@ -1,0 +1,42 @@
+#include "queueing/write_json.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::queueing {
+namespace {
+
+Json toleration_json(const model::Toleration& toleration) {
+  constexpr std::string_view kOperators[] = {"Equal", "Exists", "Lt", "Gt"};
+  Json out = {{"operator", kOperators[static_cast<size_t>(toleration.op)]}};
+  if (!toleration.key.empty()) out["key"] = toleration.key;
+  if (!toleration.value.empty()) out["value"] = toleration.value;
+  if (!toleration.any_effect) out["effect"] = model::to_string(toleration.effect);
+  return out;
+}
+
+}  // namespace
+
+Json metadata_json(const api::ObjectMeta& metadata) {
+  return {{"uid", metadata.uid}, {"resourceVersion", metadata.resource_version}};
+}
+
+Json with_tolerations(const Json& present, const std::vector<model::Toleration>& added) {
+  Json out = present.is_array() ? present : Json::array();
+  const size_t before = out.size();
+  for (const model::Toleration& toleration : added)
+    if (Json one = toleration_json(toleration); std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
+  return out.size() == before ? Json() : out;
+}
+
+Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reason, std::string text, bool warning) {
+  return {kind, metadata.namespace_name, metadata.name, metadata.uid, std::move(reason), std::move(text), warning};
+}
+
+bool is_leaving(const quota::WorkloadStatus& status) {
+  return status.phase == quota::WorkloadPhase::kAdmitted && !status.evicted.empty();
+}
+
+bool is_told(const SeenWorkload& stored) { return stored.is("Admitted") && stored.admission && !stored.is("Evicted"); }
+
+}  // namespace berth::queueing

@@ -1,0 +1,47 @@
+// Plain pods that wait in a queue together: all pods of a namespace with the same label kueue.x-k8s.io/pod-group-name,
+// or one pod by itself. The Workload that they are admitted by has a pod set for each of their roles.
+// Pure functions on api objects. Source: Kueue's pod groups, https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/kueue.h"
+#include "api/pod.h"
+
+namespace berth::workloads {
+
+// The group that the pod names; empty: it is by itself.
+std::string_view group_of(const api::ObjectMeta& metadata);
+// The name of the Workload that it is admitted by: the group's, or one of its own.
+std::string workload_name_of(const api::Pod& pod);
+// Waits for its Workload: it has the gate kueue.x-k8s.io/admission.
+bool waits_for_admission(const api::Pod& pod);
+// One pod set may hold both: what they ask for and where they may go are the same.
+bool same_role(const api::PodTemplate& a, const api::PodTemplate& b);
+
+// The Workload stands for plain pods.
+bool is_of_pods(const api::Workload& workload);
+// The pod, which is the workload's, counts for the set.
+bool is_of_set(const api::Pod& pod, const api::Workload& workload, const api::WorkloadPodSet& set);
+
+struct ComposedGroup {
+  std::optional<api::Workload> workload;  // none: not yet, or never
+  std::vector<size_t> examples;           // by pod set: the pod of which its template is
+  std::string trouble;                    // why there is none; of one that may still come, too
+};
+// The Workload of the pods, which have not ended, at least one, all of one group or one by itself. The UID is empty;
+// the priority is the pods'. Roles are named as the annotation kueue.x-k8s.io/role-hash says, else by their number.
+ComposedGroup compose_group(const std::vector<const api::Pod*>& pods);
+
+// How a group of which nothing is left to run has ended; empty: it goes on. `total` pods belong to it.
+struct GroupEnd {
+  std::string reason;  // "Succeeded", "Failed", as the Workload's condition has it
+  std::string message;
+};
+GroupEnd end_of_group(const std::vector<const api::Pod*>& pods, int32_t total);
+
+}  // namespace berth::workloads
