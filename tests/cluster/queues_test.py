@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness.daemon import wait_until  # noqa: E402
 from harness.kueue import GPU, flavor, group, install, make, path_of, quota  # noqa: E402
-from harness.objects import BERTH  # noqa: E402
+from harness.objects import BERTH, pod  # noqa: E402
 from harness.suite import WithBerth, main, shared_cluster  # noqa: E402
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -31,6 +31,17 @@ def job(name: str, queue: str, gpus: int, pods: int = 1, runs: str = "1h", prior
     labels = {QUEUE: queue, **({"kueue.x-k8s.io/priority-class": priority} if priority else {})}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels},
             "spec": {"suspend": True, "parallelism": pods, "completions": pods, "template": template, **spec}}  # fmt: skip
+
+
+def waiting_pod(name: str, queue: str, gpus: int, group: str = "", total: int = 0, runs: str = "1h") -> dict:
+    """A pod as the webhook leaves it, by itself or of a group of so many."""
+    labels = {QUEUE: queue, "kueue.x-k8s.io/managed": "true"}
+    annotations = {"pod-complete.stage.kwok.x-k8s.io/delay": runs}
+    if group:
+        labels["kueue.x-k8s.io/pod-group-name"] = group
+        annotations["kueue.x-k8s.io/pod-group-total-count"] = str(total)
+    return pod(name, gpus=gpus, labels=labels, annotations=annotations, restartPolicy="Never",
+               schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])  # fmt: skip
 
 
 class Queues(WithBerth):
@@ -101,6 +112,13 @@ class Queues(WithBerth):
         wait_until(lambda: f"{name} runs with {pods}: {self.condition(name, 'QuotaReserved')}",
                    lambda: len(running()) == pods)  # fmt: skip
         return running()
+
+    def is_running(self, name: str) -> dict:
+        def running() -> dict | None:
+            found = [one for one in self.pods() if one["metadata"]["name"] == name]
+            return found[0] if found and found[0]["status"].get("phase") == "Running" else None
+
+        return wait_until(f"pod {name} runs", running)
 
     def test_a_job_waits_for_quota_and_then_runs(self) -> None:
         self.node(2, gpus=8)
@@ -177,6 +195,31 @@ class Queues(WithBerth):
         self.runs("owner")
         self.is_now("borrower", "QuotaReserved", "False")
         wait_until("one of both has what is left", lambda: len(self.pods_of("next")) == 1, timeout_s=20)
+
+
+    def test_a_group_of_pods_starts_whole_and_goes_when_its_quota_is_wanted_back(self) -> None:
+        self.node(2, gpus=4, labels={"pool": "a"})
+        self.queues({"reclaimWithinCohort": "Any"}, (("gpus", {"nodeLabels": {"pool": "a"}}),), red=4, blue=4)
+        self.create(waiting_pod("leader", "blue", 4, "train", 2))
+        wait_until("it hears of the rest", lambda: self.events_of("leader", "ErrWorkloadCompose"))
+        self.create(waiting_pod("worker", "blue", 2, "train", 2))
+        self.is_running("leader")
+        worker = self.is_running("worker")
+        self.assertEqual(worker["spec"]["nodeSelector"], {"pool": "a"})
+        self.assertNotIn("schedulingGates", worker["spec"])
+        group = self.api.call("GET", f"{WORKLOADS}/train")
+        self.assertEqual(sorted(one["count"] for one in group["spec"]["podSets"]), [1, 1])
+        self.assertEqual(len(group["metadata"]["ownerReferences"]), 2)
+        self.apply(job("owner", "red", 4))
+        self.runs("owner")
+        wait_until("both have gone", lambda: not {"leader", "worker"} & {one["metadata"]["name"] for one in self.pods()})
+
+    def test_a_pod_by_itself_waits_for_quota(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=4)
+        self.create(waiting_pod("first", "red", 4, runs="2s"), waiting_pod("second", "red", 4))
+        self.is_running("second")
+        wait_until("the first has finished", lambda: self.condition("first", "Finished").get("reason") == "Succeeded")
 
 
 if __name__ == "__main__":
