@@ -223,6 +223,7 @@ void Desk::answered(const Answer& answer, Time now) {
     case Write::Party::kJob: dirty_jobs_.insert(name); break;
     case Write::Party::kGroup: dirty_groups_.insert(name); break;
     case Write::Party::kPod: dirty_groups_.insert(group_by_pod_.at(name)); break;
+    default: break;
   }
 }
 
@@ -237,7 +238,7 @@ Desk::Lane* Desk::lane_of(const Write& write) {
     case Write::Party::kWorkload: return in(workloads_, name);
     case Write::Party::kJob: return in(jobs_, name);
     case Write::Party::kGroup: return in(groups_, name);
-    case Write::Party::kPod: break;
+    default: break;
   }
   const auto group = group_by_pod_.find(name);
   return group == group_by_pod_.end() ? nullptr : in(groups_.at(group->second).pods, write.name);

@@ -41,7 +41,7 @@ struct Note {
 struct Write {
   enum class Kind : uint8_t {
     kCreateWorkload,  // POST
-    kPatchStatus,     // merge patch of a Workload's status
+    kPatchStatus,     // merge patch of the status of a Workload or queue
     kPatchJob,        // merge patch of a Job
     kPatchJobStatus,  // of its status
     kPatchWorkload,   // merge patch of a Workload's metadata
@@ -49,7 +49,7 @@ struct Write {
     kDeletePod,       // DELETE with options
   };
   // For whom it is, and who waits for its answer. A group is named as its Workload.
-  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod };
+  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod, kClusterQueue, kLocalQueue };
   Kind kind = Kind::kCreateWorkload;
   Party party = Party::kJob;
   std::string namespace_name, name;  // the party's
@@ -67,6 +67,7 @@ struct Answer {
   std::optional<SeenWorkload> workload = {};  // as it is stored now
   std::optional<SeenJob> job = {};
   std::optional<SeenPod> pod = {};
+  std::optional<SeenQueue> queue = {};
 };
 
 class Desk {

@@ -22,6 +22,18 @@ Json admission_json(const StoredAdmission& admission) {
   return {{"clusterQueue", admission.cluster_queue}, {"podSetAssignments", std::move(sets)}};
 }
 
+Json conditions_json(const std::vector<StoredCondition>& conditions) {
+  Json out = Json::array();
+  for (const StoredCondition& one : conditions) {
+    Json condition = {{"type", one.type}, {"status", one.status}, {"lastTransitionTime", one.since}};
+    condition["reason"] = one.reason;
+    condition["message"] = one.message;
+    if (one.observed_generation > 0) condition["observedGeneration"] = one.observed_generation;
+    out.push_back(std::move(condition));
+  }
+  return out;
+}
+
 // As it is stored: of flavors, how good a choice they were is not.
 bool same(const std::optional<StoredAdmission>& a, const std::optional<StoredAdmission>& b) {
   return a.has_value() == b.has_value() && (!a || admission_json(*a) == admission_json(*b));
@@ -144,9 +156,8 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   const quota::WorkloadStatus& status = admission.status(id);
   const JobRecord* job = job_of(seen);
   const GroupRecord* group = group_of(seen);
-  if (job == nullptr && group == nullptr &&
-      workloads::is_of_pods(seen.workload)) {  // the garbage collector is about to take it
-    record.ended = true;
+  if (job == nullptr && group == nullptr && workloads::is_of_pods(seen.workload)) {
+    record.ended = true;  // the garbage collector is about to take it
     events_.emplace_back(engine::WorkloadEnded{seen.workload.metadata.uid});
     return;
   }
@@ -188,16 +199,8 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
     return;
   }
   if (!may_write(record.lane)) return;
-  Json conditions = Json::array();
-  for (const StoredCondition& one : wanted.conditions) {
-    Json condition = {{"type", one.type}, {"status", one.status}, {"lastTransitionTime", one.since}};
-    condition["reason"] = one.reason;
-    condition["message"] = one.message;
-    if (one.observed_generation > 0) condition["observedGeneration"] = one.observed_generation;
-    conditions.push_back(std::move(condition));
-  }
   Json body = {{"metadata", metadata_json(seen.workload.metadata)},
-               {"status", {{"conditions", std::move(conditions)}}}};
+               {"status", {{"conditions", conditions_json(wanted.conditions)}}}};
   if (!same_admission) body["status"]["admission"] = wanted.admission ? admission_json(*wanted.admission) : Json();
   for (size_t i = 0; i < reclaimable.size(); ++i)
     if (reclaimable[i] > 0)

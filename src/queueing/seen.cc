@@ -88,7 +88,9 @@ bool SeenWorkload::is(std::string_view type) const {
   return known != nullptr && known->status == "True";
 }
 
-Result<api::KueueObject> decode_queue_object(std::string_view json, std::string_view kind) {
+namespace {
+
+Result<api::KueueObject> decode_object(std::string_view json, std::string_view kind) {
   api::Problems problems;
   api::Document document;
   document.api_version = kVersion;
@@ -99,8 +101,16 @@ Result<api::KueueObject> decode_queue_object(std::string_view json, std::string_
   return fail(ErrorCode::kInvalidInput, problems.empty() ? "cannot be read" : problems.front().message);
 }
 
+}  // namespace
+
+Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind) {
+  BERTH_TRY(object, decode_object(json, kind));
+  BERTH_TRY(raw, parse(json));
+  return SeenQueue{std::move(object), member(raw, "status").dump()};
+}
+
 Result<SeenWorkload> decode_workload(std::string_view json) {
-  BERTH_TRY(object, decode_queue_object(json, "Workload"));
+  BERTH_TRY(object, decode_object(json, "Workload"));
   BERTH_TRY(raw, parse(json));
   SeenWorkload out;
   out.workload = std::get<api::Workload>(std::move(object));

@@ -46,6 +46,12 @@ struct SeenJob {
   std::string how_finished;  // the message of that condition
 };
 
+// A flavor, queue, cohort or priority class of queues.
+struct SeenQueue {
+  api::KueueObject object;
+  std::string status;  // JSON, as it is stored
+};
+
 // A pod that names a queue by itself or with its group.
 struct SeenPod {
   api::Pod pod;
@@ -60,7 +66,7 @@ Result<SeenWorkload> decode_workload(std::string_view json);
 Result<SeenJob> decode_job(std::string_view json);
 Result<SeenPod> decode_pod(std::string_view json);
 // Flavors, queues, cohorts and priority classes of queues; `kind` is the object's.
-Result<api::KueueObject> decode_queue_object(std::string_view json, std::string_view kind);
+Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind);
 
 // Versions of objects are numbers (Kubernetes 1.35 says so); one that is none counts as new.
 bool is_older(const std::string& version, const std::string& known);

@@ -63,7 +63,7 @@ class Admission {
   // Nodes or what stands there changed: who waits for a place looks again.
   void places_changed();
 
-  // Decides once about each queue's head. False: nothing is left that another cycle would change.
+  // Decides once about each queue's head. False: nothing is left that another cycle would change. `decisions`: empty.
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
 
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
@@ -81,7 +81,10 @@ class Admission {
     FairShare share;
   };
   // Of a ClusterQueue that is known, as of the last cycle.
-  QueueStatus queue_status(const std::string& cluster_queue) const;
+  QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
+  QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
+  // Costs a look at every workload.
+  QueueOverview overview() const;
   const QuotaTree::Queues& cluster_queues() const { return queues_; }
   const Flavors& flavors() const { return flavors_; }
   // As of the last cycle.
@@ -125,6 +128,7 @@ class Admission {
   Claimant claimant(const Record& record) const;
   bool leaving(const Record& record) const;
   std::string path(QuotaNode queue) const;
+  bool is_counted_as_waiting(const Record& record) const;
   static int64_t asked_of(const model::Workload& workload, const std::string& resource);
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 

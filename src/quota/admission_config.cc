@@ -183,32 +183,4 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
   enqueue(id);
 }
 
-Admission::QueueStatus Admission::queue_status(const std::string& cluster_queue) const {
-  QueueStatus status;
-  const model::ClusterQueue& queue = queues_.find(cluster_queue)->second;
-  if (const std::string reason = inactive_reason(queue); !reason.empty()) {
-    status.active = false;
-    status.reason = reason;
-  }
-  for (const Record& record : records_) {
-    if (!record.key.id.valid() || record.status.cluster_queue != cluster_queue) continue;
-    if (record.place == Place::kAdmitted) ++status.admitted;
-    const model::LocalQueue* local = local_queue(record.status.workload);
-    const bool waits = record.place == Place::kPending || record.place == Place::kParked ||
-                       (record.place == Place::kHeldBack && record.status.workload.active && local != nullptr &&
-                        local->stop == model::StopPolicy::kNone);
-    if (waits) ++status.pending;
-  }
-  const QuotaTree& tree = ledger_->tree();
-  const QuotaNode node = tree.queue(cluster_queue);
-  for (const model::ResourceGroup& group : queue.groups)
-    for (const model::FlavorQuotas& flavor : group.flavors)
-      for (const auto& [resource, quota] : flavor.resources) {
-        const int64_t used = tree.usage(node, tree.find(flavor.flavor, resource));
-        status.held.push_back({flavor.flavor, resource, used, std::max<int64_t>(0, used - quota.nominal)});
-      }
-  status.share = tree.share(node);
-  return status;
-}
-
 }  // namespace berth::quota

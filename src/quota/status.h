@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/queues.h"
@@ -42,6 +44,24 @@ struct WaitingFor {
   int position = 0;  // in its ClusterQueue, from 1; 0: it is not waiting there
   int waiting = 0;   // so many are
   std::vector<Account> quota;
+};
+
+// Of one queue. Those that wait are of active queues, as Kueue counts them.
+struct QueueCounts {
+  int pending = 0;
+  int inadmissible = 0;  // of these: fit nowhere until something happens
+  int admitted = 0;
+};
+
+struct LocalQueueStatus {
+  QueueCounts counts = {};
+  std::map<std::pair<std::string, std::string>, int64_t> held = {};  // by flavor and resource, in canonical units
+};
+
+// All queues at once; who has no workload is not in it.
+struct QueueOverview {
+  std::map<std::string, QueueCounts> cluster_queues = {};
+  std::map<std::pair<std::string, std::string>, LocalQueueStatus> local_queues = {};  // by namespace and name
 };
 
 }  // namespace berth::quota

@@ -130,7 +130,7 @@ class WholeControlPlane(unittest.TestCase):
                    ("watch", "storage.k8s.io", "csistoragecapacities"),
                    ("watch", "policy", "poddisruptionbudgets"), ("delete", "", "pods"),
                    ("list", "scheduling.k8s.io", "priorityclasses"), ("watch", "kueue.x-k8s.io", "clusterqueues"),
-                   ("create", "kueue.x-k8s.io", "workloads"), ("patch", "kueue.x-k8s.io", "workloads/status"),
+                   ("patch", "kueue.x-k8s.io", "localqueues/status"), ("create", "kueue.x-k8s.io", "workloads"), ("patch", "kueue.x-k8s.io", "workloads/status"),
                    ("patch", "kueue.x-k8s.io", "workloads"), ("patch", "", "pods"),
                    ("patch", "batch", "jobs"), ("patch", "batch", "jobs/status")]  # fmt: skip
         denied = [("list", "", "secrets"), ("create", "", "pods"), ("update", "", "pods"),

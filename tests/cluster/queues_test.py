@@ -80,6 +80,9 @@ class Queues(WithBerth):
             self.apply(make("ClusterQueue", name, spec),
                        make("LocalQueue", name, {"clusterQueue": name}, namespace="default"))  # fmt: skip
 
+    def status(self, plural: str, name: str) -> dict:
+        return self.api.call("GET", f"{self.of_kind(plural)}/{name}").get("status", {})
+
     def workload(self, name: str) -> dict | None:
         found = [one for one in self.api.call("GET", WORKLOADS)["items"]
                  if one["metadata"]["ownerReferences"][0]["name"] == name]  # fmt: skip
@@ -129,6 +132,12 @@ class Queues(WithBerth):
         self.assertIn("insufficient unused quota", waits["message"])
         self.assertTrue(self.job("second")["spec"]["suspend"])
         self.assertEqual(self.pods_of("second"), [])
+        holds = {"name": "gpus", "resources": [{"name": GPU, "total": "8", "borrowed": "0"}]}
+        wait_until("the queue says so", lambda: self.status("clusterqueues", "red").get("pendingWorkloads") == 1)
+        self.assertEqual(self.status("clusterqueues", "red")["flavorsReservation"], [holds])
+        self.assertEqual(self.status("localqueues", "red")["conditions"][0]["status"], "True")
+        self.assertEqual(self.berth.metric('kueue_admitted_active_workloads{cluster_queue="red"}'), 1)
+        self.assertEqual(self.berth.metric('kueue_pending_workloads{cluster_queue="red",status="inadmissible"}'), 1)
         admission = self.workload("first")["status"]["admission"]
         self.assertEqual(admission["clusterQueue"], "red")
         given = {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "8"}, "count": 2}

@@ -12,6 +12,7 @@
 
 #include "apps/scheduler/binder.h"
 #include "apps/scheduler/evictor.h"
+#include "apps/scheduler/live_gauges.h"
 #include "apps/scheduler/storage_watch.h"
 #include "engine/fragmentation.h"
 
@@ -109,7 +110,7 @@ struct Metrics::Families {
             "How many would fit if on nodes with dynamic MIG all idle GPUs were cut, or made whole, for them alone.");
   Family<Gauge>& stranded = gauge(registry, "berth_fragmentation_stranded",
                                   "Free devices that requests of so many cannot use, by what keeps them from it.");
-  std::map<Gauge*, Family<Gauge>*> shown_rooms;  // of the three above
+  LiveGauges shown_rooms;  // of the three above
   Family<Gauge>& gpus = gauge(registry, "berth_gpus", "GPUs of all nodes, by state: allocatable or used.");
   Family<Gauge>& mig_instances =
       gauge(registry, "berth_mig_instances", "MIG instances of all nodes, by state: allocatable or used.");
@@ -150,7 +151,9 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
 }
 Metrics::~Metrics() = default;
 
-std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
+std::string Metrics::text() const {
+  return prometheus::TextSerializer().Serialize(families_->registry.Collect()) + queues_.text();
+}
 
 void Metrics::outcome(std::string_view result) {
   families_->outcomes.Add({{"result", std::string(result)}}).Increment();
@@ -215,12 +218,11 @@ void Metrics::gpus(const engine::GpuTotals& totals) {
   set(families_->mig_instances, totals.mig_allocatable, totals.mig_used);
 }
 void Metrics::fragmentation(const std::vector<engine::ResourceRoom>& rooms) {
-  std::map<Gauge*, Family<Gauge>*> shown;
+  LiveGauges& shown = families_->shown_rooms;
   const auto set = [&](Family<Gauge>& family, const prometheus::Labels& labels, int64_t value) {
-    Gauge& series = family.Add(labels);
-    series.Set(static_cast<double>(value));
-    shown[&series] = &family;
+    shown.set(family, labels, static_cast<double>(value));
   };
+  shown.begin();
   for (const engine::ResourceRoom& room : rooms) {
     for (const engine::ShapeRoom& shape : room.shapes) {
       prometheus::Labels labels = {{"resource", room.resource},
@@ -234,9 +236,7 @@ void Metrics::fragmentation(const std::vector<engine::ResourceRoom>& rooms) {
       }
     }
   }
-  for (const auto& [series, family] : families_->shown_rooms)
-    if (!shown.contains(series)) family->Remove(series);
-  families_->shown_rooms = std::move(shown);
+  shown.end();
 }
 void Metrics::nodes(size_t count) { families_->nodes.Set(static_cast<double>(count)); }
 void Metrics::session_began() {

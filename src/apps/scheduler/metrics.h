@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/scheduler/queue_metrics.h"
 #include "base/time.h"
 #include "kube/event_recorder.h"
 #include "kube/reflector.h"
@@ -64,6 +65,7 @@ class Metrics {
   // Replaces what the last call said; what is not among the rooms any more has no series.
   void fragmentation(const std::vector<engine::ResourceRoom>& rooms);
   void nodes(size_t count);
+  QueueMetrics& queues() { return queues_; }
   // What a session's event recorder and reflectors have counted so far; they begin at 0 with each session.
   void session_began();
   void events(const kube::EventStats& so_far);
@@ -72,6 +74,7 @@ class Metrics {
  private:
   struct Families;
   std::unique_ptr<Families> families_;
+  QueueMetrics queues_;
 };
 
 }  // namespace berth::apps

@@ -33,7 +33,7 @@ enum class QueueKind : uint8_t {
 inline constexpr size_t kQueueKinds = 9;
 
 using SeenQueueObject =
-    std::variant<api::KueueObject, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob, queueing::SeenPod>;
+    std::variant<queueing::SeenQueue, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob, queueing::SeenPod>;
 
 struct QueueUpdates {
   QueueKind kind = QueueKind::kResourceFlavor;

@@ -132,7 +132,7 @@ Status Session::open() {
       std::make_unique<StorageWatch>(*watch_client_, [this](StorageUpdates batch) { inbox_.push(std::move(batch)); });
   queues_ = std::make_unique<WorkQueues>(
       WorkQueues::Options{served_, config_.topology_levels, config_.engine.report_interval}, *watch_client_,
-      *queue_client_, engine_, set_aside_, *events_,
+      *queue_client_, engine_, set_aside_, *events_, options_.metrics->queues(),
       WorkQueues::Hooks{
           [this](QueueMessage message) { inbox_.push(std::move(message)); }, options_.may_bind,
           [this](const std::string& kind, const kube::Malformed& object) { quarantine(kind.c_str(), object); }});

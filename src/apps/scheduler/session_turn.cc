@@ -105,7 +105,7 @@ void Session::cycle(Time now) {
   plan_.cycle_took(clock_.monotonic() - now, result.work_used);
   for (const engine::Decision& decision : result.decisions) carry_out(decision);
   count_victims(result.decisions);
-  queues_->decided(result.admissions);
+  queues_->decided(result.admissions, clock_.wall());
   // Unfinished for want of answers: the next BindReport wakes us. For want of work units: go on at once.
   const bool saturated = static_cast<int64_t>(binder_->outstanding()) >= config_.client.max_outstanding_binds;
   cycle_due_ = result.unfinished && !saturated && limits.max_reports > 0 && limits.max_binds > 0;

@@ -9,6 +9,7 @@ namespace berth::apps {
 namespace {
 
 constexpr size_t kWritesMax = 512;  // on the wire or waiting for it
+constexpr Duration kCountEvery = Duration::seconds(1);
 constexpr Duration kWriteTimeout = Duration::seconds(10);
 
 // The engine's object, of the kinds that it knows.
@@ -26,7 +27,7 @@ const api::ObjectMeta& metadata_of(const SeenQueueObject& seen) {
   if (const auto* job = std::get_if<queueing::SeenJob>(&seen)) return job->job.metadata;
   if (const auto* pod = std::get_if<queueing::SeenPod>(&seen)) return pod->pod.metadata;
   return std::visit([](const auto& object) -> const api::ObjectMeta& { return object.metadata; },
-                    std::get<api::KueueObject>(seen));
+                    std::get<queueing::SeenQueue>(seen).object);
 }
 
 // What the engine forgets an object of the kind by.
@@ -46,12 +47,13 @@ engine::QueueObject named(QueueKind kind, const std::string& namespace_name, con
 }  // namespace
 
 WorkQueues::WorkQueues(Options options, kube::Client& watch, kube::Client& write, engine::Engine& engine,
-                       SetAside& set_aside, kube::EventRecorder& events, Hooks hooks)
+                       SetAside& set_aside, kube::EventRecorder& events, QueueMetrics& metrics, Hooks hooks)
     : options_(std::move(options)),
       client_(write),
       engine_(engine),
       set_aside_(set_aside),
       events_(events),
+      metrics_(metrics),
       hooks_(std::move(hooks)),
       watch_(watch, [post = hooks_.post](QueueUpdates updates) { post(std::move(updates)); }),
       desk_(options_.served, options_.levels) {}
@@ -76,7 +78,8 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
   if (auto* pod = std::get_if<queueing::SeenPod>(&seen)) return desk_.see(std::move(*pod));
   if (const auto* priority = std::get_if<api::PriorityClass>(&seen))
     return desk_.see_pod_priority(metadata.name, priority->value);
-  const auto& object = std::get<api::KueueObject>(seen);
+  statuses_.see(std::get<queueing::SeenQueue>(seen));
+  const auto& object = std::get<queueing::SeenQueue>(seen).object;
   if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
     return desk_.see_priority(metadata.name, priority->value);
   if (auto known = queue_object_of(object)) engine_.apply(engine::QueueObjectUpserted{std::move(*known)});
@@ -89,6 +92,7 @@ void WorkQueues::forget(QueueKind kind, const Name& name) {
   if (kind == QueueKind::kPod) return desk_.pod_gone(name.first, name.second);
   if (kind == QueueKind::kPriorityClass) return desk_.see_pod_priority(name.second, std::nullopt);
   if (kind == QueueKind::kWorkloadPriorityClass) return desk_.see_priority(name.second, std::nullopt);
+  statuses_.gone(std::string(resource_of(kind).kind), name.first, name.second);
   engine_.apply(engine::QueueObjectDeleted{named(kind, name.first, name.second)});
 }
 
@@ -142,6 +146,17 @@ void WorkQueues::write(Time now, Time wall) {
   for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, room))
     send(std::move(write));
   tell(desk_.take_notes());
+  if (counted_at_ && now - *counted_at_ < kCountEvery) return;
+  counted_at_ = now;
+  const quota::QueueOverview overview = engine_.admission().overview();
+  metrics_.show(engine_.admission(), overview);
+  const size_t left = kWritesMax - std::min(kWritesMax, under_way_);
+  for (queueing::Write& write : statuses_.look(engine_.admission(), overview, now, wall, left)) send(std::move(write));
+}
+
+void WorkQueues::decided(const std::vector<quota::AdmissionDecision>& decisions, Time wall) {
+  desk_.decided(decisions, engine_.admission());
+  metrics_.decided(decisions, engine_.admission(), wall);
 }
 
 void WorkQueues::tell(const std::vector<queueing::Note>& notes) {
@@ -164,11 +179,16 @@ void WorkQueues::send(queueing::Write&& write) {
   using Kind = queueing::Write::Kind;
   const bool of_job = write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus,
              of_pod = write.kind == Kind::kPatchPod || write.kind == Kind::kDeletePod;
-  const kube::Resource& resource = resource_of(of_job   ? QueueKind::kJob
-                                               : of_pod ? QueueKind::kPod
-                                                        : QueueKind::kWorkload);
+  using Party = queueing::Write::Party;
+  const bool of_queue = write.party == Party::kClusterQueue || write.party == Party::kLocalQueue;
+  const kube::Resource& resource = resource_of(of_job                                ? QueueKind::kJob
+                                               : of_pod                              ? QueueKind::kPod
+                                               : write.party == Party::kClusterQueue ? QueueKind::kClusterQueue
+                                               : of_queue                            ? QueueKind::kLocalQueue
+                                                                                     : QueueKind::kWorkload);
   const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
-  const auto answered = [post = hooks_.post, of_job, of_pod, sent = write](const Result<std::string>& result) {
+  const auto answered = [post = hooks_.post, of_job, of_pod, of_queue, kind = resource.kind,
+                         sent = write](const Result<std::string>& result) {
     queueing::Answer answer{.write = sent, .stored = result.has_value()};
     answer.write.body.clear();
     if (!result) {
@@ -179,6 +199,8 @@ void WorkQueues::send(queueing::Write&& write) {
       if (auto job = queueing::decode_job(*result)) answer.job = std::move(*job);
     } else if (of_pod) {  // the answer to a deletion may be a Status
       if (auto pod = queueing::decode_pod(*result); pod && !pod->pod.metadata.uid.empty()) answer.pod = std::move(*pod);
+    } else if (of_queue) {
+      if (auto queue = queueing::decode_queue_object(*result, kind)) answer.queue = std::move(*queue);
     } else if (auto workload = queueing::decode_workload(*result)) {
       answer.workload = std::move(*workload);
     }
@@ -203,7 +225,9 @@ void WorkQueues::handle(const queueing::Answer& answer, Time now) {
   if (!answer.stored && !expected)
     log_warn("a write for a queue failed; it is tried again",
              {{"object", write.namespace_name + "/" + write.name}, {"error", answer.error}});
-  desk_.answered(answer, now);
+  if (write.party == queueing::Write::Party::kClusterQueue || write.party == queueing::Write::Party::kLocalQueue)
+    statuses_.answered(answer, now);
+  else desk_.answered(answer, now);
 }
 
 }  // namespace berth::apps

@@ -13,11 +13,13 @@
 #include <variant>
 #include <vector>
 
+#include "apps/scheduler/queue_metrics.h"
 #include "apps/scheduler/queue_watch.h"
 #include "apps/scheduler/set_aside.h"
 #include "engine/engine.h"
 #include "kube/event_recorder.h"
 #include "queueing/desk.h"
+#include "queueing/queue_status.h"
 
 namespace berth::apps {
 
@@ -39,7 +41,7 @@ class WorkQueues {
 
   // All references outlive this object.
   WorkQueues(Options options, kube::Client& watch, kube::Client& write, engine::Engine& engine, SetAside& set_aside,
-             kube::EventRecorder& events, Hooks hooks);
+             kube::EventRecorder& events, QueueMetrics& metrics, Hooks hooks);
 
   void start() { watch_.start(); }
   void stop() { watch_.stop(); }
@@ -50,9 +52,7 @@ class WorkQueues {
   bool listed();
   // Applies what the engine is to hear of workloads; true if there was something.
   bool tell_engine();
-  void decided(const std::vector<quota::AdmissionDecision>& decisions) {
-    desk_.decided(decisions, engine_.admission());
-  }
+  void decided(const std::vector<quota::AdmissionDecision>& decisions, Time wall);
   // Sends what is to be written. `wall` is for people.
   void write(Time now, Time wall);
 
@@ -74,9 +74,12 @@ class WorkQueues {
   engine::Engine& engine_;
   SetAside& set_aside_;
   kube::EventRecorder& events_;
+  QueueMetrics& metrics_;
   const Hooks hooks_;
   QueueWatch watch_;
   queueing::Desk desk_;
+  queueing::QueueStatuses statuses_;
+  std::optional<Time> counted_at_;             // what queues have
   std::map<QueueKind, std::set<Name>> known_;  // of the kinds that were listed
   size_t under_way_ = 0;                       // writes that are not answered
 };

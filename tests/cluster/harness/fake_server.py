@@ -146,8 +146,6 @@ class FakeServer:
                 if self.command == "POST" and resource == "events":
                     fake.events.append(json.loads(body))
                     return self._reply(201, body)
-                if self.command == "PATCH":
-                    fake.patches.append((path, json.loads(body)))
                 return self._reply(200, b"{}")
 
             def _watch(self, resource: str, since: int) -> None:

@@ -1,0 +1,153 @@
+#include "apps/scheduler/queue_metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <cmath>
+#include <limits>
+
+#include "apps/scheduler/live_gauges.h"
+#include "quota/admission.h"
+
+namespace berth::apps {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+
+// Kueue's: 1 s, 2.5 s, 5 s, then doubled.
+const Histogram::BucketBoundaries kWaits{1,   2.5, 5,    10,   20,   40,    80,    160,
+                                         320, 640, 1280, 2560, 5120, 10240, 20480, 40960};
+
+double of_resource(const std::string& resource, int64_t amount) {
+  return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);
+}
+
+}  // namespace
+
+struct QueueMetrics::Families {
+  prometheus::Registry registry;
+  Family<Gauge>& gauge(const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+  }
+  Family<Counter>& counter(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  Family<Histogram>& histogram(const char* name, const char* help) {
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+  }
+
+  Family<Gauge>& pending = gauge("kueue_pending_workloads",
+                                 "Workloads that wait, by ClusterQueue and status: active, or inadmissible (fits "
+                                 "nowhere until something happens).");
+  Family<Gauge>& local_pending = gauge("kueue_local_queue_pending_workloads", "The same by LocalQueue.");
+  Family<Gauge>& reserving = gauge("kueue_reserving_active_workloads", "Workloads that hold quota, by ClusterQueue.");
+  Family<Gauge>& admitted = gauge("kueue_admitted_active_workloads", "Workloads that are admitted, by ClusterQueue.");
+  Family<Gauge>& local_admitted = gauge("kueue_local_queue_admitted_active_workloads", "The same by LocalQueue.");
+  Family<Gauge>& status = gauge("kueue_cluster_queue_status",
+                                "1 for the state that a ClusterQueue is in: pending (it cannot admit) or active.");
+  Family<Gauge>& reservation =
+      gauge("kueue_cluster_queue_resource_reservation", "Quota that is held, by ClusterQueue, flavor and resource.");
+  Family<Gauge>& usage =
+      gauge("kueue_cluster_queue_resource_usage", "Quota of admitted workloads, by ClusterQueue, flavor and resource.");
+  Family<Gauge>& nominal = gauge("kueue_cluster_queue_nominal_quota", "Nominal quota of a ClusterQueue.");
+  Family<Gauge>& borrowing =
+      gauge("kueue_cluster_queue_borrowing_limit", "How much a ClusterQueue may borrow, where it is limited.");
+  Family<Gauge>& lending =
+      gauge("kueue_cluster_queue_lending_limit", "How much a ClusterQueue lends, where it is limited.");
+  Family<Gauge>& share = gauge("kueue_cluster_queue_weighted_share",
+                               "The dominant share of what a ClusterQueue borrows, over its weight.");
+  Family<Counter>& reserved_total =
+      counter("kueue_quota_reserved_workloads_total", "Workloads that were given quota, by ClusterQueue.");
+  Family<Counter>& admitted_total = counter("kueue_admitted_workloads_total", "Workloads admitted, by ClusterQueue.");
+  Family<Counter>& evicted_total = counter("kueue_evicted_workloads_total", "Evictions, by ClusterQueue and reason.");
+  Family<Counter>& preempted_total =
+      counter("kueue_preempted_workloads_total", "Workloads preempted, by the ClusterQueue they went for and reason.");
+  Family<Histogram>& reserved_wait =
+      histogram("kueue_quota_reserved_wait_time_seconds", "From a workload's creation until it was given quota.");
+  Family<Histogram>& admitted_wait =
+      histogram("kueue_admission_wait_time_seconds", "From a workload's creation until it was admitted.");
+  LiveGauges shown;
+};
+
+QueueMetrics::QueueMetrics() : families_(std::make_unique<Families>()) {}
+QueueMetrics::~QueueMetrics() = default;
+
+std::string QueueMetrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
+
+void QueueMetrics::decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission,
+                           Time wall) {
+  for (const quota::AdmissionDecision& decision : decisions) {
+    const prometheus::Labels queue = {{"cluster_queue", decision.cluster_queue}};
+    if (decision.kind == quota::AdmissionDecision::Kind::kAdmit) {
+      families_->reserved_total.Add(queue).Increment();
+      families_->admitted_total.Add(queue).Increment();
+      const double waited = (wall - admission.status(decision.workload).workload.created).as_seconds();
+      families_->reserved_wait.Add(queue, kWaits).Observe(waited);
+      families_->admitted_wait.Add(queue, kWaits).Observe(waited);
+      continue;
+    }
+    families_->evicted_total.Add({{"cluster_queue", decision.cluster_queue}, {"reason", decision.reason}}).Increment();
+    if (decision.preemptor.valid())
+      families_->preempted_total
+          .Add({{"preempting_cluster_queue", admission.status(decision.preemptor).cluster_queue},
+                {"reason", decision.preemption}})
+          .Increment();
+  }
+}
+
+void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOverview& overview) {
+  Families& all = *families_;
+  all.shown.begin();
+  const auto counts = [&](Family<Gauge>& pending, prometheus::Labels labels, const quota::QueueCounts& of) {
+    labels["status"] = "active";
+    all.shown.set(pending, labels, of.pending - of.inadmissible);
+    labels["status"] = "inadmissible";
+    all.shown.set(pending, labels, of.inadmissible);
+  };
+  for (const auto& [name, queue] : admission.cluster_queues()) {
+    const quota::Admission::QueueStatus status = admission.queue_status(name, overview);
+    const auto known = overview.cluster_queues.find(name);
+    const quota::QueueCounts of = known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second;
+    const prometheus::Labels labels = {{"cluster_queue", name}};
+    counts(all.pending, labels, of);
+    all.shown.set(all.reserving, labels, of.admitted);
+    all.shown.set(all.admitted, labels, of.admitted);
+    for (const char* state : {"pending", "active"})
+      all.shown.set(all.status, {{"cluster_queue", name}, {"status", state}},
+                    status.active == (std::string_view(state) == "active") ? 1 : 0);
+    const double share = status.share.weighted();
+    all.shown.set(all.share, {{"cluster_queue", name}, {"cohort", queue.cohort}},
+                  std::isinf(share) ? std::numeric_limits<double>::infinity() : share);
+    const auto of_flavor = [&, name = name, cohort = queue.cohort](const std::string& flavor,
+                                                                   const std::string& resource) {
+      return prometheus::Labels{
+          {"cohort", cohort}, {"cluster_queue", name}, {"flavor", flavor}, {"resource", resource}};
+    };
+    for (const auto& held : status.held) {
+      all.shown.set(all.reservation, of_flavor(held.flavor, held.resource), of_resource(held.resource, held.total));
+      all.shown.set(all.usage, of_flavor(held.flavor, held.resource), of_resource(held.resource, held.total));
+    }
+    for (const model::ResourceGroup& group : queue.groups)
+      for (const model::FlavorQuotas& flavor : group.flavors)
+        for (const auto& [resource, quota] : flavor.resources) {
+          const prometheus::Labels series = of_flavor(flavor.flavor, resource);
+          all.shown.set(all.nominal, series, of_resource(resource, quota.nominal));
+          if (quota.borrowing_limit)
+            all.shown.set(all.borrowing, series, of_resource(resource, *quota.borrowing_limit));
+          if (quota.lending_limit) all.shown.set(all.lending, series, of_resource(resource, *quota.lending_limit));
+        }
+  }
+  for (const auto& [name, local] : overview.local_queues) {
+    const prometheus::Labels labels = {{"namespace", name.first}, {"name", name.second}};
+    counts(all.local_pending, labels, local.counts);
+    all.shown.set(all.local_admitted, labels, local.counts.admitted);
+  }
+  all.shown.end();
+}
+
+}  // namespace berth::apps

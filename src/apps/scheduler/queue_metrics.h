@@ -1,0 +1,38 @@
+// QueueMetrics: workloads and quota of queues under the names that Kueue gives them, so that its dashboards and alerts
+// go on working. Amounts are in the resource's base unit, as there (CPU in cores, memory in bytes).
+//
+// Thread-safe to read (text()); told by the owner thread. Source: https://kueue.sigs.k8s.io/docs/reference/metrics/.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "quota/decision.h"
+
+namespace berth::quota {
+class Admission;
+struct QueueOverview;
+}  // namespace berth::quota
+
+namespace berth::apps {
+
+class QueueMetrics {
+ public:
+  QueueMetrics();
+  ~QueueMetrics();
+
+  // In Prometheus's text format 0.0.4; empty before any queue was seen.
+  std::string text() const;
+  // `wall`: now, as people count it.
+  void decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission, Time wall);
+  // Replaces what the last call said.
+  void show(const quota::Admission& admission, const quota::QueueOverview& overview);
+
+ private:
+  struct Families;
+  std::unique_ptr<Families> families_;
+};
+
+}  // namespace berth::apps

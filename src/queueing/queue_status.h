@@ -1,0 +1,44 @@
+// QueueStatuses: what the status of ClusterQueues and LocalQueues says: whether they admit, how many workloads wait and
+// are admitted, and what these hold. Under Kueue's names, which kubectl's columns and dashboards read.
+//
+// Like the desk (queueing/desk.h): it is told what the server has, compares it with what admission says, and hands out
+// the difference, one write of an object at a time and no more often than once in a while.
+// Owner thread only; deterministic.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "queueing/desk.h"
+
+namespace berth::queueing {
+
+class QueueStatuses {
+ public:
+  void see(const SeenQueue& seen);
+  // "ClusterQueue" or "LocalQueue".
+  void gone(const std::string& kind, const std::string& namespace_name, const std::string& name);
+  std::vector<Write> look(const quota::Admission& admission, const quota::QueueOverview& overview, Time now, Time wall,
+                          size_t room);
+  void answered(const Answer& answer, Time now);
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;  // kind, namespace, name
+  struct Record {
+    std::string uid, resource_version;
+    std::string cluster_queue;  // of a LocalQueue
+    bool stopped = false;       // it is a LocalQueue's own word
+    int64_t generation = 0;
+    std::string status;  // JSON, as it is stored
+    bool busy = false;
+    Time from{INT64_MIN};
+  };
+  // JSON; empty: nothing is to be written.
+  static std::string wanted(const Key& key, const Record& record, const quota::Admission& admission,
+                            const quota::QueueOverview& overview, Time wall);
+  std::map<Key, Record> queues_;
+};
+
+}  // namespace berth::queueing

@@ -1,0 +1,136 @@
+#include "queueing/queue_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace berth::queueing {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr const char* kGpu = "nvidia.com/gpu";
+constexpr Time kWall{Duration::seconds(1'800'000'000).nanos};
+
+class QueueStatusTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    model::ResourceFlavor flavor;
+    flavor.name = "h100";
+    admission_.upsert(flavor);
+    admission_.set_namespace_labels("default", {});
+    model::ClusterQueue queue;
+    queue.name = "red";
+    queue.cohort = "all";
+    queue.namespaces.selects_nothing = false;
+    model::ResourceQuota quota;
+    quota.nominal = 4;
+    queue.groups = {{{kGpu}, {{"h100", {{kGpu, quota}}}}}};
+    admission_.upsert(queue);
+    queue.name = "blue";
+    admission_.upsert(queue);
+    admission_.upsert(model::LocalQueue{"default", "team", "red"});
+    see("ClusterQueue", R"({"metadata": {"name": "red", "uid": "q", "resourceVersion": "5"}, "spec": {}})");
+    see("LocalQueue", R"({"metadata": {"name": "team", "namespace": "default", "uid": "l", "resourceVersion": "6"},
+                          "spec": {"clusterQueue": "red"}})");
+  }
+  void see(const std::string& kind, const std::string& json) {
+    const auto seen = decode_queue_object(json, kind);
+    ASSERT_TRUE(seen.has_value()) << seen.error().message;
+    statuses_.see(*seen);
+  }
+  void submit(const std::string& name, int64_t gpus) {
+    model::Workload workload;
+    workload.namespace_name = "default";
+    workload.name = workload.uid = name;
+    workload.queue = "team";
+    model::PodSet& set = workload.pod_sets.emplace_back();
+    set.name = "main";
+    set.count = 1;
+    set.requests.set(kGpu, gpus);
+    admission_.upsert(workload);
+  }
+  std::vector<Write> look() {
+    now_ = now_ + Duration::seconds(2);
+    for (bool more = true; more;) {
+      std::vector<quota::AdmissionDecision> decisions;
+      more = admission_.run_cycle(now_, decisions);
+    }
+    return statuses_.look(admission_, admission_.overview(), now_, kWall, 100);
+  }
+  // Stores all that is to be written: what was stored of each, by its name.
+  std::map<std::string, Json> store(const std::vector<Write>& writes) {
+    std::map<std::string, Json> out;
+    for (const Write& write : writes) {
+      const bool local = write.party == Write::Party::kLocalQueue;
+      Json object = Json::parse(write.body);
+      object["metadata"]["name"] = write.name;
+      object["metadata"]["namespace"] = write.namespace_name;
+      object["metadata"]["resourceVersion"] = std::to_string(++version_);
+      object["spec"] = Json::object();
+      if (local) object["spec"]["clusterQueue"] = "red";
+      Answer answer{.write = write, .stored = true};
+      answer.queue = *decode_queue_object(object.dump(), local ? "LocalQueue" : "ClusterQueue");
+      statuses_.answered(answer, now_);
+      out[write.name] = object["status"];
+    }
+    return out;
+  }
+
+  quota::Admission admission_{{}};
+  QueueStatuses statuses_;
+  Time now_{};
+  int version_ = 10;
+};
+
+TEST_F(QueueStatusTest, CountsAndHoldingsStandInBothKindsOfQueue) {
+  submit("first", 6);
+  submit("second", 6);
+  auto stored = store(look());
+  ASSERT_THAT(stored, SizeIs(2));
+  const Json& red = stored["red"];
+  EXPECT_EQ(red["pendingWorkloads"], 1);
+  EXPECT_EQ(red["admittedWorkloads"], 1);
+  EXPECT_EQ(
+      red["flavorsReservation"],
+      Json::parse(R"([{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "total": "6", "borrowed": "2"}]}])"));
+  EXPECT_EQ(red["conditions"][0]["type"], "Active");
+  EXPECT_EQ(red["conditions"][0]["status"], "True");
+  EXPECT_EQ(red["conditions"][0]["lastTransitionTime"], format_rfc3339(kWall));
+  EXPECT_EQ(stored["team"]["flavorsUsage"],
+            Json::parse(R"([{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "total": "6"}]}])"));
+  EXPECT_THAT(look(), IsEmpty()) << "it says so already";
+}
+
+TEST_F(QueueStatusTest, AQueueThatCannotAdmitSaysWhy) {
+  store(look());
+  model::ResourceFlavor flavor;
+  flavor.name = "h100";
+  admission_.remove(flavor);
+  auto stored = store(look());
+  EXPECT_EQ(stored["red"]["conditions"][0]["reason"], "FlavorNotFound");
+  EXPECT_EQ(stored["red"]["conditions"][0]["message"],
+            "Can't admit new workloads: it references missing ResourceFlavors: h100");
+  EXPECT_EQ(stored["team"]["conditions"][0]["reason"], "ClusterQueueIsInactive");
+  model::ClusterQueue queue;
+  queue.name = "red";
+  admission_.remove(queue);
+  stored = store(look());
+  EXPECT_EQ(stored["team"]["conditions"][0]["reason"], "ClusterQueueDoesNotExist");
+}
+
+TEST_F(QueueStatusTest, AWriteThatFailsIsTriedAgainLaterAndNoneIsRepeatedMeanwhile) {
+  const std::vector<Write> writes = look();
+  ASSERT_THAT(writes, SizeIs(2));
+  EXPECT_THAT(look(), IsEmpty());
+  for (const Write& write : writes) statuses_.answered({.write = write, .http_status = 500, .error = "no"}, now_);
+  EXPECT_THAT(look(), IsEmpty());
+  now_ = now_ + Duration::seconds(10);
+  EXPECT_THAT(look(), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace berth::queueing

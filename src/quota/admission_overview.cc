@@ -1,0 +1,58 @@
+// The part of Admission that sums up queues, for people and their dashboards.
+#include "quota/admission.h"
+
+namespace berth::quota {
+
+// One whose own queue or that of its namespace is stopped, or which is itself, does not count.
+bool Admission::is_counted_as_waiting(const Record& record) const {
+  if (record.place == Place::kPending || record.place == Place::kParked) return true;
+  const model::LocalQueue* local = local_queue(record.status.workload);
+  return record.place == Place::kHeldBack && record.status.workload.active && local != nullptr &&
+         local->stop == model::StopPolicy::kNone;
+}
+
+Admission::QueueStatus Admission::queue_status(const std::string& cluster_queue, const QueueOverview& overview) const {
+  QueueStatus status;
+  const model::ClusterQueue& queue = queues_.find(cluster_queue)->second;
+  if (const std::string reason = inactive_reason(queue); !reason.empty()) {
+    status.active = false;
+    status.reason = reason;
+  }
+  if (const auto counts = overview.cluster_queues.find(cluster_queue); counts != overview.cluster_queues.end()) {
+    status.pending = counts->second.pending;
+    status.admitted = counts->second.admitted;
+  }
+  const QuotaTree& tree = ledger_->tree();
+  const QuotaNode node = tree.queue(cluster_queue);
+  for (const model::ResourceGroup& group : queue.groups)
+    for (const model::FlavorQuotas& flavor : group.flavors)
+      for (const auto& [resource, quota] : flavor.resources) {
+        const int64_t used = tree.usage(node, tree.find(flavor.flavor, resource));
+        status.held.push_back({flavor.flavor, resource, used, std::max<int64_t>(0, used - quota.nominal)});
+      }
+  status.share = tree.share(node);
+  return status;
+}
+
+QueueOverview Admission::overview() const {
+  QueueOverview out;
+  for (const Record& record : records_) {
+    if (!record.key.id.valid()) continue;
+    const bool admitted = record.place == Place::kAdmitted, waits = is_counted_as_waiting(record);
+    if (!admitted && !waits) continue;
+    LocalQueueStatus& local = out.local_queues[{record.status.workload.namespace_name, record.status.workload.queue}];
+    for (QueueCounts* counts : {&out.cluster_queues[record.status.cluster_queue], &local.counts}) {
+      counts->admitted += admitted ? 1 : 0;
+      counts->pending += waits ? 1 : 0;
+      counts->inadmissible += waits && record.place != Place::kPending ? 1 : 0;
+    }
+    if (!admitted) continue;
+    for (const PodSetAssignment& set : record.status.assignment)
+      for (const auto& [resource, amount] : set.usage)
+        if (const auto pick = set.flavors.find(resource); pick != set.flavors.end())
+          local.held[{pick->second.flavor, resource}] += amount;
+  }
+  return out;
+}
+
+}  // namespace berth::quota
