@@ -21,6 +21,17 @@ ResourceList counted(const api::ResourceQuota& quota, const ResourceList& amount
   return out;
 }
 
+// What the quota has used where its namespace holds just these.
+ResourceList sum_of(const api::ResourceQuota& quota, const std::vector<Usage>& present) {
+  ResourceList used;
+  for (const auto& [resource, amount] : quota.hard)
+    if (counted_of_pods(resource) || counted_of_claims(resource) || resource.starts_with("count/"))
+      used.set(resource, 0);
+  for (const Usage& usage : present)
+    if (counts(quota, usage)) used.add(counted(quota, usage.amounts));
+  return used;
+}
+
 }  // namespace
 
 std::string Refusal::message(std::string_view resource, std::string_view kind, std::string_view name) const {
@@ -37,13 +48,8 @@ void NamespaceLimits::put(api::LimitRange range) {
 void NamespaceLimits::put(api::ResourceQuota quota, const std::vector<Usage>& present) {
   const std::string space = quota.metadata.namespace_name, name = quota.metadata.name;
   relieved_.insert(space);
-  Account account{std::move(quota), {}};
-  for (const auto& [resource, amount] : account.quota.hard)
-    if (counted_of_pods(resource) || counted_of_claims(resource) || resource.starts_with("count/"))
-      account.used.set(resource, 0);
-  for (const Usage& usage : present)
-    if (counts(account.quota, usage)) account.used.add(counted(account.quota, usage.amounts));
-  quotas_[space].insert_or_assign(name, std::move(account));
+  ResourceList used = sum_of(quota, present);
+  quotas_[space].insert_or_assign(name, Account{std::move(quota), std::move(used)});
 }
 
 void NamespaceLimits::charge(const std::string& namespace_name, const Usage& usage, int sign) {
@@ -120,6 +126,18 @@ std::optional<Refusal> NamespaceLimits::admit(const api::PersistentVolumeClaim& 
 
 std::optional<Refusal> NamespaceLimits::admit(const std::string& namespace_name, std::string_view resource) {
   return charge_unless_refused(namespace_name, usage_of_one(resource), nullptr);
+}
+
+std::vector<std::string> NamespaceLimits::miscounted(const std::string& namespace_name,
+                                                     const std::vector<Usage>& present) const {
+  std::vector<std::string> out;
+  const auto at = quotas_.find(namespace_name);
+  if (at == quotas_.end()) return out;
+  for (const auto& [name, account] : at->second)
+    if (const ResourceList sum = sum_of(account.quota, present); sum != account.used)
+      out.push_back(fmt::format("quota {}/{} has used {}, and what is there comes to {}", namespace_name, name,
+                                amounts_text(account.used), amounts_text(sum)));
+  return out;
 }
 
 std::vector<QuotaUse> NamespaceLimits::uses() const {

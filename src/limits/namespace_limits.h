@@ -63,6 +63,9 @@ class NamespaceLimits {
   std::set<std::string> take_relieved() { return std::exchange(relieved_, {}); }
   // By namespace and name.
   std::vector<QuotaUse> uses() const;
+  // What of `uses()` is not the sum of what the quota counts of `present`, all that its namespace holds: a sentence for
+  // each, none while the invariant holds. For tests.
+  std::vector<std::string> miscounted(const std::string& namespace_name, const std::vector<Usage>& present) const;
 
  private:
   struct Account {

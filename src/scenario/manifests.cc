@@ -161,6 +161,7 @@ class ClassesRead {
       if (const std::string why = PriorityClasses::policy_problem(*spec, *priority); !stored && !why.empty())
         return report(decoded, spec_path(decoded.manifest.object, "preemptionPolicy"), why);
       spec->priority = priority->value;
+      if (!stored && spec->priority_class_name.empty()) spec->priority_class_name = priority->name;
       if (priority->preemption_policy == "Never") spec->preemption_policy = "Never";
       return;
     }

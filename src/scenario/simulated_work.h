@@ -19,6 +19,9 @@ namespace berth::scenario {
 enum class Stage : uint8_t { kWaiting, kRunning, kEnded, kRefused };
 enum class DueKind : uint8_t { kPodEnds, kPodGone, kJobDeadline, kNodeCut, kWorkloadEnds, kArrival };  // in this order
 
+// True for the kinds that limit a namespace.
+bool is_limit(const api::Object& object);
+
 // What stood in a cluster already when it was written down: its API server has admitted it.
 bool is_stored(const api::Pod& pod);
 

@@ -134,6 +134,7 @@ void Simulation::settle() {
     if (options_.check_invariants)
       for (const std::string& sentence : engine::broken_invariants(engine_.engine()))
         broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
+    if (options_.check_invariants) check_limits();
     note_gpus_in_use();
     if (on_cycle_) on_cycle_();
     if (outbox_.empty() && !result.unfinished && (due_.empty() || std::get<Time>(*due_.begin()) > now_)) return;

@@ -57,9 +57,6 @@ struct SimulationOptions {
   bool check_invariants = false;  // after every cycle; what is broken is in broken()
 };
 
-// True for the kinds that limit a namespace.
-bool is_limit(const api::Object& object);
-
 enum class BindFate : uint8_t { kFails, kUnknown };
 
 class Simulation {
@@ -142,6 +139,8 @@ class Simulation {
   static std::optional<Time> deadline_of(const Workload& workload);
   // LimitRanges and ResourceQuotas, as the API server keeps them: simulation_limits.cc.
   void put_limit(const api::Object& object);
+  std::vector<limits::Usage> present_in(const std::string& space) const;
+  void check_limits();
   void count_if_stored(size_t workload);
   bool admit_object(size_t workload);  // false: it is refused
   bool admit_pod(size_t slot);

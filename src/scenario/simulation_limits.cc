@@ -35,14 +35,34 @@ bool is_limit(const api::Object& object) {
 void Simulation::put_limit(const api::Object& object) {
   if (const auto* range = std::get_if<api::LimitRange>(&object)) return limits_.put(*range);
   const auto& quota = std::get<api::ResourceQuota>(object);
-  const std::string& space = quota.metadata.namespace_name;
+  limits_.put(quota, present_in(quota.metadata.namespace_name));
+}
+
+std::vector<limits::Usage> Simulation::present_in(const std::string& space) const {
   std::vector<limits::Usage> present;
   for (const SimPod& pod : pods_)
     if (!is_gone(pod) && pod.object.metadata.namespace_name == space) present.push_back(limits::usage_of(pod.object));
   for (const Workload& workload : workloads_)
     if (workload.stored && api::metadata_of(workload.manifest.object).namespace_name == space)
       if (auto usage = usage_of(workload.manifest.object)) present.push_back(*std::move(usage));
-  limits_.put(quota, present);
+  return present;
+}
+
+// Quotas count what is there, and what a controller waits to create is refused still.
+void Simulation::check_limits() {
+  std::set<std::string> spaces;
+  for (const limits::QuotaUse& use : limits_.uses()) spaces.insert(use.namespace_name);
+  for (const std::string& space : spaces)
+    for (const std::string& sentence : limits_.miscounted(space, present_in(space)))
+      broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
+  limits::NamespaceLimits trial = limits_;
+  if (!trial.take_relieved().empty()) return;  // these are tried again before the next cycle
+  for (const auto& [workload, refused] : refused_pods_) {
+    api::Pod pod = pods_[refused.slots.front()].object;
+    if (!trial.admit(pod))
+      broken_.push_back(
+          fmt::format("at {}: {} could be created and is not", format_duration(now_ - Time{}), pod_name(pod)));
+  }
 }
 
 void Simulation::count_if_stored(size_t workload) {
