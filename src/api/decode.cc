@@ -51,12 +51,12 @@ constexpr KindEntry kKinds[] = {
     {"", "v1", "ConfigMap", nullptr},
     {"", "v1", "Endpoints", nullptr},
     {"", "v1", "Event", nullptr},
-    {"", "v1", "LimitRange", nullptr},
+    {"", "v1", "LimitRange", &read_as<LimitRange>},
     {"", "v1", "PersistentVolume", &read_as<PersistentVolume>},
     {"", "v1", "PersistentVolumeClaim", &read_as<PersistentVolumeClaim>},
     {"", "v1", "PodTemplate", nullptr},
     {"", "v1", "ReplicationController", nullptr},
-    {"", "v1", "ResourceQuota", nullptr},
+    {"", "v1", "ResourceQuota", &read_as<ResourceQuota>},
     {"", "v1", "Secret", nullptr},
     {"", "v1", "Service", nullptr},
     {"", "v1", "ServiceAccount", nullptr},
@@ -180,7 +180,9 @@ std::string_view kind_of(const Object& object) {
                                                                                         "Cohort",
                                                                                         "LocalQueue",
                                                                                         "Workload",
-                                                                                        "WorkloadPriorityClass"};
+                                                                                        "WorkloadPriorityClass",
+                                                                                        "ResourceQuota",
+                                                                                        "LimitRange"};
   const auto* unknown = std::get_if<Unknown>(&object);
   return unknown != nullptr ? std::string_view(unknown->kind) : kNames[object.index()];
 }

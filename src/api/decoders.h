@@ -8,6 +8,7 @@
 #include "api/controllers.h"
 #include "api/disruption_budget.h"
 #include "api/kueue.h"
+#include "api/limits.h"
 #include "api/names.h"
 #include "api/pod.h"
 #include "api/reader.h"
@@ -93,6 +94,8 @@ void read_value(const Reader& reader, CsiNode& out);
 void read_value(const Reader& reader, CsiDriver& out);
 void read_value(const Reader& reader, CsiStorageCapacity& out);
 void read_value(const Reader& reader, PodDisruptionBudget& out);
+void read_value(const Reader& reader, ResourceQuota& out);
+void read_value(const Reader& reader, LimitRange& out);
 
 // spec of a PersistentVolumeClaim, also in an ephemeral volume's template.
 void read_claim_spec(const Reader& reader, ClaimSpec& out);

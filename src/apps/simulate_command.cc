@@ -35,7 +35,7 @@ const std::map<std::string, ReportFormat, std::less<>> kFormats = {{"table", Rep
 constexpr const char* kFooter = R"(Examples:
   berth simulate -f examples/demo              a folder of manifests
   berth simulate -f nodes.yaml -f job.yaml     would this job fit?
-  kubectl get nodes,pods,priorityclasses,runtimeclasses,pdb,pvc,pv,storageclasses,csinodes -A -o yaml | berth simulate -f - -f job.yaml
+  kubectl get nodes,pods,priorityclasses,runtimeclasses,resourcequotas,limitranges,pdb,pvc,pv,storageclasses,csinodes -A -o yaml | berth simulate -f - -f job.yaml
   berth simulate -f cluster/ --config berth.yaml   with the daemon's policy weights
   berth simulate -f cluster/ -o wide           with each node's own reason
   berth simulate -f cluster/ -o json | jq '.pods[] | select(.node == null)'
@@ -82,7 +82,7 @@ int simulate(const Flags& flags) {
     std::cerr << "error: cannot write the report\n";
     return kExitFailure;
   }
-  return report.waiting() + report.workloads_waiting() == 0 ? kExitOk : kExitWillNotFit;
+  return report.waiting() + report.workloads_waiting() + report.refused.size() == 0 ? kExitOk : kExitWillNotFit;
 }
 
 }  // namespace

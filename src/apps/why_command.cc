@@ -56,6 +56,20 @@ const scenario::WorkloadReport* find_workload(const Flags& flags, const scenario
   return nullptr;
 }
 
+// What the API server has refused to store; of the kind that is named before the slash, if one is.
+const scenario::RefusedObject* find_refused(const Flags& flags, const scenario::Report& report) {
+  const std::string name = full_name(flags, {"job/", "jobs/", "pvc/", "persistentvolumeclaim/"});
+  for (const scenario::RefusedObject& object : report.refused)
+    if (object.namespace_name + "/" + object.name == name) return &object;
+  return nullptr;
+}
+
+int why(const scenario::RefusedObject& object) {
+  std::cout << printable(fmt::format("{} {}/{}", object.kind, object.namespace_name, object.name)) << ": Forbidden\n  "
+            << printable(object.message, 2000) << "\n";
+  return kExitOk;
+}
+
 int why(const scenario::WorkloadReport& workload) {
   std::cout << printable(fmt::format("{} {}", workload.kind, workload.name)) << ": " << workload.state
             << (workload.reason.empty() ? "" : ", " + workload.reason) << "\n";
@@ -83,6 +97,7 @@ int why(const Flags& flags) {
     return kExitOk;
   }
   if (const auto* workload = find_workload(flags, report); workload != nullptr) return why(*workload);
+  if (const auto* refused = find_refused(flags, report); refused != nullptr) return why(*refused);
   say_not_found(name, report);
   return kExitFailure;
 }

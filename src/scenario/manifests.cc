@@ -14,6 +14,7 @@
 #include "bridge/devices.h"
 #include "bridge/mig.h"
 #include "bridge/to_model.h"
+#include "limits/remarks.h"
 #include "mig/node_devices.h"
 #include "scenario/annotations.h"
 #include "scenario/made_pods.h"
@@ -160,6 +161,7 @@ class ClassesRead {
       if (const std::string why = PriorityClasses::policy_problem(*spec, *priority); !stored && !why.empty())
         return report(decoded, spec_path(decoded.manifest.object, "preemptionPolicy"), why);
       spec->priority = priority->value;
+      if (!stored && spec->priority_class_name.empty()) spec->priority_class_name = priority->name;
       if (priority->preemption_policy == "Never") spec->preemption_policy = "Never";
       return;
     }
@@ -207,6 +209,10 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     note("a CronJob starts no job here; submit its job to see it placed");
   if (const auto* job = std::get_if<api::Job>(&object); job != nullptr && job->has_backoff_limit_per_index)
     note("backoffLimitPerIndex is not taken into account yet");
+  if (const auto* quota = std::get_if<api::ResourceQuota>(&object))
+    for (const std::string& remark : limits::remarks(*quota)) note(remark);
+  if (const auto* range = std::get_if<api::LimitRange>(&object))
+    for (const std::string& remark : limits::remarks(*range)) note(remark);
   const auto* node = std::get_if<api::Node>(&object);
   const auto mig = node != nullptr ? bridge::mig_of(*node, bridge::DeviceKnowledge::kExact) : model::DynamicMig{};
   if (node != nullptr)

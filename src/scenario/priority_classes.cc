@@ -11,7 +11,7 @@ PriorityClasses::PriorityClasses()
                {"system-cluster-critical", {.value = 2'000'000'000}}} {}
 
 void PriorityClasses::add(const api::PriorityClass& priority_class) {
-  const Priority priority{priority_class.value, priority_class.preemption_policy};
+  const Priority priority{priority_class.value, priority_class.preemption_policy, priority_class.metadata.name};
   classes_.insert_or_assign(priority_class.metadata.name, priority);
   if (!priority_class.global_default) return;
   if (!global_default_ || priority.value < global_default_->value) global_default_ = priority;

@@ -22,6 +22,7 @@ class PriorityClasses {
   struct Priority {
     int32_t value = 0;
     std::string preemption_policy = "PreemptLowerPriority";
+    std::string name = {};  // of its class; empty: it has none
   };
   bool knows(const std::string& name) const { return classes_.contains(name); }
   // The pod's priority: that of its class, else of the global default (the lowest, if there are several), else 0. An

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "limits/amounts.h"
 #include "model/mig.h"
 #include "model/quantity.h"
 #include "scenario/report_table.h"
@@ -21,6 +22,12 @@ Json seconds(const std::optional<Time>& time) {
 Json amounts(const model::ResourceList& list) {
   Json out = Json::object();
   for (const auto& [name, amount] : list) out[name] = model::format_resource(name, amount);
+  return out;
+}
+
+Json quota_amounts(const model::ResourceList& list) {
+  Json out = Json::object();
+  for (const auto& [name, amount] : list) out[name] = limits::amount_text(name, amount);
   return out;
 }
 
@@ -95,7 +102,9 @@ Json to_json(const Report& report) {
               {"nodes", Json::array()},
               {"repartitions", Json::array()},
               {"workloads", Json::array()},
-              {"queues", Json::array()}};
+              {"queues", Json::array()},
+              {"refused", Json::array()},
+              {"resource_quotas", Json::array()}};
   for (const PodReport& pod : report.pods) {
     Json evicted = Json::array();
     for (const std::string& victim : pod.evicted) {
@@ -140,6 +149,16 @@ Json to_json(const Report& report) {
                                    {"resources", amounts(cut.resources)}});
   for (const WorkloadReport& workload : report.workloads) out["workloads"].push_back(to_json(workload));
   for (const QueueReport& queue : report.queues) out["queues"].push_back(to_json(queue));
+  for (const RefusedObject& object : report.refused)
+    out["refused"].push_back({{"kind", object.kind},
+                              {"namespace", object.namespace_name},
+                              {"name", object.name},
+                              {"message", object.message}});
+  for (const limits::QuotaUse& quota : report.quotas)
+    out["resource_quotas"].push_back({{"namespace", quota.namespace_name},
+                                      {"name", quota.name},
+                                      {"hard", quota_amounts(quota.hard)},
+                                      {"used", quota_amounts(quota.used)}});
   return out;
 }
 
@@ -179,6 +198,11 @@ GpuCount count_gpus(const model::ResourceList& amounts) {
 
 size_t Report::waiting() const {
   return static_cast<size_t>(std::count_if(pods.begin(), pods.end(), [](const PodReport& pod) { return pod.waiting; }));
+}
+
+size_t Report::pods_refused() const {
+  return static_cast<size_t>(
+      std::count_if(pods.begin(), pods.end(), [](const PodReport& pod) { return !pod.refusal.empty(); }));
 }
 
 size_t Report::workloads_waiting() const {

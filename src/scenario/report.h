@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "engine/decision.h"
 #include "engine/explanation.h"
+#include "limits/namespace_limits.h"
 #include "model/resources.h"
 #include "quota/status.h"
 
@@ -20,6 +21,8 @@ namespace berth::scenario {
 // Why a Job failed, as its controller says it.
 inline constexpr const char* kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr const char* kBackoffLimitExceeded = "BackoffLimitExceeded";
+// Why a pod of a controller is not there: the API server refuses to store it.
+inline constexpr const char* kFailedCreate = "FailedCreate";
 
 // GPUs and instances of MIG, which are parts of one and no GPUs.
 struct GpuCount {
@@ -43,6 +46,7 @@ struct PodReport {
   std::string nominated_node;         // for which it was nominated last; empty: never
   std::vector<std::string> evicted;   // "namespace/name" of the pods that had to leave for it
   bool waiting = false;               // it should run and does not
+  std::string refusal;                // why the API server does not store it, without its name; empty: it does
   size_t verdict = SIZE_MAX;          // into Report::verdicts; none for pods that do not wait
 };
 
@@ -97,6 +101,12 @@ struct QueueReport {
   std::vector<Held> held = {};
 };
 
+// An object other than a pod that the API server has refused to store.
+struct RefusedObject {
+  std::string kind, namespace_name, name;
+  std::string message;
+};
+
 struct Report {
   std::vector<PodReport> pods;                       // in the order of submission
   std::vector<NodeReport> nodes;                     // by name
@@ -104,10 +114,13 @@ struct Report {
   std::vector<RepartitionReport> repartitions = {};  // in the order in which they began
   std::vector<WorkloadReport> workloads = {};        // in the order of submission
   std::vector<QueueReport> queues = {};              // by name
+  std::vector<RefusedObject> refused = {};           // in the order of submission
+  std::vector<limits::QuotaUse> quotas = {};         // ResourceQuotas, by namespace and name
   Time end;                                          // when the last thing happened
   int64_t gpus_peak = 0, mig_instances_peak = 0;     // each at its own time
 
-  size_t waiting() const;  // pods
+  size_t waiting() const;  // pods, also those that were refused
+  size_t pods_refused() const;
   size_t workloads_waiting() const;
 };
 

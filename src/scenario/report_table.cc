@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/printable.h"
 #include "bridge/gpus.h"
+#include "limits/amounts.h"
 #include "model/quantity.h"
 #include "scenario/text_table.h"
 #include "scenario/verdict_text.h"
@@ -95,7 +97,7 @@ std::string waiting_text(const Report& report, bool wide) {
   std::vector<WaitingGroup*> order;
   for (const PodReport& pod : report.pods) {
     if (!pod.waiting) continue;
-    WaitingGroup& group = groups[{pod.verdict, pod.message}];
+    WaitingGroup& group = groups[{pod.verdict, pod.refusal.empty() ? pod.message : pod.refusal}];
     if (group.pods.empty()) order.push_back(&group);
     group.pods.push_back(pod.namespace_name + "/" + pod.name);
     group.sample = &pod;
@@ -105,8 +107,11 @@ std::string waiting_text(const Report& report, bool wide) {
     const bool gated = group->sample->reason == "SchedulingGated";  // what it waits for is not room
     std::string asks = gated ? "" : " for " + asks_text(*group->sample);
     if (group->sample->reason == "Nominated") asks += ", nominated for " + printable(group->sample->nominated_node);
-    out += fmt::format("\n{} {}{}\n  {}\n", few_of(group->pods), group->pods.size() == 1 ? "waits" : "wait", asks,
-                       printable(group->sample->message, 2000));
+    const bool one = group->pods.size() == 1;
+    const std::string_view does = group->sample->refusal.empty() ? (one ? "waits" : "wait")
+                                  : one                          ? "is refused, asking"
+                                                                 : "are refused, each asking";
+    out += fmt::format("\n{} {}{}\n  {}\n", few_of(group->pods), does, asks, printable(group->sample->message, 2000));
     if (!wide || group->sample->verdict >= report.verdicts.size()) continue;
     for (const std::string& line : verdict_lines(report.verdicts[group->sample->verdict], "    ")) out += line + "\n";
   }
@@ -206,6 +211,24 @@ std::string queues_table(const Report& report) {
   return "\n" + table.text();
 }
 
+// What is not there since the API server refused it, and how full the quotas are.
+std::string limits_text(const Report& report) {
+  std::string out;
+  for (const RefusedObject& object : report.refused)
+    out += fmt::format("\n{} is refused\n  {}\n",
+                       printable(fmt::format("{} {}/{}", object.kind, object.namespace_name, object.name)),
+                       printable(object.message, 2000));
+  if (report.quotas.empty()) return out;
+  TextTable table({"RESOURCEQUOTA", "RESOURCE", ">USED", ">HARD"});
+  for (const limits::QuotaUse& quota : report.quotas) {
+    std::string name = quota.namespace_name + "/" + quota.name;
+    for (const auto& [resource, used] : quota.used)
+      table.add({std::exchange(name, ""), resource, limits::amount_text(resource, used),
+                 limits::amount_text(resource, quota.hard.get(resource))});
+  }
+  return out + "\n" + table.text();
+}
+
 // "; 3 of 20 GPUs in use at the end, 15 at most", with instances of MIG apart; empty where there are neither.
 std::string gpus_in_use(const Report& report) {
   GpuCount used, all;
@@ -230,10 +253,12 @@ std::string gpus_in_use(const Report& report) {
 }
 
 std::string summary(const Report& report) {
-  const size_t waiting = report.waiting();
+  const size_t refused = report.pods_refused() + report.refused.size();
+  const size_t waiting = report.waiting() - report.pods_refused();
   const auto placed = std::count_if(report.pods.begin(), report.pods.end(),
                                     [](const PodReport& pod) { return !pod.waiting && pod.started.has_value(); });
   std::string out = fmt::format("{} {} placed, {} waiting", placed, placed == 1 ? "pod" : "pods", waiting);
+  if (refused > 0) out += fmt::format(", {} refused", refused);
   if (const size_t workloads = report.workloads_waiting(); workloads > 0)
     out += fmt::format("; {} {} in {} queue{}", workloads, workloads == 1 ? "workload waits" : "workloads wait",
                        workloads == 1 ? "its" : "their", workloads == 1 ? "" : "s");
@@ -308,7 +333,7 @@ std::string table_text(const Report& report, bool wide) {
   std::string out;
   if (!report.pods.empty()) out += pods_table(report, wide);
   out += waiting_text(report, wide);
-  out += workloads_table(report, wide) + queues_text(report) + queues_table(report);
+  out += workloads_table(report, wide) + queues_text(report) + queues_table(report) + limits_text(report);
   if (!out.empty()) out += "\n";
   return out + nodes_table(report) + repartitions_table(report) + "\n" + summary(report);
 }

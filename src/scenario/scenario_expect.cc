@@ -5,6 +5,7 @@
 #include <map>
 
 #include "bridge/gpus.h"
+#include "limits/amounts.h"
 #include "model/quantity.h"
 #include "scenario/report_table.h"
 #include "scenario/scenario_player.h"
@@ -52,6 +53,8 @@ void ScenarioPlayer::expect(const LinedValue& what) {
     else if (key == "workloads") expect_workloads(value, report, false);
     else if (key == "waits_for") expect_workloads(value, report, true);
     else if (key == "queues") expect_queues(value, report);
+    else if (key == "refused") expect_refused(value, report);
+    else if (key == "quota_use") expect_quota_use(value, report);
     else mismatch(value, fmt::format("no expectation is called '{}'", key));
   }
   heard_ = cluster_.log().size();
@@ -229,6 +232,28 @@ void ScenarioPlayer::expect_queues(const LinedValue& value, const Report& report
       parts.push_back(std::move(part));
     }
     compare(text, fmt::format("{}", fmt::join(parts, "; ")), "use of " + name);
+  }
+}
+
+// {job: message}: objects other than pods that the API server does not store.
+void ScenarioPlayer::expect_refused(const LinedValue& value, const Report& report) {
+  for (const LinedMember& member : value.members) {
+    const auto found = std::find_if(report.refused.begin(), report.refused.end(),
+                                    [&](const RefusedObject& object) { return object.name == member.name; });
+    compare(member.value, found == report.refused.end() ? "" : found->message, "refusal of " + member.name);
+  }
+}
+
+// {ResourceQuota: "pods=1 of 4, requests.nvidia.com/gpu=2 of 8"}.
+void ScenarioPlayer::expect_quota_use(const LinedValue& value, const Report& report) {
+  for (const LinedMember& member : value.members) {
+    std::vector<std::string> parts;
+    for (const limits::QuotaUse& quota : report.quotas)
+      if (quota.name == member.name)
+        for (const auto& [resource, used] : quota.used)
+          parts.push_back(fmt::format("{}={} of {}", resource, limits::amount_text(resource, used),
+                                      limits::amount_text(resource, quota.hard.get(resource))));
+    compare(member.value, fmt::format("{}", fmt::join(parts, ", ")), "use of " + member.name);
   }
 }
 

@@ -51,6 +51,8 @@ class ScenarioPlayer {
   void expect_problems(const LinedValue& value);
   void expect_workloads(const LinedValue& value, const Report& report, bool why);
   void expect_queues(const LinedValue& value, const Report& report);
+  void expect_refused(const LinedValue& value, const Report& report);
+  void expect_quota_use(const LinedValue& value, const Report& report);
 
   std::vector<Manifest> read(const LinedValue& what);
   LinedValue shaped_node(const LinedValue& node, std::string name);

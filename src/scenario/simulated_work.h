@@ -1,6 +1,7 @@
 // What a Simulation remembers of each pod and of each object that was submitted.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,13 +9,21 @@
 
 #include "api/pod.h"
 #include "engine/decision.h"
+#include "limits/namespace_limits.h"
 #include "scenario/manifests.h"
 #include "scenario/report.h"
 
 namespace berth::scenario {
 
-enum class Stage : uint8_t { kWaiting, kRunning, kEnded };
+// kRefused: the API server has not stored it; its controller, if it has one, tries again.
+enum class Stage : uint8_t { kWaiting, kRunning, kEnded, kRefused };
 enum class DueKind : uint8_t { kPodEnds, kPodGone, kJobDeadline, kNodeCut, kWorkloadEnds, kArrival };  // in this order
+
+// True for the kinds that limit a namespace.
+bool is_limit(const api::Object& object);
+
+// What stood in a cluster already when it was written down: its API server has admitted it.
+bool is_stored(const api::Pod& pod);
 
 struct SimPod {
   api::Pod object;
@@ -42,9 +51,22 @@ struct SimObject {
   Manifest manifest;
   int32_t active = 0, ended = 0, failed = 0, next_index = 0;
   bool stopped = false;
+  bool stored = false;       // by the API server
+  std::string refusal = {};  // why it is not, in its words
   // Of a Job that waits in a queue: as it was written, while it is let in; and since when it is.
   std::optional<api::Object> before_admission = {};
   Time released = {};
+};
+
+// What is told of such a pod; `why` is without its name.
+struct RefusedPod {
+  std::string reason, message, why;
+};
+
+// Pods of one workload that the API server has refused, in the order in which they were to be made.
+struct RefusedPods {
+  limits::Refusal refusal;  // of the first, the last time
+  std::deque<size_t> slots;
 };
 
 }  // namespace berth::scenario

@@ -59,12 +59,12 @@ void Simulation::schedule(Time from, Duration after, DueKind kind, size_t which)
 }
 
 void Simulation::process_due() {
-  // Nodes, namespaces and storage of a batch arrive before the workloads that look at them.
+  // Nodes, namespaces, limits and storage of a batch arrive before the workloads that look at them.
   std::vector<Due> arrivals;
   const auto later = [&](const Due& due) {
     const api::Object& object = workloads_[std::get<3>(due)].manifest.object;
     return !std::holds_alternative<api::Node>(object) && !std::holds_alternative<api::Namespace>(object) &&
-           !is_storage(object) && !is_queueing(object);
+           !is_storage(object) && !is_queueing(object) && !is_limit(object);
   };
   while (!due_.empty() && std::get<Time>(*due_.begin()) <= now_) {
     const Due due = *due_.begin();
@@ -96,11 +96,17 @@ void Simulation::process_due() {
     }
   }
   std::stable_partition(arrivals.begin(), arrivals.end(), [&](const Due& due) { return !later(due); });
+  std::stable_partition(arrivals.begin(), arrivals.end(),
+                        [&](const Due& due) { return is_limit(workloads_[std::get<3>(due)].manifest.object); });
   // Classes before the claims that may want the default one.
   std::stable_partition(arrivals.begin(), arrivals.end(), [&](const Due& due) {
     return std::holds_alternative<api::StorageClass>(workloads_[std::get<3>(due)].manifest.object);
   });
-  for (const Due& due : arrivals) arrive(std::get<3>(due));
+  for (const Due& due : arrivals)
+    if (const size_t which = std::get<3>(due); is_limit(workloads_[which].manifest.object)) arrive(which);
+    else count_if_stored(which);
+  for (const Due& due : arrivals)
+    if (const size_t which = std::get<3>(due); !is_limit(workloads_[which].manifest.object)) arrive(which);
   if (!arrivals.empty()) storage_.reconcile();
 }
 
@@ -114,6 +120,7 @@ void Simulation::deliver() {
 void Simulation::settle() {
   for (int64_t cycle = 0; cycle < kCyclesPerTimeMax; ++cycle) {
     process_due();
+    retry_refused_pods();
     let_go();
     update_budgets();
     deliver();
@@ -127,6 +134,7 @@ void Simulation::settle() {
     if (options_.check_invariants)
       for (const std::string& sentence : engine::broken_invariants(engine_.engine()))
         broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
+    if (options_.check_invariants) check_limits();
     note_gpus_in_use();
     if (on_cycle_) on_cycle_();
     if (outbox_.empty() && !result.unfinished && (due_.empty() || std::get<Time>(*due_.begin()) > now_)) return;

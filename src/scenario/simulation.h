@@ -12,7 +12,8 @@
 //   std::cout << to_table(cluster.report());
 //
 // Owner thread only; deterministic. Invariants: 1. the engine has heard everything before a cycle runs; 2. UIDs and
-// creation times follow the order of submission, whatever the order of delivery; 3. every pod ever made stays listed.
+// creation times follow the order of submission, whatever the order of delivery; 3. every pod ever made stays listed,
+// also one that was refused, of which the engine never hears.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -22,6 +23,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +33,7 @@
 
 #include "base/rng.h"
 #include "bridge/topology.h"
+#include "limits/namespace_limits.h"
 #include "mig/repartitioner.h"
 #include "scenario/disruption_controller.h"
 #include "scenario/event_log.h"
@@ -102,6 +105,7 @@ class Simulation {
   void arrive(size_t workload);
   void add_node(const api::Node& node);
   void add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt);
+  void begin_pod(size_t slot);  // the API server has stored it
   // The same for a pod of a workload that names its pods as it likes: with another name where its own is taken.
   void add_made_pod(api::Pod pod, size_t workload, int32_t index);
   bool name_is_taken(const api::Pod& pod, size_t workload) const;
@@ -133,6 +137,18 @@ class Simulation {
   void follow_job(size_t workload);
   void let_go();
   static std::optional<Time> deadline_of(const Workload& workload);
+  // LimitRanges and ResourceQuotas, as the API server keeps them: simulation_limits.cc.
+  void put_limit(const api::Object& object);
+  std::vector<limits::Usage> present_in(const std::string& space) const;
+  void check_limits();
+  void count_if_stored(size_t workload);
+  bool admit_object(size_t workload);  // false: it is refused
+  bool admit_pod(size_t slot);
+  void retry_refused_pods();
+  void recount(const api::Pod& pod, bool stored);
+  void forget_refused_pod(size_t slot);
+  RefusedPod refusal_of(const SimPod& pod) const;
+  void report_limits(Report& out) const;
   void repartition();  // nodes with dynamic MIG: simulation_mig.cc
   void cut_node(size_t repartition);
   void expect_idle(const std::string& node);
@@ -165,6 +181,8 @@ class Simulation {
   StorageController storage_{outbox_};
   DisruptionController budgets_{outbox_};
   QueueController queues_{outbox_};
+  limits::NamespaceLimits limits_;
+  std::map<size_t, RefusedPods> refused_pods_;  // by workload; none is empty
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   mig::Repartitioner repartitioner_;
   SimulatedAgent agent_;

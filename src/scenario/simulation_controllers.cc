@@ -21,6 +21,8 @@ void Simulation::arrive(size_t workload) {
     outbox_.emplace_back(bridge::to_event(*name_space));
     return;
   }
+  if (is_limit(object)) return put_limit(object);
+  if (!admit_object(workload)) return;
   if (is_storage(object)) return storage_.put(object);
   if (is_queueing(object)) return queues_.put(object);
   if (const auto* budget = std::get_if<api::PodDisruptionBudget>(&object)) return budgets_.put(*budget);
@@ -91,6 +93,7 @@ void Simulation::add_made_pod(api::Pod pod, size_t workload, int32_t index) {
 
 void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt) {
   if (++made_pods_ > kSimulatedPodsMax) return;
+  const bool stored = workload == SIZE_MAX && is_stored(pod);
   const uint64_t number = sequence_++;
   if (pod.metadata.name.empty()) {
     pod.metadata.name = fmt::format("{}{}", pod.metadata.generate_name, number);
@@ -103,16 +106,21 @@ void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t a
   record.index = index;
   record.attempt = attempt;
   record.submitted = now_;
-  const model::ResourceList requests = api::effective_requests(pod);
-  record.gpus = count_gpus(requests);
-  shares_gpus_ |= bridge::gpu_share_of(pod.metadata, requests).asked();
   record.object = std::move(pod);
   const size_t slot = pods_.size();
   by_uid_[record.object.metadata.uid] = slot;
   by_name_[pod_name(record.object)] = slot;
   if (workload != SIZE_MAX && !std::holds_alternative<api::DaemonSet>(workloads_[workload].manifest.object))
     ++workloads_[workload].active;
-  SimPod& added = pods_.emplace_back(std::move(record));
+  pods_.push_back(std::move(record));
+  if (stored || admit_pod(slot)) begin_pod(slot);
+}
+
+void Simulation::begin_pod(size_t slot) {
+  SimPod& added = pods_[slot];
+  const model::ResourceList requests = api::effective_requests(added.object);
+  added.gpus = count_gpus(requests);
+  shares_gpus_ |= bridge::gpu_share_of(added.object.metadata, requests).asked();
   if (added.object.terminal()) {
     added.stage = Stage::kEnded;
     added.reason = added.object.status.phase;
@@ -190,7 +198,7 @@ void Simulation::update_budgets() {
   if (budgets_.empty()) return;
   budgets_.begin();
   for (const SimPod& pod : pods_)
-    if (pod.stage != Stage::kEnded)
+    if (pod.stage != Stage::kEnded && pod.stage != Stage::kRefused)
       budgets_.count(pod.object.metadata.namespace_name, pod.object.metadata.labels,
                      pod.stage == Stage::kRunning && !pod.object.metadata.deleted);
   budgets_.end();
@@ -263,9 +271,11 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   SimPod& pod = pods_[index];
   check(pod.stage == Stage::kRunning, "only a running pod ends");
   account(pod, false);
+  recount(pod.object, false);
   pod.stage = Stage::kEnded;
   pod.finished = happened_ = now_;
   pod.object.status.phase = phase;
+  recount(pod.object, true);
   pod.object.status.reason = reason;
   tell_pod(pod);
   if (const QueueController::Owner owner{SIZE_MAX, index}; queues_.knows(owner)) queues_.finish(owner, now_);
@@ -288,15 +298,20 @@ void Simulation::remove(size_t index) {
   SimPod& pod = pods_[index];
   if (pod.stage == Stage::kEnded) return;
   happened_ = now_;
+  if (pod.workload != SIZE_MAX && !std::holds_alternative<api::DaemonSet>(workloads_[pod.workload].manifest.object))
+    --workloads_[pod.workload].active;
+  if (pod.stage == Stage::kRefused) {
+    pod.stage = Stage::kEnded;
+    return forget_refused_pod(index);
+  }
   account(pod, false);
+  recount(pod.object, false);
   if (pod.stage == Stage::kRunning) pod.finished = now_;
   pod.stage = Stage::kEnded;
   if (pod.object.status.phase == "Running") pod.object.status.reason = "Deleted";
   outbox_.emplace_back(engine::PodDeleted{pod.object.metadata.uid});
   if (const QueueController::Owner owner{SIZE_MAX, index}; queues_.knows(owner)) queues_.finish(owner, now_);
   storage_.forget_claims(pod.object);
-  if (pod.workload != SIZE_MAX && !std::holds_alternative<api::DaemonSet>(workloads_[pod.workload].manifest.object))
-    --workloads_[pod.workload].active;
 }
 
 }  // namespace berth::scenario

@@ -103,7 +103,7 @@ void Simulation::suspend_job(size_t workload) {
     SimPod& pod = pods_[i];
     if (pod.workload != workload || pod.stage == Stage::kEnded) continue;
     pod.preempted = true;
-    if (pod.stage == Stage::kWaiting) remove(i);
+    if (pod.stage != Stage::kRunning) remove(i);
     else if (!pod.object.metadata.deleted) delete_gracefully(i);
   }
 }

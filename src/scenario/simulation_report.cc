@@ -11,6 +11,14 @@ namespace berth::scenario {
 std::optional<engine::Explanation> Simulation::explain(const std::string& name) {
   const auto found = find(name);
   if (!found) return std::nullopt;
+  if (pods_[*found].stage == Stage::kRefused) {
+    RefusedPod refused = refusal_of(pods_[*found]);
+    return engine::Explanation{.known = true,
+                               .reason = std::move(refused.reason),
+                               .message = std::move(refused.message),
+                               .node = "",
+                               .nodes = {}};
+  }
   return engine_.explain(pods_[*found].object.metadata.uid);
 }
 
@@ -70,6 +78,13 @@ Report Simulation::report() {
   for (const SimPod& pod : pods_) {
     PodReport& row = out.pods.emplace_back(report_pod(pod));
     if (pod.reason == kDeadlineExceeded || pod.reason == kBackoffLimitExceeded) row.waiting = true;
+    if (pod.stage == Stage::kRefused) {
+      row.waiting = true;
+      RefusedPod refused = refusal_of(pod);
+      row.reason = std::move(refused.reason);
+      row.message = std::move(refused.message);
+      row.refusal = std::move(refused.why);
+    }
     if (pod.stage != Stage::kWaiting) continue;
     row.waiting = !pod.object.metadata.deleted;
     const engine::PodSlot slot = engine().state().find_pod(pod.object.metadata.uid);
@@ -89,6 +104,7 @@ Report Simulation::report() {
     if (state.phase == engine::PodPhase::kNominated) row.nominated_node = engine().state().node(state.node).node.name;
     if (pod.verdict && (row.reason == "Unschedulable" || row.reason == "Nominated")) row.message = *pod.verdict;
   }
+  report_limits(out);
   out.workloads = queues_.workloads(engine().admission());
   out.queues = QueueController::queues(engine().admission());
   const engine::State& state = engine().state();

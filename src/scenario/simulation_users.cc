@@ -26,6 +26,7 @@ Result<size_t> Simulation::find(const std::string& name) const {
 Status Simulation::delete_pod(const std::string& name) {
   BERTH_TRY(found, find(name));
   SimPod& pod = pods_[found];
+  if (pod.stage == Stage::kRefused) return fail(ErrorCode::kNotFound, name + " was refused: there is no such pod");
   if (pod.stage == Stage::kWaiting) {
     remove(found);
     return {};
@@ -105,21 +106,29 @@ Status Simulation::update(Manifest manifest) {
     storage_.reconcile();
     return {};
   }
+  if (is_limit(manifest.object)) {
+    put_limit(manifest.object);
+    return {};
+  }
   if (is_queueing(manifest.object)) {
     queues_.put(manifest.object);
     return {};
   }
   auto* pod = std::get_if<api::Pod>(&manifest.object);
   if (pod == nullptr)
-    return fail(ErrorCode::kUnsupported, "only pods, nodes, namespaces, storage and queues can be updated");
+    return fail(ErrorCode::kUnsupported, "only pods, nodes, namespaces, limits, storage and queues can be updated");
   BERTH_TRY(found, find(pod_name(*pod)));
+  if (pods_[found].stage == Stage::kRefused)
+    return fail(ErrorCode::kNotFound, pod_name(*pod) + " was refused: there is no such pod");
   api::Pod& old = pods_[found].object;
+  recount(old, false);
   pod->metadata.uid = old.metadata.uid;
   pod->metadata.created = old.metadata.created;
   pod->metadata.owners = old.metadata.owners;
   pod->spec.node_name = old.spec.node_name;
   if (pod->status.phase.empty()) pod->status.phase = old.status.phase;
   old = std::move(*pod);
+  recount(old, true);
   tell_pod(pods_[found]);
   return {};
 }
@@ -142,7 +151,8 @@ void Simulation::relist() {
     nodes.nodes.push_back(bridge::to_model(node, bridge::DeviceKnowledge::kExact));
   engine::PodsReplaced pods;
   for (const SimPod& pod : pods_)
-    if (pod.stage != Stage::kEnded) pods.pods.push_back(bridge::to_model(pod.object, {}, options_.topology_levels));
+    if (pod.stage != Stage::kEnded && pod.stage != Stage::kRefused)
+      pods.pods.push_back(bridge::to_model(pod.object, {}, options_.topology_levels));
   deliver();
   storage_.relist();
   outbox_.emplace_back(std::move(nodes));
