@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "quota/admission.h"
 
 namespace berth::engine {
 
@@ -68,6 +69,7 @@ void Engine::find_wakeup(CycleResult& result) const {
   if (!backoff_.empty()) consider(backoff_.begin()->first);
   if (!refused_.empty()) consider(refused_.begin()->first);
   if (!pauses_.empty()) consider(pauses_.begin()->first);
+  if (const std::optional<Time> due = admission().next_due()) consider(*due);
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
     if (const Time due = due_at(cls); due > now_ && due < Time{INT64_MAX}) consider(due);
