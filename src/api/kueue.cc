@@ -203,6 +203,14 @@ void read_pod_set(const Reader& reader, WorkloadPodSet& out) {
     reader.problem_at("minCount", "Invalid value: minCount should be positive and less or equal to count");
 }
 
+void read_max_execution(const Reader& reader, Workload& out) {
+  int32_t seconds = 0;
+  if (reader.is_null() || !reader.read(seconds)) return;
+  if (seconds < 1)
+    return reader.problem(invalid_value(std::to_string(seconds), "should be greater than or equal to 1"));
+  out.max_execution_s = seconds;
+}
+
 constexpr Field<Workload> kWorkloadSpec[] = {
     {"podSets", [](const Reader& r, Workload& w) { read_list(r, w.pod_sets, &read_pod_set); }},
     {"queueName", [](const Reader& r, Workload& w) { r.read(w.queue_name); }},
@@ -211,7 +219,7 @@ constexpr Field<Workload> kWorkloadSpec[] = {
     {"priority", [](const Reader& r, Workload& w) { r.read(w.priority); }},
     {"priorityClassSource"},
     {"active", [](const Reader& r, Workload& w) { r.read(w.active); }},
-    {"maximumExecutionTimeSeconds"},
+    {"maximumExecutionTimeSeconds", &read_max_execution},
 };
 
 struct ReclaimablePods {
@@ -286,6 +294,9 @@ void read_kueue(const Reader& reader, Workload& out) {
   read_object(reader, kWorkload, out);
   with_member(reader, "status", [&](const Reader& status) {
     with_member(status, "reclaimablePods", [&](const Reader& r) { read_reclaimable(r, out); });
+    // The second is how v1beta1 writes it.
+    for (const char* name : {"accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"})
+      with_member(status, name, [&](const Reader& r) { r.read(out.past_execution_s); });
   });
   check_object_meta(reader, out.metadata);
   if (out.pod_sets.empty()) reader.problem_below({"spec", "podSets"}, required_value("a workload has a pod set"));

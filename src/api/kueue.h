@@ -55,6 +55,8 @@ struct Workload {
   std::string queue_name;
   int32_t priority = 0;
   bool active = true;
+  std::optional<int32_t> max_execution_s;  // spec.maximumExecutionTimeSeconds
+  int32_t past_execution_s = 0;            // status.accumulatedPastExecutionTimeSeconds
   std::vector<WorkloadPodSet> pod_sets;
 };
 

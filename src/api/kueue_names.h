@@ -10,6 +10,7 @@ namespace berth::api {
 inline constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 inline constexpr std::string_view kPriorityClassLabel = "kueue.x-k8s.io/priority-class";  // a WorkloadPriorityClass
 inline constexpr std::string_view kMinParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism";
+inline constexpr std::string_view kMaxExecutionLabel = "kueue.x-k8s.io/max-exec-time-seconds";
 inline constexpr std::string_view kManagedLabel = "kueue.x-k8s.io/managed";  // and the finalizer
 inline constexpr std::string_view kAdmissionGate = "kueue.x-k8s.io/admission";
 inline constexpr std::string_view kGroupLabel = "kueue.x-k8s.io/pod-group-name";

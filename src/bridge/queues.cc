@@ -1,5 +1,7 @@
 #include "bridge/queues.h"
 
+#include <algorithm>
+
 #include "api/requests.h"
 #include "bridge/to_model.h"
 
@@ -14,6 +16,8 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
   out.priority = workload.priority;
   out.created = workload.metadata.created.value_or(Time{});
   out.active = workload.active;
+  if (workload.max_execution_s) out.max_execution = Duration::seconds(*workload.max_execution_s);
+  out.past_execution = Duration::seconds(std::max(0, workload.past_execution_s));
   if (const api::OwnerReference* owner = workload.metadata.controller(); owner != nullptr) out.owner_uid = owner->uid;
   for (const api::WorkloadPodSet& set : workload.pod_sets) {
     api::Pod pod;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "quota/admission.h"
 
 namespace berth::engine {
 
@@ -68,6 +69,7 @@ void Engine::find_wakeup(CycleResult& result) const {
   if (!backoff_.empty()) consider(backoff_.begin()->first);
   if (!refused_.empty()) consider(refused_.begin()->first);
   if (!pauses_.empty()) consider(pauses_.begin()->first);
+  if (const std::optional<Time> due = admission().next_due()) consider(*due);
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
     if (cls.has_news()) consider(cls.told_all_at + options_.report_interval);

@@ -2,6 +2,7 @@
 // with the same run_cycle() calls between them, give the same decisions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -81,7 +82,8 @@ struct WorkloadAdmitted {
   model::Workload workload;
   std::string cluster_queue;
   std::vector<quota::PodSetAssignment> assignment;
-  std::string evicted = {};
+  std::string evicted = {};        // the reason, where it is on its way out
+  std::optional<Time> since = {};  // when it was admitted; none: now
 };
 struct WorkloadEnded {
   std::string uid;

@@ -23,8 +23,8 @@ void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
   const std::string name = event.workload.full_name();
   const quota::WorkloadId known = admission_.find(event.workload.uid);
   if (known.valid()) return;
-  by_name_[name] =
-      admission_.restore(std::move(event.workload), event.cluster_queue, std::move(event.assignment), event.evicted);
+  by_name_[name] = admission_.restore(std::move(event.workload), event.cluster_queue, std::move(event.assignment),
+                                      event.evicted, event.since);
   if (event.evicted.empty()) restored_.push_back(by_name_[name]);
 }
 
@@ -219,7 +219,8 @@ void QueuedWorkloads::fill_short() {
 
 bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions) {
   const bool moved = context_.state.change_end() != seen_until_;
-  if (!in_use_ || (!changed_ && !moved)) return true;
+  const std::optional<Time> due = admission_.next_due();
+  if (!in_use_ || (!changed_ && !moved && (!due || *due > now))) return true;
   used_ = 0;
   leave_unfit();
   fill_short();

@@ -116,6 +116,8 @@ struct Workload {
   int32_t priority = 0;
   Time created;
   bool active = true;
+  std::optional<Duration> max_execution;  // then it is deactivated; all its terms of being admitted count
+  Duration past_execution;                // of terms that are over, when it was first heard of
   std::vector<PodSet> pod_sets;
 
   // "namespace/name".

@@ -17,7 +17,7 @@ WorkloadId Admission::find(const std::string& uid) const {
 void Admission::places_changed() {
   const std::set<WorkloadId> woken = std::exchange(want_place_, {});
   for (const WorkloadId id : woken)  // what they were told need not hold any more
-    if (record(id).place == Place::kParked || record(id).place == Place::kPending) enqueue(id);
+    if (record(id).standing == Standing::kParked || record(id).standing == Standing::kPending) enqueue(id);
 }
 
 Claimant Admission::claimant(const Record& record) const {
@@ -35,19 +35,20 @@ std::string Admission::path(QuotaNode queue) const {
 
 // Evicted, and not released yet.
 bool Admission::leaving(const Record& record) const {
-  return record.place == Place::kAdmitted && ledger_->holder(record.key.id).evicted;
+  return record.standing == Standing::kHolding && ledger_->holder(record.key.id).evicted;
 }
 
 WorkloadId Admission::upsert(model::Workload workload) {
   const WorkloadId next{static_cast<uint32_t>(records_.size())};
   const auto [at, is_new] = by_uid_.try_emplace(workload.uid, next);
   const WorkloadId id = at->second;
-  if (is_new) records_.emplace_back();
+  if (is_new) records_.emplace_back().ran = workload.past_execution;
   else leave(id);
   Record& record = this->record(id);
+  if (!is_new && !record.status.workload.active && workload.active) reactivate(record);
   record.key = {record.key.behind_sticky, -workload.priority, workload.created, workload.uid, id};
   record.status.workload = std::move(workload);
-  if (record.place == Place::kAdmitted) update_holder(record);
+  if (record.standing == Standing::kHolding) update_holder(record);
   touched_.push_back(id);
   ++epoch_;
   return id;
@@ -69,7 +70,7 @@ void Admission::update_holder(const Record& record) {
 // Gives back what it holds, and wakes those who may get it.
 void Admission::vacate(WorkloadId id) {
   Record& record = this->record(id);
-  if (record.place == Place::kAdmitted) {
+  if (record.standing == Standing::kHolding) {
     const QuotaNode queue = ledger_->holder(id).queue;
     ledger_->release(id);
     // As in Kueue: what a stopped LocalQueue gave back wakes nobody, so that it is there when the queue goes on.
@@ -78,13 +79,14 @@ void Admission::vacate(WorkloadId id) {
   } else {
     leave(id);
   }
-  record.place = Place::kNone;
+  record.standing = Standing::kNone;
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   record.promised.reset();
   release_places(id);
   record.status.assignment.clear();
   record.status.phase = WorkloadPhase::kPending;
+  schedule(id);
 }
 
 void Admission::release_places(WorkloadId id) {
@@ -111,36 +113,38 @@ void Admission::released(WorkloadId id) {
   touched_.push_back(id);
 }
 
-void Admission::evict(WorkloadId id, std::string reason, std::string message,
-                      std::vector<AdmissionDecision>& decisions) {
+void Admission::evict(WorkloadId id, EvictionReason why, std::vector<AdmissionDecision>& decisions) {
   Record& record = this->record(id);
-  record.status.evicted = reason;
+  record.status.evicted = why.reason;
   record.status.preempted.clear();
+  if (why.deactivates) record.deactivation = why;
   ledger_->set_evicted(id);
   release_places(id);
+  schedule(id);
   AdmissionDecision& decision = decisions.emplace_back();
   decision.kind = AdmissionDecision::Kind::kEvict;
   decision.workload = id;
   decision.cluster_queue = record.status.cluster_queue;
-  decision.reason = std::move(reason);
-  decision.message = std::move(message);
+  decision.reason = std::move(why.reason);
+  decision.message = std::move(why.message);
+  decision.deactivates = why.deactivates;
 }
 
 void Admission::leave(WorkloadId id) {
   Record& record = this->record(id);
-  if (record.place == Place::kAdmitted) return;
+  if (record.standing == Standing::kHolding) return;
   want_place_.erase(id);
   const auto waiting = waiting_.find(record.status.cluster_queue);
   if (waiting == waiting_.end()) return;
-  if (record.place == Place::kPending) waiting->second.pending.erase(record.key);
-  if (record.place == Place::kParked) waiting->second.parked.erase(record.key);
-  record.place = Place::kNone;
+  if (record.standing == Standing::kPending) waiting->second.pending.erase(record.key);
+  if (record.standing == Standing::kParked) waiting->second.parked.erase(record.key);
+  record.standing = Standing::kNone;
 }
 
 void Admission::enqueue(WorkloadId id) {
   leave(id);
   Record& record = this->record(id);
-  record.place = Place::kPending;
+  record.standing = Standing::kPending;
   record.tries = 0;
   const std::string& told = record.status.reason;
   if (told.empty() || told == "Suspended" || told == "WaitingForPlace") {  // nothing is known yet, or no longer
@@ -157,7 +161,7 @@ void Admission::park(WorkloadId id) {
   leave(id);
   Record& record = this->record(id);
   record.key.behind_sticky = true;
-  record.place = Place::kParked;
+  record.standing = Standing::kParked;
   waiting_[record.status.cluster_queue].parked.insert(record.key);
 }
 
@@ -171,7 +175,7 @@ void Admission::make_sticky(WorkloadId id) {
 void Admission::hold_back(WorkloadId id, std::string reason, std::string message) {
   leave(id);
   Record& record = this->record(id);
-  record.place = Place::kHeldBack;
+  record.standing = Standing::kHeldBack;
   record.status.reason = std::move(reason);
   record.status.message = std::move(message);
 }

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "quota/flavors.h"
+#include "quota/admission_record.h"
 #include "quota/status.h"
 
 namespace berth::quota {
@@ -52,8 +52,10 @@ class Admission {
   // One that holds quota already, as whoever decided before has written: it stays admitted, whatever the queue has now.
   // `assignment` has an entry for each pod set, in their order; `evicted`: the reason, where it is on its way out. A
   // ClusterQueue that is not known counts as deleted. One that is known stays as it is.
+  // `since`: when it was admitted; none: now.
   WorkloadId restore(model::Workload workload, const std::string& cluster_queue,
-                     std::vector<PodSetAssignment> assignment, const std::string& evicted);
+                     std::vector<PodSetAssignment> assignment, const std::string& evicted,
+                     std::optional<Time> since = {});
   void finish(WorkloadId id);
   void remove(WorkloadId id);
   // An evicted workload has let go of what it held.
@@ -65,6 +67,8 @@ class Admission {
 
   // Decides once about each queue's head. False: nothing is left that another cycle would change. `decisions`: empty.
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
+  // When time alone changes something, so that a cycle is to be run then; none: only a call can.
+  std::optional<Time> next_due() const;
 
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   // For people: costs what waits in its queue and what is held around it.
@@ -91,38 +95,6 @@ class Admission {
   const Ledger& ledger() const { return *ledger_; }
 
  private:
-  // The order of a queue: those that others have been evicted for, priority, age.
-  struct OrderKey {
-    bool behind_sticky = true;   // false: it is sticky, others have been evicted for it
-    int32_t less_important = 0;  // the priority, negated
-    Time since;
-    std::string uid;
-    WorkloadId id;
-    friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
-  };
-  enum class Place : uint8_t { kNone, kPending, kParked, kHeldBack, kAdmitted };
-  struct Record {
-    WorkloadStatus status;
-    Place place = Place::kNone;
-    OrderKey key;
-    NextFlavors next_flavor;
-    std::optional<Assignment> promised = {};  // for which others have been evicted
-    int tries = 0;                            // with flavors that were left over from the one before
-    uint64_t evicted_in = 0;                  // the epoch in which it last was, for others
-  };
-  struct Waiting {
-    std::set<OrderKey> pending, parked;
-  };
-  struct Entry {
-    WorkloadId id;
-    QuotaNode queue;
-    const model::ClusterQueue* spec = nullptr;
-    NextFlavors resume;  // flavors tried before
-    Assignment assignment;
-    std::vector<Victim> victims;
-    bool admitted = false, preempts = false, passed_over = false;  // what became of it
-  };
-
   Record& record(WorkloadId id) { return records_[id.value]; }
   const Record& record(WorkloadId id) const { return records_[id.value]; }
   Claimant claimant(const Record& record) const;
@@ -141,9 +113,18 @@ class Admission {
   std::string inactive_reason(const model::ClusterQueue& queue) const;
   const model::LocalQueue* local_queue(const model::Workload& workload) const;
   void settle(WorkloadId id, std::vector<AdmissionDecision>& decisions);
-  void evict(WorkloadId id, std::string reason, std::string message, std::vector<AdmissionDecision>& decisions);
+  std::optional<EvictionReason> must_leave(const Record& record) const;
+  void evict(WorkloadId id, EvictionReason why, std::vector<AdmissionDecision>& decisions);
   void vacate(WorkloadId id);
   void release_places(WorkloadId id);
+
+  // Times: admission_times.cc.
+  void wake_due();
+  void schedule(WorkloadId id);
+  std::optional<Time> deadline(const Record& record) const;
+  std::optional<EvictionReason> overdue(const Record& record) const;
+  void end_term(Record& record);
+  void reactivate(Record& record);
 
   // Queues.
   void leave(WorkloadId id);
@@ -189,6 +170,7 @@ class Admission {
   bool stale_ = true;                                    // the configuration is another than the ledger's
   std::vector<WorkloadId> touched_;                      // to be put where they belong
   std::map<std::string, Waiting, std::less<>> waiting_;  // by ClusterQueue
+  std::set<std::pair<Time, WorkloadId>> due_;            // Record::due of each that has one
   Time now_;
 };
 

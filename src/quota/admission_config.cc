@@ -90,7 +90,7 @@ void Admission::rebuild_ledger() {
   if (!std::exchange(stale_, false)) return;
   Ledger next(QuotaTree(queues_, cohorts_));
   for (const Record& record : records_) {
-    if (record.place != Place::kAdmitted) continue;
+    if (record.standing != Standing::kHolding) continue;
     Holder holder = ledger_->holder(record.key.id);
     holder.queue = next.tree().queue(record.status.cluster_queue);
     if (!holder.queue.valid()) continue;
@@ -104,7 +104,8 @@ void Admission::rebuild_ledger() {
 }
 
 WorkloadId Admission::restore(model::Workload workload, const std::string& cluster_queue,
-                              std::vector<PodSetAssignment> assignment, const std::string& evicted) {
+                              std::vector<PodSetAssignment> assignment, const std::string& evicted,
+                              std::optional<Time> since) {
   if (const WorkloadId known = find(workload.uid); known.valid()) return known;
   const WorkloadId id = upsert(std::move(workload));
   if (!queues_.contains(cluster_queue)) {
@@ -116,11 +117,12 @@ WorkloadId Admission::restore(model::Workload workload, const std::string& clust
   }
   rebuild_ledger();
   Record& record = this->record(id);
-  record.place = Place::kAdmitted;
+  record.standing = Standing::kHolding;
   record.status.phase = WorkloadPhase::kAdmitted;
   record.status.cluster_queue = cluster_queue;
   record.status.assignment = std::move(assignment);
   record.status.evicted = evicted;
+  record.admitted = since;
   Holder holder;
   static_cast<Claimant&>(holder) = claimant(record);
   holder.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
@@ -134,6 +136,7 @@ WorkloadId Admission::restore(model::Workload workload, const std::string& clust
 void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   drop_empty_queues();
   rebuild_ledger();
+  wake_due();
   const std::vector<WorkloadId> touched = std::exchange(touched_, {});
   for (const WorkloadId id : touched) settle(id, decisions);
 }
@@ -148,27 +151,41 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
   return node.valid() && ledger_->tree().in_cycle(node) ? "CohortCycle" : "";
 }
 
+// Why a workload that is admitted has to go; none: it stays.
+std::optional<EvictionReason> Admission::must_leave(const Record& record) const {
+  const model::Workload& workload = record.status.workload;
+  const model::LocalQueue* local = local_queue(workload);
+  const auto queue = local == nullptr ? queues_.end() : queues_.find(local->cluster_queue);
+  if (!workload.active) return EvictionReason{"Deactivated", "The workload is deactivated"};
+  if (queue != queues_.end() && queue->second.stop == model::StopPolicy::kHoldAndDrain)
+    return EvictionReason{"ClusterQueueStopped", "The ClusterQueue is stopped"};
+  if (local != nullptr && local->stop == model::StopPolicy::kHoldAndDrain)
+    return EvictionReason{"LocalQueueStopped", "The LocalQueue is stopped"};
+  return overdue(record);
+}
+
 // Puts a workload where its facts and those of its queue say. Who is admitted stays unless he is stopped.
 void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions) {
   Record& record = this->record(id);
   WorkloadStatus& status = record.status;
   if (!record.key.id.valid() || status.phase == WorkloadPhase::kFinished || leaving(record)) return;
-  const model::LocalQueue* local = local_queue(status.workload);
-  const auto queue = local == nullptr ? queues_.end() : queues_.find(local->cluster_queue);
-  if (record.place == Place::kAdmitted) {
-    if (!status.workload.active) evict(id, "Deactivated", "The workload is deactivated", decisions);
-    else if (queue != queues_.end() && queue->second.stop == model::StopPolicy::kHoldAndDrain)
-      evict(id, "ClusterQueueStopped", "The ClusterQueue is stopped", decisions);
-    else if (local != nullptr && local->stop == model::StopPolicy::kHoldAndDrain)
-      evict(id, "LocalQueueStopped", "The LocalQueue is stopped", decisions);
+  if (record.standing == Standing::kHolding) {
+    if (!record.admitted) record.admitted = now_;
+    if (const std::optional<EvictionReason> why = must_leave(record)) evict(id, *why, decisions);
+    else schedule(id);
     return;
   }
+  end_term(record);
   leave(id);
   record.next_flavor.clear();
   record.promised.reset();
   release_places(id);
+  schedule(id);
+  const model::LocalQueue* local = local_queue(status.workload);
+  const auto queue = local == nullptr ? queues_.end() : queues_.find(local->cluster_queue);
   status.cluster_queue = local == nullptr ? "" : local->cluster_queue;
   const std::string& name = status.workload.queue;
+  if (record.deactivation) return hold_back(id, record.deactivation->reason, record.deactivation->message);
   if (!status.workload.active) {
     status.evicted = "Deactivated";
     return hold_back(id, "Deactivated", "The workload is deactivated");

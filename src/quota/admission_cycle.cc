@@ -31,7 +31,7 @@ int tries_max(const model::ClusterQueue& queue, const model::Workload& workload)
 }  // namespace
 
 // The first of each active queue. They stay in their queue's set until they are admitted or parked.
-std::vector<Admission::Entry> Admission::heads() {
+std::vector<Entry> Admission::heads() {
   std::vector<Entry> entries;
   for (const auto& [name, waiting] : waiting_) {
     if (waiting.pending.empty()) continue;
@@ -242,7 +242,7 @@ void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& 
     Record& taken = record(victim.id);
     if (leaving(taken)) continue;
     taken.evicted_in = epoch_;
-    evict(victim.id, "Preempted", "Preempted to accommodate a workload (UID: " + preemptor.status.workload.uid + ")",
+    evict(victim.id, {"Preempted", "Preempted to accommodate a workload (UID: " + preemptor.status.workload.uid + ")"},
           decisions);
     AdmissionDecision& decision = decisions.back();
     decision.preemption = taken.status.preempted = to_string(victim.reason);
@@ -261,7 +261,7 @@ void Admission::admit(Entry& entry, std::vector<AdmissionDecision>& decisions) {
   holder.reserved = now_;
   holder.won_in = record.key.behind_sticky ? 0 : epoch_;
   ledger_->reserve(std::move(holder));
-  record.place = Place::kAdmitted;
+  record.standing = Standing::kHolding;
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   WorkloadStatus& status = record.status;
@@ -272,8 +272,12 @@ void Admission::admit(Entry& entry, std::vector<AdmissionDecision>& decisions) {
   status.evicted.clear();
   status.preempted.clear();
   entry.admitted = true;
-  decisions.push_back(
-      {AdmissionDecision::Kind::kAdmit, entry.id, entry.spec->name, entry.assignment.pod_sets, {}, {}, {}, {}, {}, {}});
+  record.admitted = now_;
+  schedule(entry.id);
+  AdmissionDecision& decision = decisions.emplace_back();
+  decision.workload = entry.id;
+  decision.cluster_queue = entry.spec->name;
+  decision.assignment = entry.assignment.pod_sets;
 }
 
 // Where a head that was not admitted waits. True: another cycle may find something else for it.

@@ -5,9 +5,9 @@ namespace berth::quota {
 
 // One whose own queue or that of its namespace is stopped, or which is itself, does not count.
 bool Admission::is_counted_as_waiting(const Record& record) const {
-  if (record.place == Place::kPending || record.place == Place::kParked) return true;
+  if (record.standing == Standing::kPending || record.standing == Standing::kParked) return true;
   const model::LocalQueue* local = local_queue(record.status.workload);
-  return record.place == Place::kHeldBack && record.status.workload.active && local != nullptr &&
+  return record.standing == Standing::kHeldBack && record.status.workload.active && local != nullptr &&
          local->stop == model::StopPolicy::kNone;
 }
 
@@ -38,13 +38,13 @@ QueueOverview Admission::overview() const {
   QueueOverview out;
   for (const Record& record : records_) {
     if (!record.key.id.valid()) continue;
-    const bool admitted = record.place == Place::kAdmitted, waits = is_counted_as_waiting(record);
+    const bool admitted = record.standing == Standing::kHolding, waits = is_counted_as_waiting(record);
     if (!admitted && !waits) continue;
     LocalQueueStatus& local = out.local_queues[{record.status.workload.namespace_name, record.status.workload.queue}];
     for (QueueCounts* counts : {&out.cluster_queues[record.status.cluster_queue], &local.counts}) {
       counts->admitted += admitted ? 1 : 0;
       counts->pending += waits ? 1 : 0;
-      counts->inadmissible += waits && record.place != Place::kPending ? 1 : 0;
+      counts->inadmissible += waits && record.standing != Standing::kPending ? 1 : 0;
     }
     if (!admitted) continue;
     for (const PodSetAssignment& set : record.status.assignment)

@@ -37,6 +37,7 @@ struct AdmissionDecision {
   std::vector<PodSetAssignment> assignment = {};         // kAdmit
   std::string reason = {}, message = {};                 // kEvict: "Preempted", "ClusterQueueStopped", …
   std::string preemption = {};                           // for "Preempted": a VictimReason
+  bool deactivates = false;                              // kEvict: spec.active is to become false
   WorkloadId preemptor = {};                             //
   std::string preemptor_path = {}, preemptee_path = {};  // "/org/team/queue"
 };

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "api/kueue_names.h"
 #include "api/names.h"
 #include "api/reader.h"
 #include "base/printable.h"
@@ -20,6 +21,7 @@
 #include "scenario/made_pods.h"
 #include "scenario/pod_names.h"
 #include "scenario/runtime_classes.h"
+#include "workloads/kueue/queued.h"
 
 namespace berth::scenario {
 namespace {
@@ -127,6 +129,9 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
   if (pod != nullptr || at.size() > 2)
     for (const std::string& unheeded : unheeded_annotations(metadata, pod != nullptr && !pod->spec.node_name.empty()))
       notes.push_back(printable(fmt::format("{}:{}: {}", decoded.manifest.file, decoded.manifest.line, unheeded)));
+  if (pod != nullptr || (std::holds_alternative<api::Job>(decoded.manifest.object) && at.size() == 2))
+    if (const std::string wrong = workloads::max_execution_problem(metadata); !wrong.empty())
+      found.emplace_back(Path{"metadata", "labels", api::kMaxExecutionLabel}, wrong);
   report(decoded, found);
   const auto* node = std::get_if<api::Node>(&decoded.manifest.object);
   if (node == nullptr || !sound(decoded, {{"metadata", "annotations"}, {"status"}})) return;

@@ -6,6 +6,10 @@
 
 namespace berth::scenario {
 
+std::string with_namespace(const std::string& name) {
+  return name.find('/') == std::string::npos ? "default/" + name : name;
+}
+
 void PodNames::reserve(const api::Object& object) {
   const api::ObjectMeta& metadata = api::metadata_of(object);
   const std::string name = metadata.namespace_name + "/" + std::string(workloads::base_name(metadata));

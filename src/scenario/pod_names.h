@@ -30,4 +30,7 @@ class PodNames {
   std::map<std::string, Ordinals> statefulsets_;  // the same
 };
 
+// "default/train" for "train"; a name with a namespace as it is.
+std::string with_namespace(const std::string& name);
+
 }  // namespace berth::scenario

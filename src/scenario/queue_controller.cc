@@ -60,6 +60,19 @@ void QueueController::finish(Owner owner, Time now) {
   outbox_.emplace_back(engine::WorkloadEnded{record.workload.uid});
 }
 
+QueueController::Record* QueueController::find(const std::string& name) {
+  const auto found = std::ranges::find(all_, name, &Record::name);
+  return found == all_.end() ? nullptr : &*found;
+}
+
+bool QueueController::set_active(const std::string& name, bool active) {
+  Record* record = find(name);
+  if (record == nullptr) return false;
+  record->workload.active = active;
+  outbox_.emplace_back(engine::WorkloadUpserted{record->workload});
+  return true;
+}
+
 void QueueController::released(Owner owner) {
   std::erase(leaving_, owner);
   outbox_.emplace_back(engine::WorkloadReleased{all_[by_owner_.at(owner)].workload.uid});
@@ -94,6 +107,10 @@ QueueController::Owner QueueController::evict(const quota::AdmissionDecision& de
                                          all_[by_uid_.at(admission.status(decision.preemptor).workload.uid)].name)
                            : decision.reason;
   record.admitted.reset();
+  if (decision.deactivates) {
+    record.workload.active = false;
+    outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
+  }
   leaving_.push_back(record.owner);
   return record.owner;
 }

@@ -41,6 +41,8 @@ class QueueController {
   // As many of its pods are needed no more.
   void reclaim(Owner owner, int32_t pods);
   void finish(Owner owner, Time now);
+  // spec.active of the Workload of what is called `name`, "default/train". False: there is none.
+  bool set_active(const std::string& name, bool active);
   // Its pods have gone, and it may be let in anew.
   void released(Owner owner);
 
@@ -73,6 +75,7 @@ class QueueController {
     std::vector<quota::PodSetAssignment> given;  // when it was admitted last
   };
   std::string called(const std::string& workload) const;
+  Record* find(const std::string& name);
   size_t find(const quota::AdmissionDecision& decision, const quota::Admission& admission) const;
 
   std::vector<engine::Event>& outbox_;

@@ -84,6 +84,10 @@ struct StepTable {
        [](ScenarioPlayer& p, const LinedValue& v) {
          for (const LinedValue* item : items(v)) p.add_job(*item);
        }},
+      {"activate", [](ScenarioPlayer& p,
+                      const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.set_active(n, true); }); }},
+      {"deactivate", [](ScenarioPlayer& p,
+                        const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.set_active(n, false); }); }},
       {"relist", [](ScenarioPlayer& p, const LinedValue&) { p.cluster_.relist(); }},
       {"advance", [](ScenarioPlayer& p, const LinedValue& v) { p.advance(v); }},
       {"expect", [](ScenarioPlayer& p, const LinedValue& v) { p.expect(v); }},

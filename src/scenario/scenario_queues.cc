@@ -102,15 +102,15 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
   if (!text.empty()) submit({Kind::kString, what.line, text, {}});
 }
 
-// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace}: so many pods at a time, of so many
-// GPUs each; with `least` fewer will do.
+// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution}: so many pods at a
+// time, of so many GPUs each; with `least` fewer will do.
 void ScenarioPlayer::add_job(const LinedValue& what) {
-  static constexpr std::string_view kFields[] = {"name",    "queue",       "pods",  "gpus",     "priority",
-                                                 "runtime", "completions", "least", "selector", "grace"};
+  static constexpr std::string_view kFields[] = {"name",        "queue", "pods",     "gpus",  "priority",     "runtime",
+                                                 "completions", "least", "selector", "grace", "max_execution"};
   for (const auto& [key, value] : what.members)
     if (std::find(std::begin(kFields), std::end(kFields), key) == std::end(kFields))
       return mismatch(value, fmt::format("'{}' says nothing about a job", key));
-  std::string text, annotations, pod;
+  std::string text, labels, annotations, pod;
   const std::string priority = what.get("priority");
   if (!priority.empty()) {
     if (!priorities_named_.contains(priority))
@@ -120,6 +120,14 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
     priorities_named_.insert(priority);
     pod += fmt::format("priorityClassName: p{}, ", priority);
   }
+  if (const std::string queue = what.get("queue"); !queue.empty())
+    labels += fmt::format("kueue.x-k8s.io/queue-name: {}, ", queue);
+  if (const LinedValue* limit = what.find("max_execution")) {
+    const auto duration = parse_duration(limit->text);
+    if (!duration) return mismatch(*limit, duration.error().message);
+    labels +=
+        fmt::format("kueue.x-k8s.io/max-exec-time-seconds: \"{}\", ", duration->nanos / Duration::seconds(1).nanos);
+  }
   if (what.find("runtime") != nullptr)
     annotations += fmt::format("berth.dev/simulated-runtime: {}, ", what.get("runtime"));
   if (what.find("least") != nullptr)
@@ -127,13 +135,11 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
   if (const LinedValue* selector = what.find("selector")) pod += fmt::format("nodeSelector: {}, ", json_of(*selector));
   if (what.find("grace") != nullptr) pod += fmt::format("terminationGracePeriodSeconds: {}, ", what.get("grace"));
   const std::string pods = what.get("pods", "1");
-  const std::string queue = what.get("queue");
   text += fmt::format(
       "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {}, labels: {{{}}}, annotations: {{{}}}}}\n"
       "spec: {{parallelism: {}, completions: {}, template: {{spec: {{{}restartPolicy: Never, "
       "containers: [{{name: main, image: app, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}}}\n",
-      what.get("name"), queue.empty() ? "" : "kueue.x-k8s.io/queue-name: " + queue, annotations, pods,
-      what.get("completions", pods), pod, what.get("gpus", "1"));
+      what.get("name"), labels, annotations, pods, what.get("completions", pods), pod, what.get("gpus", "1"));
   submit({Kind::kString, what.line, text, {}});
 }
 

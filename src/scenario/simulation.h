@@ -79,6 +79,8 @@ class Simulation {
   Status fail_pod(const std::string& name, const std::string& reason);  // its workload makes another
   Status lose_node(const std::string& name);                            // with its pods
   Status cordon_node(const std::string& name, bool unschedulable);
+  // spec.active of the Workload of a Job, pod or Workload that was submitted under this name.
+  Status set_active(const std::string& name, bool active);
   Status update(Manifest manifest);  // of an existing Pod, Node or Namespace; of storage, new or not
   void plan_bind(const std::string& name, BindFate fate);    // of the pod's next bind
   Status settle_bind(const std::string& name, bool stored);  // what the server says about an unknown one

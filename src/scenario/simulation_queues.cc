@@ -118,6 +118,11 @@ void Simulation::follow_job(size_t workload) {
   if (!record.stopped && !job->suspend) queues_.reclaim(owner, workloads::reclaimable(*job, record.ended));
 }
 
+Status Simulation::set_active(const std::string& name, bool active) {
+  if (queues_.set_active(with_namespace(name), active)) return {};
+  return fail(ErrorCode::kNotFound, "no workload is called " + with_namespace(name));
+}
+
 // Those that were evicted and whose last pod has gone may be let in anew.
 void Simulation::let_go() {
   const std::vector<QueueController::Owner> leaving = queues_.leaving();

@@ -11,10 +11,6 @@ namespace {
 
 constexpr Duration kGraceDefault = Duration::seconds(30);
 
-std::string with_namespace(const std::string& name) {
-  return name.find('/') == std::string::npos ? "default/" + name : name;
-}
-
 }  // namespace
 
 Result<size_t> Simulation::find(const std::string& name) const {

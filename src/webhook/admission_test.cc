@@ -283,6 +283,9 @@ TEST(Validate, AJobIsJudgedByItsTemplateAndKeepsItsQueueWhileItRuns) {
       R"({"suspend":false,"template":{"spec":)" + with_gpus(R"({"nvidia.com/gpu":1})", "{}") + "}}";
   EXPECT_THAT(validate(create("batch", "Job", job(spec.c_str())), {}).message,
               HasSubstr("spec.template.spec.containers[0]"));
+  const char* endless = R"({"kueue.x-k8s.io/queue-name":"lq","kueue.x-k8s.io/max-exec-time-seconds":"0"})";
+  EXPECT_THAT(validate(create("batch", "Job", job(kJobSpec, endless)), {}).message,
+              HasSubstr("max-exec-time-seconds]: Invalid value: \"0\": must be a whole number above 0"));
   AdmissionRequest update = create("batch", "Job", job(kJobSpec, R"({"kueue.x-k8s.io/queue-name":"other"})"));
   update.operation = "UPDATE";
   update.old_object = job(kJobSpec);

@@ -28,6 +28,7 @@ using api::kAdmissionGate;
 using api::kGroupCountAnnotation;
 using api::kGroupLabel;
 using api::kManagedLabel;
+using api::kMaxExecutionLabel;
 using api::kQueueLabel;
 
 }  // namespace berth::webhook

@@ -66,10 +66,19 @@ void warn_of_no_quota(const Json& object, Findings& findings) {
       at_label(kQueueLabel), printable(whole, 80)));
 }
 
+// Whole seconds above 0: after so many, all terms together, the workload is deactivated.
+void check_max_execution(const Json& object, Findings& findings) {
+  const std::string limit = label_of(object, kMaxExecutionLabel);
+  if (!limit.empty() && !is_positive_number(limit))
+    findings.invalid.push_back(at_label(kMaxExecutionLabel) + ": " +
+                               api::invalid_value(printable(limit), "must be a whole number above 0"));
+}
+
 void check_plain_pod(const Json& pod, const Rules& rules, Findings& findings) {
   check_pod(pod, "spec", rules, findings);
   check_name(pod, kQueueLabel, findings);
   warn_of_no_quota(pod, findings);
+  check_max_execution(pod, findings);
   check_group(pod, findings);
   const std::string managed = label_of(pod, kManagedLabel);
   if (!managed.empty() && managed != "true")
@@ -82,6 +91,7 @@ void check_job(const Json& job, const Rules& rules, Findings& findings) {
     check_pod(*pod, "spec.template.spec", rules, findings);
   check_name(job, kQueueLabel, findings);
   warn_of_no_quota(job, findings);
+  check_max_execution(job, findings);
 }
 
 bool is_finished(const Json& job) {

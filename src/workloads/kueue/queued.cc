@@ -27,6 +27,20 @@ std::string workload_name(std::string_view kind, const api::ObjectMeta& owner) {
   return fmt::format("{}-{:05x}", name, hash_of(full) & 0xfffff);
 }
 
+std::optional<int32_t> number(const std::string* text) {
+  int32_t out = 0;
+  if (text == nullptr) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
+  if (error != std::errc{} || end != text->data() + text->size()) return std::nullopt;
+  return out;
+}
+
+// The label's value, where it is one.
+std::optional<int32_t> max_execution_of(const api::ObjectMeta& owner) {
+  const auto seconds = number(owner.labels.find(api::kMaxExecutionLabel));
+  return seconds && *seconds > 0 ? seconds : std::nullopt;
+}
+
 api::Workload workload_for(std::string_view kind, std::string_view api_version, const api::ObjectMeta& owner) {
   api::Workload out;
   out.metadata.namespace_name = owner.namespace_name;
@@ -44,14 +58,7 @@ api::Workload workload_for(std::string_view kind, std::string_view api_version, 
   out.queue_name = queue_of(owner);
   if (const std::string* priority = owner.labels.find(api::kPriorityClassLabel); priority != nullptr)
     out.metadata.labels.set(std::string(api::kPriorityClassLabel), *priority);
-  return out;
-}
-
-std::optional<int32_t> number(const std::string* text) {
-  int32_t out = 0;
-  if (text == nullptr) return std::nullopt;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
-  if (error != std::errc{} || end != text->data() + text->size()) return std::nullopt;
+  out.max_execution_s = max_execution_of(owner);
   return out;
 }
 
@@ -82,6 +89,12 @@ api::Workload workload_of(const api::Pod& pod) {
   set.pod_template.spec.scheduling_gates.clear();
   out.priority = pod.spec.priority.value_or(0);
   return out;
+}
+
+std::string max_execution_problem(const api::ObjectMeta& metadata) {
+  const std::string* text = metadata.labels.find(api::kMaxExecutionLabel);
+  if (text == nullptr || max_execution_of(metadata)) return "";
+  return fmt::format("'{}' is no number of seconds from 1 to {}", *text, INT32_MAX);
 }
 
 int32_t reclaimable(const api::Job& job, int32_t succeeded) {

@@ -24,6 +24,9 @@ api::Workload workload_of(const api::Job& job);
 // The same of a pod by itself.
 api::Workload workload_of(const api::Pod& pod);
 
+// What is wrong with the label kueue.x-k8s.io/max-exec-time-seconds of a Job or pod; empty: nothing, or it has none.
+std::string max_execution_problem(const api::ObjectMeta& metadata);
+
 // Of a running Job: how many of its pods are needed no more, since fewer completions are to come than pods run at a
 // time; `succeeded` have been seen so far.
 int32_t reclaimable(const api::Job& job, int32_t succeeded);
