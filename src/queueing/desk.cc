@@ -114,6 +114,16 @@ void Desk::see_pod_priority(const std::string& priority_class, std::optional<int
   else pod_priorities_.erase(priority_class);
 }
 
+std::vector<engine::Event> Desk::take_events(Time wall) {
+  for (engine::Event& event : events_) {
+    auto* admitted = std::get_if<engine::WorkloadAdmitted>(&event);
+    if (admitted == nullptr) continue;
+    const auto known = workloads_.find({admitted->workload.namespace_name, admitted->workload.name});
+    if (known != workloads_.end()) admitted->workload.past_execution += known->second.seen.admitted_for(wall);
+  }
+  return std::exchange(events_, {});
+}
+
 // Somebody new, what is new of him, or that he has finished.
 void Desk::tell_engine(WorkloadRecord& record) {
   const SeenWorkload& seen = record.seen;

@@ -86,8 +86,8 @@ class Desk {
   void see_priority(const std::string& workload_priority_class, std::optional<int32_t> value);
   void see_pod_priority(const std::string& priority_class, std::optional<int32_t> value);
 
-  // For the engine, in their order.
-  std::vector<engine::Event> take_events() { return std::exchange(events_, {}); }
+  // For the engine, in their order. `wall` is now, from which those that are admitted already have run so long.
+  std::vector<engine::Event> take_events(Time wall);
   // Events about objects to which nothing is written.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
   // What the engine has decided about these; the others are compared now and then.
@@ -153,6 +153,7 @@ class Desk {
   void adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload, std::vector<Write>& writes);
   static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
+  void deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool may_write(Lane& lane);
   bool send(Lane& lane, Write&& write, std::vector<Write>& writes);
   Lane* lane_of(const Write& write);

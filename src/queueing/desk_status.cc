@@ -148,6 +148,19 @@ std::vector<int32_t> Desk::reclaimable_of(const SeenWorkload& seen, const JobRec
   return more ? out : std::vector<int32_t>();
 }
 
+// One that was evicted for good waits no more, until somebody makes it active again. People have heard why by then.
+void Desk::deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
+  const SeenWorkload& seen = record.seen;
+  if (!seen.workload.active || !seen.condition("Evicted")->reason.starts_with("DeactivatedDueTo")) return;
+  const Json body = {{"metadata", metadata_json(seen.workload.metadata)}, {"spec", {{"active", false}}}};
+  Write write{.kind = Write::Kind::kPatchWorkload,
+              .party = Write::Party::kWorkload,
+              .namespace_name = name.first,
+              .name = name.second,
+              .body = body.dump()};
+  if (!send(record.lane, std::move(write), writes) && !record.lane.busy) dirty_workloads_.insert(name);
+}
+
 void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission,
                    std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
@@ -171,12 +184,16 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
               .name = name.second,
               .body = {}};
   const workloads::GroupEnd end = end_of(seen, job, group);
+  std::optional<int64_t> past_s;  // in terms that are over, once this one is
   if (!end.reason.empty()) {
     wanted.set("Finished", true, end.reason, end.message);
     write.notes.push_back(note_of(seen.workload.metadata, "Workload", "FinishedWorkload",
                                   job != nullptr ? "The Job has finished" : "The pods have finished"));
   } else if (is_leaving(status)) {
     say_evicted(status, record.evicted_by ? &*record.evicted_by : nullptr, seen, wanted, write.notes);
+    if (seen.is("Evicted")) deactivate(name, record, writes);
+    if (!seen.is("Evicted") && seen.workload.max_execution_s)
+      past_s = seen.workload.past_execution_s + seen.admitted_for(wall_).nanos / Duration::seconds(1).nanos;
     if (job == nullptr && group == nullptr && seen.is("Evicted") &&
         !std::exchange(record.released, true))  // nothing runs for it
       events_.emplace_back(engine::WorkloadReleased{seen.workload.metadata.uid});
@@ -202,6 +219,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   Json body = {{"metadata", metadata_json(seen.workload.metadata)},
                {"status", {{"conditions", conditions_json(wanted.conditions)}}}};
   if (!same_admission) body["status"]["admission"] = wanted.admission ? admission_json(*wanted.admission) : Json();
+  if (past_s) body["status"]["accumulatedPastExecutionTimeSeconds"] = *past_s;
   for (size_t i = 0; i < reclaimable.size(); ++i)
     if (reclaimable[i] > 0)
       body["status"]["reclaimablePods"].push_back(

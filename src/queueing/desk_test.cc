@@ -14,7 +14,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr const char* kGpu = "nvidia.com/gpu";
-constexpr Time kWall{Duration::seconds(1'800'000'000).nanos};
 
 // The API server, the engine's admission without nodes, and the desk between them.
 struct World {
@@ -23,7 +22,7 @@ struct World {
   std::map<std::string, Json> jobs, workloads, pods;  // as they are stored
   std::vector<std::string> notes;
   int version = 10;
-  Time now{};
+  Time now{}, wall{Duration::seconds(1'800'000'000).nanos};
 
   World() {
     model::ResourceFlavor flavor;
@@ -119,6 +118,7 @@ struct World {
       answer.workload = *decode_workload(workloads[name].dump());
     } else {
       const bool of_job = write.party == Write::Party::kJob;
+      if (write.kind == Write::Kind::kPatchWorkload) body["metadata"]["generation"] = version;
       Json& object = of_job ? jobs[write.name] : workloads[write.name];
       EXPECT_EQ(body["metadata"]["resourceVersion"], object["metadata"]["resourceVersion"]);
       if (write.kind != Write::Kind::kPatchWorkload) body.erase("metadata");
@@ -145,13 +145,14 @@ struct World {
   }
   std::vector<Write> look() {
     now = now + Duration::seconds(60);
-    apply(desk.take_events());
+    wall = wall + Duration::seconds(60);
+    apply(desk.take_events(wall));
     for (bool more = true; more;) {
       std::vector<quota::AdmissionDecision> decisions;
       more = admission.run_cycle(now, decisions);
       desk.decided(decisions, admission);
     }
-    return desk.look(admission, now, kWall, Duration::seconds(30));
+    return desk.look(admission, now, wall, Duration::seconds(30));
   }
   // Until nothing is left to be written.
   void settle() {
@@ -159,7 +160,7 @@ struct World {
       const std::vector<Write> writes = look();
       for (const Write& write : writes) store(write);
       for (const Note& note : desk.take_notes()) notes.push_back(note.name + " " + note.reason + ": " + note.text);
-      std::vector<engine::Event> events = desk.take_events();
+      std::vector<engine::Event> events = desk.take_events(wall);
       if (writes.empty() && events.empty()) return;
       apply(std::move(events));
     }
@@ -298,8 +299,8 @@ TEST_F(DeskTest, AWriteThatFailsIsTriedAgainLater) {
   std::vector<Write> writes = look();
   ASSERT_THAT(writes, SizeIs(1));
   desk.answered({.write = writes[0], .http_status = 500, .error = "no"}, now);
-  apply(desk.take_events());
-  EXPECT_THAT(desk.look(admission, now, kWall, {}), IsEmpty());
+  apply(desk.take_events(wall));
+  EXPECT_THAT(desk.look(admission, now, wall, {}), IsEmpty());
   ASSERT_TRUE(desk.wakeup().has_value());
   EXPECT_EQ(*desk.wakeup(), now + Duration::seconds(1));
   settle();
@@ -427,6 +428,28 @@ TEST_F(DeskTest, AWorkloadWhosePodsHaveGoneHoldsNothing) {
   submit_pod("two", "red", 8);
   settle();
   EXPECT_FALSE(gated("two"));
+}
+
+TEST_F(DeskTest, PastItsTimeAJobIsStoppedForGoodAndARestartDoesNotGiveItMore) {
+  submit("train", "red", 2);
+  change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/max-exec-time-seconds", "3600"}}}}}});
+  settle();
+  EXPECT_EQ(workload("train")["spec"]["maximumExecutionTimeSeconds"], 3600);
+  EXPECT_FALSE(suspended("train"));
+  World fresh;
+  std::swap(fresh.jobs, jobs);
+  std::swap(fresh.workloads, workloads);
+  fresh.version = version + 100;
+  fresh.wall = wall + Duration::seconds(3000);
+  for (const auto& [name, object] : fresh.workloads) fresh.desk.see(*decode_workload(object.dump()));
+  for (const auto& [name, object] : fresh.jobs) fresh.desk.see(*decode_job(object.dump()));
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+  for (int minute = 0; minute < 12; ++minute) fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "Evicted"), "True DeactivatedDueToMaximumExecutionTimeExceeded");
+  EXPECT_EQ(fresh.workload("train")["spec"]["active"], false);
+  EXPECT_GE(fresh.workload("train")["status"]["accumulatedPastExecutionTimeSeconds"], 3600);
+  EXPECT_TRUE(fresh.suspended("train"));
 }
 
 }  // namespace

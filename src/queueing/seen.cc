@@ -103,6 +103,12 @@ Result<api::KueueObject> decode_object(std::string_view json, std::string_view k
 
 }  // namespace
 
+Duration SeenWorkload::admitted_for(Time wall) const {
+  if (!is("Admitted")) return {};
+  const auto since = parse_rfc3339(condition("Admitted")->since);
+  return since ? std::max(Duration{}, wall - *since) : Duration{};
+}
+
 Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind) {
   BERTH_TRY(object, decode_object(json, kind));
   BERTH_TRY(raw, parse(json));
@@ -199,6 +205,7 @@ std::string workload_json(const api::Workload& workload, const std::vector<std::
     spec["priorityClassRef"] = {
         {"group", "kueue.x-k8s.io"}, {"kind", "WorkloadPriorityClass"}, {"name", *priority_class}};
   spec["podSets"] = std::move(sets);
+  if (workload.max_execution_s) spec["maximumExecutionTimeSeconds"] = *workload.max_execution_s;
   return Json{
       {"apiVersion", kVersion}, {"kind", "Workload"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}}
       .dump();

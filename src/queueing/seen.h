@@ -36,6 +36,8 @@ struct SeenWorkload {
   const StoredCondition* condition(std::string_view type) const;
   // The condition is there and True.
   bool is(std::string_view type) const;
+  // In this term; nothing while it is not admitted.
+  Duration admitted_for(Time wall) const;
 };
 
 struct SeenJob {

@@ -12,8 +12,7 @@
 //   std::cout << to_table(cluster.report());
 //
 // Owner thread only; deterministic. Invariants: 1. the engine has heard everything before a cycle runs; 2. UIDs and
-// creation times follow the order of submission, whatever the order of delivery; 3. every pod ever made stays listed,
-// also one that was refused, of which the engine never hears.
+// creation times follow the order of submission, whatever the order of delivery; 3. every pod made stays listed.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -108,7 +107,7 @@ class Simulation {
   void add_node(const api::Node& node);
   void add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt);
   void begin_pod(size_t slot);  // the API server has stored it
-  // The same for a pod of a workload that names its pods as it likes: with another name where its own is taken.
+  // The same for a pod that is named as its workload likes: with another name where its own is taken.
   void add_made_pod(api::Pod pod, size_t workload, int32_t index);
   bool name_is_taken(const api::Pod& pod, size_t workload) const;
   void expand(size_t workload);

@@ -54,12 +54,12 @@ void Session::turn() {
   const bool listed =
       pods_listed_ && nodes_listed_ && namespaces_listed_ && budgets_listed() && storage_listed() && queues_->listed();
   if (listed && deciding_) follow_cuts(now);
-  const bool due =
-      (listed && queues_->tell_engine()) || plan_.messages() > 0 || cycle_due_ || (has_wakeup_ && wakeup_ <= now);
+  const bool due = (listed && queues_->tell_engine(clock_.wall())) || plan_.messages() > 0 || cycle_due_ ||
+                   (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
   if (listed && deciding_ && options_.may_bind()) {
     queues_->write(now, clock_.wall());
-    cycle_due_ |= queues_->tell_engine();
+    cycle_due_ |= queues_->tell_engine(clock_.wall());
   }
   balance_lanes();
   if (now - published_at_ >= Duration::seconds(1)) {

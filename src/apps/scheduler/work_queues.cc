@@ -135,8 +135,8 @@ bool WorkQueues::handle(QueueUpdates& batch) {
   return went_back;
 }
 
-bool WorkQueues::tell_engine() {
-  std::vector<engine::Event> events = desk_.take_events();
+bool WorkQueues::tell_engine(Time wall) {
+  std::vector<engine::Event> events = desk_.take_events(wall);
   for (engine::Event& event : events) engine_.apply(std::move(event));
   return !events.empty();
 }

@@ -51,7 +51,7 @@ class WorkQueues {
   // Every kind has been listed, or is not there to be.
   bool listed();
   // Applies what the engine is to hear of workloads; true if there was something.
-  bool tell_engine();
+  bool tell_engine(Time wall);
   void decided(const std::vector<quota::AdmissionDecision>& decisions, Time wall);
   // Sends what is to be written. `wall` is for people.
   void write(Time now, Time wall);
