@@ -232,7 +232,7 @@ bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   bool gave_back = false;
   for (Set& set : group->second.sets)
     for (; !set.stand_ins.empty(); gave_back = true) drop_stand_in(set, set.stand_ins.size() - 1);
-  group->second.admitted = false;
+  group->second.stage = Stage::kWaiting;
   if (group->second.came.empty()) groups_.erase(group);
   return gave_back;
 }

@@ -10,16 +10,19 @@
 
 namespace berth::quota {
 
-enum class WorkloadPhase : uint8_t { kPending, kAdmitted, kFinished };
+// kQuotaReserved: it has quota, and waits for its checks.
+enum class WorkloadPhase : uint8_t { kPending, kQuotaReserved, kAdmitted, kFinished };
 
 // What is known of a workload.
 struct WorkloadStatus {
   model::Workload workload;
   std::string cluster_queue;  // of its LocalQueue; empty: none
   WorkloadPhase phase = WorkloadPhase::kPending;
-  std::vector<PodSetAssignment> assignment;  // while admitted
-  std::string reason, message;               // while pending: why; "WaitingForQuota", "WaitingForPlace", …
-  std::string evicted, preempted;            // reasons of these conditions while they are true
+  std::vector<PodSetAssignment> assignment;  // while it has quota
+  // Why it is not admitted: "WaitingForQuota", "WaitingForPlace", …; with quota "UnsatisfiedChecks".
+  std::string reason, message;
+  std::vector<CheckReport> checks = {};  // of its AdmissionChecks, by name; while it has quota
+  std::string evicted, preempted;        // reasons of these conditions while they are true
 };
 
 // Why a workload waits, in figures. Amounts are in the canonical units of the resource.
