@@ -14,7 +14,15 @@
 namespace berth::scenario {
 
 enum class Stage : uint8_t { kWaiting, kRunning, kEnded };
-enum class DueKind : uint8_t { kPodEnds, kPodGone, kJobDeadline, kNodeCut, kWorkloadEnds, kArrival };  // in this order
+enum class DueKind : uint8_t {
+  kPodEnds,
+  kPodGone,
+  kPodReady,
+  kJobDeadline,
+  kNodeCut,
+  kWorkloadEnds,
+  kArrival
+};  // in this order
 
 struct SimPod {
   api::Pod object;
@@ -25,6 +33,7 @@ struct SimPod {
   engine::DeviceNames gpu_devices;  // as decided
   Stage stage = Stage::kWaiting;
   bool counts_gpus = false;
+  bool ready = false;  // where somebody waits for it
   Time submitted;
   std::optional<Time> started, finished;
   std::string reason;  // of its end, or why it was not scheduled
@@ -41,6 +50,7 @@ struct SimPod {
 struct SimObject {
   Manifest manifest;
   int32_t active = 0, ended = 0, failed = 0, next_index = 0;
+  int32_t ready = 0;  // of its active pods
   bool stopped = false;
   // Of a Job that waits in a queue: as it was written, while it is let in; and since when it is.
   std::optional<api::Object> before_admission = {};

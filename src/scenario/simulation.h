@@ -76,6 +76,8 @@ class Simulation {
   Status fail_pod(const std::string& name, const std::string& reason);  // its workload makes another
   Status lose_node(const std::string& name);                            // with its pods
   Status cordon_node(const std::string& name, bool unschedulable);
+  // What the controller of an AdmissionCheck says of the Workload of what was submitted under this name.
+  Status report_check(const std::string& name, quota::CheckReport report);
   // spec.active of the Workload of a Job, pod or Workload that was submitted under this name.
   Status set_active(const std::string& name, bool active);
   Status update(Manifest manifest);  // of an existing Pod, Node or Namespace; of storage, new or not
@@ -134,6 +136,9 @@ class Simulation {
   void suspend_job(size_t workload);
   void follow_job(size_t workload);
   void let_go();
+  void set_ready(SimPod& pod, bool ready);
+  void await_readiness(SimPod& pod);
+  void follow_readiness();
   static std::optional<Time> deadline_of(const Workload& workload);
   void repartition();  // nodes with dynamic MIG: simulation_mig.cc
   void cut_node(size_t repartition);
@@ -167,6 +172,7 @@ class Simulation {
   StorageController storage_{outbox_};
   DisruptionController budgets_{outbox_};
   QueueController queues_{outbox_};
+  absl::btree_set<QueueController::Owner> readiness_changed_;
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   mig::Repartitioner repartitioner_;
   SimulatedAgent agent_;
