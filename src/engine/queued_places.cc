@@ -212,6 +212,7 @@ bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector
   Group& group = groups_[request.id];
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   group.sets.clear();
+  group.stage = gone.empty() ? Stage::kReserved : Stage::kWaiting;
   for (size_t i = 0; i < sets.size(); ++i)
     group.sets.push_back({sets[i].name, spec_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
   for (const auto& [uid, set] : group.came)

@@ -234,13 +234,12 @@ void QueuedWorkloads::fill_short() {
   }
 }
 
-// What was found for a workload is kept from now on, and with its admission its pods may come.
+// With its admission a workload's pods may come.
 void QueuedWorkloads::follow(const quota::AdmissionDecision& decision) {
-  using Kind = quota::AdmissionDecision::Kind;
   const quota::WorkloadId id = decision.workload;
-  if (decision.kind == Kind::kEvict || !admission_.status(id).evicted.empty()) return;  // in the same cycle
-  if (decision.kind == Kind::kReserve && !groups_.contains(id)) return;                 // quota alone
-  groups_[id].stage = decision.kind == Kind::kAdmit ? Stage::kAdmitted : Stage::kReserved;
+  const bool evicted = !admission_.status(id).evicted.empty();  // in the same cycle
+  if (decision.kind != quota::AdmissionDecision::Kind::kAdmit || evicted) return;
+  groups_[id].stage = Stage::kAdmitted;
   trim(id);
 }
 
