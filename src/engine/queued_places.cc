@@ -208,7 +208,8 @@ bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<
 bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) {
   std::vector<Found> found;
   if (!find(request, gone, found, nullptr)) return false;
-  let_go(request.id);
+  const bool had_another = let_go(request.id);
+  gave_back_ |= had_another && gone.empty();  // while others leave it is looked for in every cycle
   Group& group = groups_[request.id];
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   group.sets.clear();

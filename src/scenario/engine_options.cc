@@ -39,10 +39,11 @@ constexpr api::Field<ReservationOptions> kReservations[] = {
      }},
 };
 
-// Durations of 0 have a meaning here.
+// Durations of 0 have a meaning here: "0s".
 void read_duration_or_zero(const api::Reader& reader, Duration& out) {
-  std::string_view text;
-  if (reader.type() == api::JsonType::kString && reader.read(text) && (text == "0s" || text == "0")) out = {};
+  std::string text;
+  const bool is_text = reader.type() == api::JsonType::kString && reader.read(text);
+  if (const auto value = parse_duration(text); is_text && value && *value == Duration{}) out = {};
   else read_duration(reader, out);
 }
 
