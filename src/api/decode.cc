@@ -179,6 +179,7 @@ std::string_view kind_of(const Object& object) {
                                                                                         "ClusterQueue",
                                                                                         "Cohort",
                                                                                         "LocalQueue",
+                                                                                        "AdmissionCheck",
                                                                                         "Workload",
                                                                                         "WorkloadPriorityClass",
                                                                                         "ResourceQuota",

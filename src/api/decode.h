@@ -35,7 +35,8 @@ struct Unknown {
 using Object = std::variant<Pod, Node, Namespace, PriorityClass, Job, CronJob, Deployment, ReplicaSet, StatefulSet,
                             DaemonSet, PersistentVolumeClaim, PersistentVolume, StorageClass, CsiNode, CsiDriver,
                             CsiStorageCapacity, PodDisruptionBudget, RuntimeClass, ResourceFlavor, ClusterQueue, Cohort,
-                            LocalQueue, Workload, WorkloadPriorityClass, ResourceQuota, LimitRange, Unknown>;
+                             LocalQueue, AdmissionCheck, Workload, WorkloadPriorityClass, ResourceQuota, LimitRange,
+                             Unknown>;
 
 // Strict. Or nothing: it had problems, which are appended (at most 1,000), or bad bytes, of which its text has told.
 std::optional<Object> decode(const Document& document, Problems& problems);

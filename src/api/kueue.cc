@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/decoders.h"
+#include "api/kueue_checks.h"
 #include "api/names.h"
 #include "model/quantity.h"
 
@@ -147,6 +148,11 @@ void read_weight(const Reader& reader, int64_t& out) {
 }
 constexpr Field<int64_t> kFairSharing[] = {{"weight", &read_weight}};
 
+constexpr Word<bool> kAdmissionMode[] = {{"UsageBasedAdmissionFairSharing", true}, {"NoAdmissionFairSharing", false}};
+constexpr Field<model::ClusterQueue> kAdmissionScope[] = {
+    {"admissionMode", [](const Reader& r, model::ClusterQueue& q) { read_word(r, kAdmissionMode, q.usage_based); }},
+};
+
 constexpr Field<model::ClusterQueue> kQueueSpec[] = {
     {"resourceGroups", [](const Reader& r, model::ClusterQueue& q) { read_groups(r, q.groups); }},
     {"cohortName", [](const Reader& r, model::ClusterQueue& q) { r.read(q.cohort); }},
@@ -159,11 +165,11 @@ constexpr Field<model::ClusterQueue> kQueueSpec[] = {
      }},
     {"flavorFungibility", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kFungibility, q.fungibility); }},
     {"preemption", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kPreemption, q.preemption); }},
-    {"admissionChecks"},
-    {"admissionChecksStrategy"},
+    {"admissionChecks", [](const Reader& r, model::ClusterQueue& q) { read_check_names(r, q.checks); }},
+    {"admissionChecksStrategy", [](const Reader& r, model::ClusterQueue& q) { read_check_strategy(r, q.checks); }},
     {"stopPolicy", [](const Reader& r, model::ClusterQueue& q) { read_word(r, kStop, q.stop); }},
     {"fairSharing", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kFairSharing, q.fair_weight); }},
-    {"admissionScope"},
+    {"admissionScope", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kAdmissionScope, q); }},
     {"concurrentAdmissionPolicy"},
 };
 
@@ -177,7 +183,7 @@ constexpr Field<model::Cohort> kCohortSpec[] = {
 constexpr Field<model::LocalQueue> kLocalQueueSpec[] = {
     {"clusterQueue", [](const Reader& r, model::LocalQueue& q) { r.read(q.cluster_queue); }},
     {"stopPolicy", [](const Reader& r, model::LocalQueue& q) { read_word(r, kStop, q.stop); }},
-    {"fairSharing"},
+    {"fairSharing", [](const Reader& r, model::LocalQueue& q) { read_object(r, kFairSharing, q.fair_weight); }},
 };
 
 constexpr Field<model::ResourceFlavor> kFlavorSpec[] = {
@@ -286,6 +292,7 @@ void read_kueue(const Reader& reader, LocalQueue& out) {
   read_with_spec<LocalQueue, &LocalQueue::queue, kLocalQueueSpec>(reader, out);
   out.queue.namespace_name = out.metadata.namespace_name.empty() ? "default" : out.metadata.namespace_name;
 }
+void read_kueue(const Reader& reader, AdmissionCheck& out) { read_admission_check(reader, out); }
 void read_kueue(const Reader& reader, WorkloadPriorityClass& out) {
   read_object(reader, kPriorityClass, out);
   check_object_meta(reader, out.metadata);
@@ -318,6 +325,7 @@ constexpr KindEntry kKinds[] = {
     {"ClusterQueue", &read_as<ClusterQueue>},
     {"Cohort", &read_as<Cohort>},
     {"LocalQueue", &read_as<LocalQueue>},
+    {"AdmissionCheck", &read_as<AdmissionCheck>},
     {"Workload", &read_as<Workload>},
     {"WorkloadPriorityClass", &read_as<WorkloadPriorityClass>},
 };
@@ -349,7 +357,7 @@ std::optional<KueueObject> decode_kueue(const Document& document, Problems& prob
     else
       reader.problem(
           fmt::format("'{}' of '{}' is none of Kueue's kinds that Berth reads: ResourceFlavor, ClusterQueue, "
-                      "Cohort, LocalQueue, Workload, WorkloadPriorityClass in kueue.x-k8s.io/v1beta2",
+                      "Cohort, LocalQueue, AdmissionCheck, Workload, WorkloadPriorityClass in kueue.x-k8s.io/v1beta2",
                       document.kind, document.api_version));
   });
   if (!status) sink.problems.push_back({document.file, 0, "", status.error().message});

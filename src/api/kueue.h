@@ -37,6 +37,12 @@ struct LocalQueue {
   model::LocalQueue queue;
 };
 
+struct AdmissionCheck {
+  ObjectMeta metadata;
+  model::AdmissionCheck check;
+  std::optional<bool> active;  // its condition Active; none: nobody has said
+};
+
 struct WorkloadPriorityClass {
   ObjectMeta metadata;
   int32_t value = 0;
@@ -60,7 +66,8 @@ struct Workload {
   std::vector<WorkloadPodSet> pod_sets;
 };
 
-using KueueObject = std::variant<ResourceFlavor, ClusterQueue, Cohort, LocalQueue, WorkloadPriorityClass, Workload>;
+using KueueObject =
+    std::variant<ResourceFlavor, ClusterQueue, Cohort, LocalQueue, AdmissionCheck, WorkloadPriorityClass, Workload>;
 
 // True for an object of kueue.x-k8s.io of a kind that decode_kueue() reads.
 bool is_kueue_kind(const Document& document);

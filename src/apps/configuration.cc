@@ -134,6 +134,10 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"queues", [](const Reader& r, Configuration& c) { scenario::read_queues(r, c.policies); }},
     {"setPacking", [](const Reader& r, Configuration& c) { scenario::read_set_packing(r, c.engine.set_packing); }},
     {"reservations", [](const Reader& r, Configuration& c) { scenario::read_reservations(r, c.engine.reservations); }},
+    {"waitForPodsReady",
+     [](const Reader& r, Configuration& c) { scenario::read_pods_ready(r, c.engine.admission.pods_ready); }},
+    {"admissionFairSharing",
+     [](const Reader& r, Configuration& c) { scenario::read_usage(r, c.engine.admission.usage); }},
     {"cycleMaxWork",
      [](const Reader& r, Configuration& c) {
        int32_t work = 0;
@@ -287,6 +291,36 @@ std::string queues_yaml(const Configuration& configuration) {
   return out;
 }
 
+std::string admission_yaml(const quota::AdmissionOptions& options) {
+  const quota::WaitForPodsReady& ready = options.pods_ready;
+  std::string weights;
+  for (const auto& [resource, weight] : options.usage.resource_weights)
+    weights += fmt::format("{}{}: {}", weights.empty() ? "" : ", ", quoted(resource),
+                           static_cast<double>(weight) / model::kFairWeightUnit);
+  return fmt::format(
+      R"(waitForPodsReady:  # an admitted workload of a queue leaves again if its pods are not all ready in time
+  enabled: {}
+  timeout: {}  # since it was admitted
+  recoveryTimeout: {}  # since they were ready last; null: as timeout; 0s: it may take for ever
+  blockAdmission: {}  # nobody is admitted while the pods of another are not ready
+  requeuingStrategy:
+    timestamp: {}  # Eviction or Creation: by which it ranks in its queue again
+    backoffLimitCount: {}  # so often it is queued again, then it is deactivated; null: always
+    backoffBaseSeconds: {}  # before it is queued again; doubles each time
+    backoffMaxSeconds: {}
+admissionFairSharing:  # of LocalQueues whose ClusterQueue has the admissionScope UsageBasedAdmissionFairSharing
+  usageHalfLifeTime: {}  # what was used counts half after so long; 0s: not at all
+  usageSamplingInterval: {}  # a workload counts as if it had run so long when it is admitted
+  resourceWeights: {{{}}}  # of a GPU, a core, a byte; those that are not named weigh 1
+)",
+      ready.enabled, format_duration(ready.timeout),
+      ready.recovery_timeout ? format_duration(*ready.recovery_timeout) : "null", ready.block_admission,
+      ready.timestamp == quota::RequeuingTimestamp::kEviction ? "Eviction" : "Creation",
+      ready.backoff_limit ? std::to_string(*ready.backoff_limit) : "null",
+      ready.backoff_base.nanos / Duration::seconds(1).nanos, ready.backoff_max.nanos / Duration::seconds(1).nanos,
+      format_duration(options.usage.half_life), format_duration(options.usage.sampling_interval), weights);
+}
+
 }  // namespace
 
 std::string to_yaml(const Configuration& c) {
@@ -306,7 +340,7 @@ reservations:
   enabled: {}  # what becomes free on a node is kept for a pod that has waited long and fits nowhere
   after: {}  # that it has waited
   perQueue: {}  # pods of one queue, or of none, that have a node kept at a time
-cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
+{}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
 turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
 volumeBindTimeout: {}  # for the claims of a pod that has a place; then it gives the place back and tries again
@@ -318,9 +352,10 @@ backoff:
       names, levels_yaml(c), scores_yaml(c), prices_yaml(c), pools_yaml(c), queues_yaml(c),
       c.engine.set_packing.enabled, format_duration(c.engine.set_packing.head_bound), c.engine.set_packing.work_max,
       c.engine.reservations.enabled, format_duration(c.engine.reservations.after), c.engine.reservations.per_queue,
-      c.cycle_max_work, format_duration(c.turn_max), format_duration(c.engine.report_interval),
-      format_duration(c.volume_bind_timeout), format_duration(c.engine.backoff_initial),
-      format_duration(c.engine.backoff_max), format_duration(c.engine.rejection_backoff_max));
+      admission_yaml(c.engine.admission), c.cycle_max_work, format_duration(c.turn_max),
+      format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout),
+      format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
+      format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:
   kubeconfig: {}  # empty: KUBECONFIG, ~/.kube/config, else the pod's service account
   context: {}  # empty: the current context

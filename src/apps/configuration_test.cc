@@ -27,6 +27,13 @@ TEST(Configuration, PrintsItselfAndReadsItBack) {
       {{"a", {{"pool", "a"}, {"x/y", ""}}, {{"power", 5}, {"pack", 0}}}, {"b", {{"pool", "b"}}, {}}},
       {{"ml/training", {{"pack", 3}, {"topology", 0}}}, {"batch", {}}}};
   configuration.engine.set_packing = {.enabled = true, .head_bound = Duration::seconds(90), .work_max = 5000};
+  configuration.engine.admission.pods_ready = {.enabled = true,
+                                               .timeout = Duration::seconds(60),
+                                               .recovery_timeout = Duration{},
+                                               .block_admission = true,
+                                               .timestamp = quota::RequeuingTimestamp::kCreation,
+                                               .backoff_limit = 3};
+  configuration.engine.admission.usage.resource_weights = {{"cpu", 500}, {"nvidia.com/gpu", 4000}};
   configuration.client.bind_timeout = Duration::millis(2500);
   configuration.volume_bind_timeout = Duration::seconds(30);
   configuration.turn_max = Duration::millis(40);
@@ -58,6 +65,31 @@ void expect_one_problem_each(const std::vector<Case>& cases) {
     ASSERT_THAT(problems, SizeIs(1)) << each.body;
     EXPECT_THAT(api::to_string(problems[0]), HasSubstr(each.expected)) << each.body;
   }
+}
+
+TEST(Configuration, ToNameWaitForPodsReadyTurnsItOnAsInKueue) {
+  api::Problems problems;
+  const std::string text =
+      std::string(kHeader) + "waitForPodsReady: {timeout: 5m, requeuingStrategy: {backoffLimitCount: 2}}";
+  const quota::WaitForPodsReady ready = read_configuration(text, "f", problems).engine.admission.pods_ready;
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_TRUE(ready.enabled);
+  EXPECT_EQ(ready.timeout, Duration::seconds(300));
+  EXPECT_EQ(ready.backoff_limit, 2);
+  EXPECT_EQ(ready.recovery_timeout, std::nullopt);
+  EXPECT_FALSE(Configuration().engine.admission.pods_ready.enabled);
+}
+
+TEST(Configuration, SaysWhatIsWrongWithTimesOfQueues) {
+  expect_one_problem_each({
+      {"waitForPodsReady: {timeout: 0s}", "waitForPodsReady.timeout: must be longer than 0"},
+      {"waitForPodsReady: {timout: 5m}", "did you mean 'timeout'?"},
+      {"waitForPodsReady: {requeuingStrategy: {timestamp: Now}}", "'Now' is neither Eviction nor Creation"},
+      {"waitForPodsReady: {requeuingStrategy: {backoffLimitCount: -1}}", "-1 is less than 0; null sets no limit"},
+      {"waitForPodsReady: {requeuingStrategy: {backoffBaseSeconds: -1}}", "-1 is less than 0"},
+      {"admissionFairSharing: {usageHalfLifeTime: 7}", "a duration is a text with a unit"},
+      {"admissionFairSharing: {resourceWeights: {cpu: -1}}", "resourceWeights.cpu: '-1' is no number of at least 0"},
+  });
 }
 
 TEST(Configuration, SaysWhatIsWrongWithQueuesAndTheirSets) {

@@ -93,6 +93,8 @@ class Engine {
   void on(WorkloadAdmitted&& event);
   void on(const WorkloadEnded& event);
   void on(const WorkloadReleased& event);
+  void on(const WorkloadPodsReady& event);
+  void on(const WorkloadCheckReported& event);
   void on(const BindProgress& event);
   void on(const EvictionFailed& event);
   void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }

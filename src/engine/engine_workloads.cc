@@ -32,6 +32,8 @@ void Engine::on(WorkloadAdmitted&& event) {
 }
 void Engine::on(const WorkloadEnded& event) { workloads_->end(event.uid, event.deleted); }
 void Engine::on(const WorkloadReleased& event) { workloads_->released(event.uid); }
+void Engine::on(const WorkloadPodsReady& event) { workloads_->pods_ready(event); }
+void Engine::on(const WorkloadCheckReported& event) { workloads_->check_reported(event); }
 
 // Should be given a place now.
 bool Engine::waits(const model::Pod& pod) const {

@@ -64,7 +64,8 @@ struct BudgetsReplaced {
 };
 
 // What quota consists of. Pods and Jobs that name no queue are none of its business.
-using QueueObject = std::variant<model::ResourceFlavor, model::ClusterQueue, model::Cohort, model::LocalQueue>;
+using QueueObject =
+    std::variant<model::ResourceFlavor, model::ClusterQueue, model::Cohort, model::LocalQueue, model::AdmissionCheck>;
 struct QueueObjectUpserted {
   QueueObject object;
 };
@@ -84,6 +85,7 @@ struct WorkloadAdmitted {
   std::vector<quota::PodSetAssignment> assignment;
   std::string evicted = {};        // the reason, where it is on its way out
   std::optional<Time> since = {};  // when it was admitted; none: now
+  bool quota_only = false;         // it is not admitted, and waits for its checks
 };
 struct WorkloadEnded {
   std::string uid;
@@ -132,10 +134,24 @@ struct ClockAdvanced {
   Time now;
 };
 
-using Event =
-    std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, PodUpserted, PodDeleted, PodsReplaced,
-                 NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced, BudgetUpserted, BudgetDeleted,
-                 BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted, WorkloadUpserted, WorkloadAdmitted,
-                 WorkloadEnded, WorkloadReleased, BindProgress, EvictionFailed, ClockAdvanced>;
+// Whether all pods that a workload was admitted with are ready; see quota::Admission::pods_ready().
+struct WorkloadPodsReady {
+  std::string uid;
+  bool ready = false;
+  Time at;
+};
+
+// What a check's controller says of a workload; see quota::Admission::check_state().
+struct WorkloadCheckReported {
+  std::string uid;
+  quota::CheckReport report;
+  Time at;
+};
+
+using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, PodUpserted, PodDeleted,
+                           PodsReplaced, NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced,
+                           BudgetUpserted, BudgetDeleted, BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted,
+                           WorkloadUpserted, WorkloadAdmitted, WorkloadEnded, WorkloadReleased, WorkloadPodsReady,
+                           WorkloadCheckReported, BindProgress, EvictionFailed, ClockAdvanced>;
 
 }  // namespace berth::engine

@@ -208,10 +208,12 @@ bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<
 bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) {
   std::vector<Found> found;
   if (!find(request, gone, found, nullptr)) return false;
-  let_go(request.id);
+  const bool had_another = let_go(request.id);
+  gave_back_ |= had_another && gone.empty();  // while others leave it is looked for in every cycle
   Group& group = groups_[request.id];
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   group.sets.clear();
+  group.stage = gone.empty() ? Stage::kReserved : Stage::kWaiting;
   for (size_t i = 0; i < sets.size(); ++i)
     group.sets.push_back({sets[i].name, spec_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
   for (const auto& [uid, set] : group.came)
@@ -232,7 +234,7 @@ bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   bool gave_back = false;
   for (Set& set : group->second.sets)
     for (; !set.stand_ins.empty(); gave_back = true) drop_stand_in(set, set.stand_ins.size() - 1);
-  group->second.admitted = false;
+  group->second.stage = Stage::kWaiting;
   if (group->second.came.empty()) groups_.erase(group);
   return gave_back;
 }

@@ -24,7 +24,7 @@ void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
   const quota::WorkloadId known = admission_.find(event.workload.uid);
   if (known.valid()) return;
   by_name_[name] = admission_.restore(std::move(event.workload), event.cluster_queue, std::move(event.assignment),
-                                      event.evicted, event.since);
+                                      event.evicted, event.since, event.quota_only);
   if (event.evicted.empty()) restored_.push_back(by_name_[name]);
 }
 
@@ -32,10 +32,11 @@ void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
 void QueuedWorkloads::restore_places() {
   for (const quota::WorkloadId id : std::exchange(restored_, {})) {
     const quota::WorkloadStatus& status = admission_.status(id);
-    if (status.phase != quota::WorkloadPhase::kAdmitted) continue;
+    const bool admitted = status.phase == quota::WorkloadPhase::kAdmitted;
+    if (!admitted && status.phase != quota::WorkloadPhase::kQuotaReserved) continue;
     const quota::PlaceRequest request{id, &status.workload, &status.assignment, &admission_.flavors()};
     Group& group = groups_[id];
-    group.admitted = true;
+    group.stage = admitted ? Stage::kAdmitted : Stage::kReserved;
     for (size_t i = 0; i < status.assignment.size(); ++i) {
       const model::PodSet& pods = status.workload.pod_sets[i];
       group.sets.push_back({pods.name, spec_of(request, i), quota::still_needed(status.assignment[i], pods)});
@@ -63,11 +64,25 @@ void QueuedWorkloads::released(const std::string& uid) {
   admission_.released(id);
 }
 
-QueuedWorkloads::Group* QueuedWorkloads::admitted(const std::string& workload) {
+void QueuedWorkloads::pods_ready(const WorkloadPodsReady& event) {
+  const quota::WorkloadId id = admission_.find(event.uid);
+  if (!id.valid()) return;
+  changed_ = true;
+  admission_.pods_ready(id, event.ready, event.at);
+}
+
+void QueuedWorkloads::check_reported(const WorkloadCheckReported& event) {
+  const quota::WorkloadId id = admission_.find(event.uid);
+  if (!id.valid()) return;
+  changed_ = true;
+  admission_.check_state(id, event.report, event.at);
+}
+
+QueuedWorkloads::Group* QueuedWorkloads::keeps_places(const std::string& workload) {
   const auto known = by_name_.find(workload);
   if (known == by_name_.end()) return nullptr;
   const auto group = groups_.find(known->second);
-  return group == groups_.end() || !group->second.admitted ? nullptr : &group->second;
+  return group == groups_.end() || !group->second.keeps_places() ? nullptr : &group->second;
 }
 
 bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
@@ -75,14 +90,14 @@ bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
   const auto known = by_name_.find(pod.workload);
   if (known == by_name_.end()) return false;
   const auto group = groups_.find(known->second);
-  return group == groups_.end() || !group->second.admitted || !group->second.came.contains(pod.uid);
+  return group == groups_.end() || group->second.stage != Stage::kAdmitted || !group->second.came.contains(pod.uid);
 }
 
 std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const quota::WorkloadId id = by_name_.at(pod.workload);
   const quota::WorkloadStatus& status = admission_.status(id);
   const auto group = groups_.find(id);
-  if (group != groups_.end() && group->second.admitted)
+  if (group != groups_.end() && group->second.stage == Stage::kAdmitted)
     return fmt::format("Workload {} has all the pods that it was admitted with", pod.workload);
   return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, status.message.empty() ? "" : ": ",
                      status.message);
@@ -92,8 +107,10 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   const PodState& state = context_.state.pod(slot);
   const model::Pod& pod = state.pod;
   pods_[pod.workload].insert(pod.uid);
-  Group* group = admitted(pod.workload);
-  if (group == nullptr || pod.gated || pod.terminating || group->came.contains(pod.uid)) return {};
+  Group* group = keeps_places(pod.workload);
+  if (group == nullptr || group->stage != Stage::kAdmitted || pod.gated || pod.terminating ||
+      group->came.contains(pod.uid))
+    return {};
   const std::string& owner = admission_.status(by_name_.at(pod.workload)).workload.owner_uid;
   if (!owner.empty() && owner != pod.owner_uid && owner != pod.uid) return {};
   const auto is_its = [&](const Set& set) {
@@ -129,12 +146,12 @@ void QueuedWorkloads::part(PodSlot slot) {
   if (came == group->second.came.end()) return;
   if (came->second < group->second.sets.size()) --group->second.sets[came->second].came;
   group->second.came.erase(came);
-  if (!group->second.admitted && group->second.came.empty()) groups_.erase(group);
+  if (!group->second.keeps_places() && group->second.came.empty()) groups_.erase(group);
 }
 
 // A pod of the workload has gone: what it stood on is kept for the next, if the workload still needs one.
 void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
-  Group* group = admitted(workload);
+  Group* group = keeps_places(workload);
   if (group == nullptr) return;
   const quota::WorkloadId id = by_name_.at(workload);
   const model::Workload& spec = admission_.status(id).workload;
@@ -158,7 +175,7 @@ const std::set<std::string>* QueuedWorkloads::pods_of(const std::string& workloa
 // Stand-ins of what the workload does not need any more go.
 void QueuedWorkloads::trim(quota::WorkloadId id) {
   const auto group = groups_.find(id);
-  if (group == groups_.end() || !group->second.admitted) return;
+  if (group == groups_.end() || !group->second.keeps_places()) return;
   const quota::WorkloadStatus& status = admission_.status(id);
   for (size_t i = 0; i < group->second.sets.size() && i < status.assignment.size(); ++i) {
     Set& set = group->second.sets[i];
@@ -201,7 +218,7 @@ void QueuedWorkloads::fill_short() {
   const std::set<quota::WorkloadId> all = std::exchange(short_, {});
   for (const quota::WorkloadId id : all) {
     const auto group = groups_.find(id);
-    if (group == groups_.end() || !group->second.admitted) continue;
+    if (group == groups_.end() || !group->second.keeps_places()) continue;
     const model::Workload& workload = admission_.status(id).workload;
     for (size_t i = 0; i < group->second.sets.size(); ++i) {
       Set& set = group->second.sets[i];
@@ -215,6 +232,15 @@ void QueuedWorkloads::fill_short() {
       }
     }
   }
+}
+
+// With its admission a workload's pods may come.
+void QueuedWorkloads::follow(const quota::AdmissionDecision& decision) {
+  const quota::WorkloadId id = decision.workload;
+  const bool evicted = !admission_.status(id).evicted.empty();  // in the same cycle
+  if (decision.kind != quota::AdmissionDecision::Kind::kAdmit || evicted) return;
+  groups_[id].stage = Stage::kAdmitted;
+  trim(id);
 }
 
 bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions) {
@@ -235,9 +261,7 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
     ++used_;
     for (const quota::AdmissionDecision& decision : decided) {
       freed_.insert(admission_.status(decision.workload).workload.full_name());
-      if (decision.kind != quota::AdmissionDecision::Kind::kAdmit) continue;
-      groups_[decision.workload].admitted = true;
-      trim(decision.workload);
+      follow(decision);
     }
     std::move(decided.begin(), decided.end(), std::back_inserter(decisions));
   }
@@ -260,14 +284,14 @@ void QueuedWorkloads::check(std::vector<std::string>& broken) const {
     for (size_t i = 0; i < group.sets.size(); ++i) {
       const Set& set = group.sets[i];
       const int32_t places = set.came + static_cast<int32_t>(set.stand_ins.size());
-      if (group.admitted && (set.came != came[i] || places > std::max(set.wanted, set.came)))
+      if (group.keeps_places() && (set.came != came[i] || places > std::max(set.wanted, set.came)))
         broken.push_back(fmt::format("workload {} has {} places and {} pods of {} in pod set {}", name, places, came[i],
                                      set.wanted, set.name));
-      if (group.admitted && set.spec != nullptr && places < set.wanted && !short_.contains(id))
+      if (group.keeps_places() && set.spec != nullptr && places < set.wanted && !short_.contains(id))
         broken.push_back(fmt::format("workload {} lacks places that nobody looks for", name));
       for (const auto& [slot, index] : set.stand_ins) {
         const PodPhase phase = context_.state.pod(slot).phase;
-        if (phase != (group.admitted ? PodPhase::kHeld : PodPhase::kNominated) || !known.insert(slot).second)
+        if (phase != (group.keeps_places() ? PodPhase::kHeld : PodPhase::kNominated) || !known.insert(slot).second)
           broken.push_back(fmt::format("a stand-in of workload {} is {}", name, to_string(phase)));
       }
     }

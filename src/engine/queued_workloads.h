@@ -6,8 +6,9 @@
 // a stand-in's node and the stand-in goes; when such a pod goes and the workload still needs one, a stand-in comes
 // back: on the same node, else wherever there is room by then.
 //
-// Invariants: 1. an admitted workload has as many pods and stand-ins as it needs, but for those whose node was lost and
-// that have found no other; 2. a pod of a workload that is not admitted, or that it has no need of, is not scheduled;
+// Invariants: 1. a workload that is admitted, or has its place and waits for its checks, has as many pods and stand-ins
+// as it needs, but for those whose node was lost and that have found no other; 2. a pod of a workload that is not
+// admitted, or that it has no need of, is not scheduled;
 // 3. while a workload waits for others to leave, its stand-ins keep what these give back. Owner thread only.
 #pragma once
 
@@ -51,6 +52,8 @@ class QueuedWorkloads : public quota::Places {
   void restore_places();
   void end(const std::string& uid, bool deleted);
   void released(const std::string& uid);
+  void pods_ready(const WorkloadPodsReady& event);
+  void check_reported(const WorkloadCheckReported& event);
 
   // A pod that names a workload is known by now. The node that was kept for it, where the place is free now; invalid:
   // none was.
@@ -86,10 +89,13 @@ class QueuedWorkloads : public quota::Places {
     int32_t came = 0;
     std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their index
   };
+  // kReserved: its places are kept, and no pod may come yet.
+  enum class Stage : uint8_t { kWaiting, kReserved, kAdmitted };
   struct Group {
     std::vector<Set> sets;
     absl::btree_map<std::string, size_t> came;  // UIDs of pods, and their pod set
-    bool admitted = false;
+    Stage stage = Stage::kWaiting;
+    bool keeps_places() const { return stage != Stage::kWaiting; }
   };
   struct Found {
     size_t set = 0;
@@ -118,7 +124,8 @@ class QueuedWorkloads : public quota::Places {
   void trim(quota::WorkloadId id);
   void leave_unfit();
   void fill_short();
-  Group* admitted(const std::string& workload);
+  Group* keeps_places(const std::string& workload);
+  void follow(const quota::AdmissionDecision& decision);
 
   PlacementContext context_;
   bool in_use_ = false;  // something is known of queues or workloads

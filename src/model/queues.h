@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -66,6 +67,22 @@ struct FlavorFungibility {
 
 inline constexpr int64_t kFairWeightUnit = 1000;  // weights are counted in thousandths
 
+// The controller that makes nodes for workloads that have quota, so that they need no place before.
+inline constexpr std::string_view kProvisioningController = "kueue.x-k8s.io/provisioning-request";
+
+// Something beside quota that has to be ready before a workload is admitted; a controller sees to it.
+struct AdmissionCheck {
+  std::string name;
+  std::string controller;
+  bool active = true;  // its condition Active
+};
+
+// A check that workloads of a queue have to pass: those with one of these flavors; empty: all.
+struct AdmissionCheckRule {
+  std::string check;
+  std::vector<std::string> flavors = {};
+};
+
 struct ClusterQueue {
   std::string name;
   std::string cohort;  // empty: none
@@ -76,6 +93,8 @@ struct ClusterQueue {
   FlavorFungibility fungibility;
   int64_t fair_weight = kFairWeightUnit;
   StopPolicy stop = StopPolicy::kNone;
+  std::vector<AdmissionCheckRule> checks = {};
+  bool usage_based = false;  // of its LocalQueues the one comes first that has used the least of late
 };
 
 struct Cohort {
@@ -90,6 +109,7 @@ struct LocalQueue {
   std::string name;
   std::string cluster_queue;
   StopPolicy stop = StopPolicy::kNone;
+  int64_t fair_weight = kFairWeightUnit;  // where its ClusterQueue is usage-based
 };
 
 // Equal pods of a workload.

@@ -94,7 +94,7 @@ Json with_condition(const Json& stored, const Active& active, int64_t generation
 
 void count(Json& status, const quota::QueueCounts& counts) {
   status["pendingWorkloads"] = counts.pending;
-  status["reservingWorkloads"] = counts.admitted;
+  status["reservingWorkloads"] = counts.reserving;
   status["admittedWorkloads"] = counts.admitted;
 }
 

@@ -34,7 +34,9 @@ Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reas
 }
 
 bool is_leaving(const quota::WorkloadStatus& status) {
-  return status.phase == quota::WorkloadPhase::kAdmitted && !status.evicted.empty();
+  const bool holds =
+      status.phase == quota::WorkloadPhase::kAdmitted || status.phase == quota::WorkloadPhase::kQuotaReserved;
+  return holds && !status.evicted.empty();
 }
 
 bool is_told(const SeenWorkload& stored) { return stored.is("Admitted") && stored.admission && !stored.is("Evicted"); }

@@ -19,7 +19,7 @@ Json metadata_json(const api::ObjectMeta& metadata);
 Json with_tolerations(const Json& present, const std::vector<model::Toleration>& added);
 Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reason, std::string text,
              bool warning = false);
-// Admitted, and has to go.
+// It has quota, which it has to give back.
 bool is_leaving(const quota::WorkloadStatus& status);
 // What is stored says that it is admitted, so that its pods may come.
 bool is_told(const SeenWorkload& stored);

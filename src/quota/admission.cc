@@ -7,7 +7,8 @@
 
 namespace berth::quota {
 
-Admission::Admission(AdmissionOptions options, Places* places) : options_(std::move(options)), places_(places) {}
+Admission::Admission(AdmissionOptions options, Places* places)
+    : options_(std::move(options)), places_(places), usage_(options_.usage) {}
 
 WorkloadId Admission::find(const std::string& uid) const {
   const auto known = by_uid_.find(uid);
@@ -16,8 +17,11 @@ WorkloadId Admission::find(const std::string& uid) const {
 
 void Admission::places_changed() {
   const std::set<WorkloadId> woken = std::exchange(want_place_, {});
-  for (const WorkloadId id : woken)  // what they were told need not hold any more
-    if (record(id).standing == Standing::kParked || record(id).standing == Standing::kPending) enqueue(id);
+  for (const WorkloadId id : woken) {  // what they were told need not hold any more
+    const Standing standing = record(id).standing;
+    if (standing == Standing::kHolding) touched_.push_back(id);
+    if (standing == Standing::kParked || standing == Standing::kPending) enqueue(id);
+  }
 }
 
 Claimant Admission::claimant(const Record& record) const {
@@ -45,8 +49,10 @@ WorkloadId Admission::upsert(model::Workload workload) {
   if (is_new) records_.emplace_back().ran = workload.past_execution;
   else leave(id);
   Record& record = this->record(id);
-  if (!is_new && !record.status.workload.active && workload.active) reactivate(record);
-  record.key = {record.key.behind_sticky, -workload.priority, workload.created, workload.uid, id};
+  const bool was_active = is_new || record.status.workload.active;
+  if (!was_active && workload.active) reactivate(record);
+  const Time since = record.eviction ? record.eviction->ranks_since.value_or(workload.created) : workload.created;
+  record.key = {record.key.behind_sticky, -workload.priority, since, workload.uid, id};
   record.status.workload = std::move(workload);
   if (record.standing == Standing::kHolding) update_holder(record);
   touched_.push_back(id);
@@ -80,11 +86,16 @@ void Admission::vacate(WorkloadId id) {
     leave(id);
   }
   record.standing = Standing::kNone;
+  want_place_.erase(id);
+  not_ready_.erase(id);
+  end_usage(record);
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   record.promised.reset();
   release_places(id);
+  record.placeless = false;
   record.status.assignment.clear();
+  record.status.checks.clear();
   record.status.phase = WorkloadPhase::kPending;
   schedule(id);
 }
@@ -117,8 +128,11 @@ void Admission::evict(WorkloadId id, EvictionReason why, std::vector<AdmissionDe
   Record& record = this->record(id);
   record.status.evicted = why.reason;
   record.status.preempted.clear();
-  if (why.deactivates) record.deactivation = why;
+  record.eviction = why;
+  if (why.reason == kPodsReadyTimeout) ++record.requeues;
   ledger_->set_evicted(id);
+  want_place_.erase(id);
+  record.checks_retry_at = {};
   release_places(id);
   schedule(id);
   AdmissionDecision& decision = decisions.emplace_back();
@@ -147,7 +161,8 @@ void Admission::enqueue(WorkloadId id) {
   record.standing = Standing::kPending;
   record.tries = 0;
   const std::string& told = record.status.reason;
-  if (told.empty() || told == "Suspended" || told == "WaitingForPlace") {  // nothing is known yet, or no longer
+  const bool waited_for_time = record.eviction && told == record.eviction->reason;
+  if (told.empty() || told == "Suspended" || told == "WaitingForPlace" || waited_for_time) {  // nothing is known (now)
     record.status.reason = "PendingEvaluation";
     record.status.message = fmt::format(
         "waits for its turn in ClusterQueue {}, behind workloads that are older or more "

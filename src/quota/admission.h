@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "quota/admission_record.h"
+#include "quota/local_usage.h"
 #include "quota/status.h"
 
 namespace berth::quota {
@@ -39,6 +40,7 @@ class Admission {
   void upsert(model::ClusterQueue queue);
   void upsert(model::Cohort cohort);
   void upsert(model::LocalQueue queue);
+  void upsert(model::AdmissionCheck check);
   void set_namespace_labels(const std::string& name, model::Labels labels);
   // Objects of these names are no more. A ClusterQueue that still has admitted workloads goes after the last of them,
   // and admits no more until then.
@@ -46,20 +48,26 @@ class Admission {
   void remove(const model::ClusterQueue& queue);
   void remove(const model::Cohort& cohort);
   void remove(const model::LocalQueue& queue);
+  void remove(const model::AdmissionCheck& check);
 
   // Workloads. A known UID with other facts is an update: `active` and what it gives back are looked at.
   WorkloadId upsert(model::Workload workload);
   // One that holds quota already, as whoever decided before has written: it stays admitted, whatever the queue has now.
-  // `assignment` has an entry for each pod set, in their order; `evicted`: the reason, where it is on its way out. A
-  // ClusterQueue that is not known counts as deleted. One that is known stays as it is.
-  // `since`: when it was admitted; none: now.
+  // `assignment` has an entry for each pod set, in their order; `evicted`: the reason, where it is on its way out;
+  // `since`: when it was admitted (none: now); `quota_only`: it is not, and waits for its checks. A ClusterQueue that
+  // is not known counts as deleted. One that is known stays as it is.
   WorkloadId restore(model::Workload workload, const std::string& cluster_queue,
                      std::vector<PodSetAssignment> assignment, const std::string& evicted,
-                     std::optional<Time> since = {});
+                     std::optional<Time> since = {}, bool quota_only = false);
   void finish(WorkloadId id);
   void remove(WorkloadId id);
   // An evicted workload has let go of what it held.
   void released(WorkloadId id);
+  // What a check's controller says; nothing where the workload has no quota, or no such check.
+  void check_state(WorkloadId id, const CheckReport& report, Time at);
+  // Whether all pods that it was admitted with are ready, or have succeeded; of one that is not admitted it means
+  // nothing.
+  void pods_ready(WorkloadId id, bool ready, Time at);
   // By UID; invalid: none is known.
   WorkloadId find(const std::string& uid) const;
   // Nodes or what stands there changed: who waits for a place looks again.
@@ -71,19 +79,9 @@ class Admission {
   std::optional<Time> next_due() const;
 
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
-  // For people: costs what waits in its queue and what is held around it.
+  // For people: costs what waits in its queue and is held around it.
   WaitingFor explain(WorkloadId id) const;
-  struct QueueStatus {
-    bool active = true;
-    std::string reason = "Ready";  // of its condition Active
-    int pending = 0, admitted = 0;
-    struct Held {
-      std::string flavor, resource;
-      int64_t total = 0, borrowed = 0;
-    };
-    std::vector<Held> held;
-    FairShare share;
-  };
+  using QueueStatus = quota::QueueStatus;
   // Of a ClusterQueue that is known, as of the last cycle.
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
   QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
@@ -101,7 +99,6 @@ class Admission {
   bool leaving(const Record& record) const;
   std::string path(QuotaNode queue) const;
   bool is_counted_as_waiting(const Record& record) const;
-  static int64_t asked_of(const model::Workload& workload, const std::string& resource);
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
   // Configuration: admission_config.cc.
@@ -123,8 +120,22 @@ class Admission {
   void schedule(WorkloadId id);
   std::optional<Time> deadline(const Record& record) const;
   std::optional<EvictionReason> overdue(const Record& record) const;
-  void end_term(Record& record);
+  std::optional<Time> not_ready_until(const Record& record) const;
+  std::optional<EvictionReason> too_long_not_ready(const Record& record) const;
+  bool backs_off(const Record& record) const;
+  void count_usage(Record& record);
+  void end_usage(Record& record);
+  void begin_term(Record& record);
   void reactivate(Record& record);
+
+  // AdmissionChecks: admission_checks.cc.
+  std::string inactive_check(const model::ClusterQueue& queue) const;
+  std::set<std::string> checks_of(const model::ClusterQueue& queue, const std::vector<PodSetAssignment>& given) const;
+  bool provisions(const Entry& entry) const;
+  void sync_checks(Record& record);
+  std::optional<EvictionReason> failed_check(const Record& record) const;
+  void find_place(Record& record);
+  void admit_if_ready(Record& record, std::vector<AdmissionDecision>& decisions);
 
   // Queues.
   void leave(WorkloadId id);
@@ -149,7 +160,9 @@ class Admission {
   void process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
                std::vector<AdmissionDecision>& decisions);
   void issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& decisions);
-  void admit(Entry& entry, std::vector<AdmissionDecision>& decisions);
+  void reserve(Entry& entry, std::vector<AdmissionDecision>& decisions);
+  WorkloadId head(const model::ClusterQueue& queue, const std::set<OrderKey>& pending) const;
+  double local_usage(const model::ClusterQueue& queue, const model::Workload& workload) const;
   bool requeue(Entry& entry);
 
   AdmissionOptions options_;
@@ -158,6 +171,7 @@ class Admission {
   QuotaTree::Queues queues_;
   QuotaTree::Cohorts cohorts_;
   Flavors flavors_;
+  std::map<std::string, model::AdmissionCheck, std::less<>> checks_;
   std::map<std::pair<std::string, std::string>, model::LocalQueue> local_queues_;
   std::map<std::string, model::Labels, std::less<>> namespaces_;
   std::set<std::string> going_;  // ClusterQueues that are deleted, with workloads that are admitted
@@ -170,7 +184,10 @@ class Admission {
   bool stale_ = true;                                    // the configuration is another than the ledger's
   std::vector<WorkloadId> touched_;                      // to be put where they belong
   std::map<std::string, Waiting, std::less<>> waiting_;  // by ClusterQueue
+  std::set<WorkloadId> not_ready_;                       // admitted, where that blocks others
   std::set<std::pair<Time, WorkloadId>> due_;            // Record::due of each that has one
+  LocalUsage usage_;
+  std::vector<UsedLocally> no_longer_used_;  // since the last cycle
   Time now_;
 };
 

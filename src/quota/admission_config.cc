@@ -105,7 +105,7 @@ void Admission::rebuild_ledger() {
 
 WorkloadId Admission::restore(model::Workload workload, const std::string& cluster_queue,
                               std::vector<PodSetAssignment> assignment, const std::string& evicted,
-                              std::optional<Time> since) {
+                              std::optional<Time> since, bool quota_only) {
   if (const WorkloadId known = find(workload.uid); known.valid()) return known;
   const WorkloadId id = upsert(std::move(workload));
   if (!queues_.contains(cluster_queue)) {
@@ -118,17 +118,19 @@ WorkloadId Admission::restore(model::Workload workload, const std::string& clust
   rebuild_ledger();
   Record& record = this->record(id);
   record.standing = Standing::kHolding;
-  record.status.phase = WorkloadPhase::kAdmitted;
+  record.status.phase = quota_only ? WorkloadPhase::kQuotaReserved : WorkloadPhase::kAdmitted;
   record.status.cluster_queue = cluster_queue;
   record.status.assignment = std::move(assignment);
   record.status.evicted = evicted;
   record.admitted = since;
+  if (evicted.empty() && options_.pods_ready.enabled) not_ready_.insert(id);
   Holder holder;
   static_cast<Claimant&>(holder) = claimant(record);
   holder.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
   holder.reserved = record.status.workload.created;
   holder.evicted = !evicted.empty();
   ledger_->reserve(std::move(holder));
+  if (!quota_only) count_usage(record);
   return id;
 }
 
@@ -137,6 +139,7 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   drop_empty_queues();
   rebuild_ledger();
   wake_due();
+  for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
   const std::vector<WorkloadId> touched = std::exchange(touched_, {});
   for (const WorkloadId id : touched) settle(id, decisions);
 }
@@ -147,6 +150,7 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
   for (const model::ResourceGroup& group : queue.groups)
     for (const model::FlavorQuotas& flavor : group.flavors)
       if (!flavors_.contains(flavor.flavor)) return "FlavorNotFound";
+  if (std::string reason = inactive_check(queue); !reason.empty()) return reason;
   const QuotaNode node = ledger_->tree().queue(queue.name);
   return node.valid() && ledger_->tree().in_cycle(node) ? "CohortCycle" : "";
 }
@@ -156,11 +160,16 @@ std::optional<EvictionReason> Admission::must_leave(const Record& record) const 
   const model::Workload& workload = record.status.workload;
   const model::LocalQueue* local = local_queue(workload);
   const auto queue = local == nullptr ? queues_.end() : queues_.find(local->cluster_queue);
+  // Who has quota alone does not become admitted by a queue that holds, either.
+  const auto stops = [&](model::StopPolicy stop) {
+    return stop == model::StopPolicy::kHoldAndDrain ||
+           (stop == model::StopPolicy::kHold && record.status.phase == WorkloadPhase::kQuotaReserved);
+  };
   if (!workload.active) return EvictionReason{"Deactivated", "The workload is deactivated"};
-  if (queue != queues_.end() && queue->second.stop == model::StopPolicy::kHoldAndDrain)
+  if (const auto failed = failed_check(record)) return failed;
+  if (queue != queues_.end() && stops(queue->second.stop))
     return EvictionReason{"ClusterQueueStopped", "The ClusterQueue is stopped"};
-  if (local != nullptr && local->stop == model::StopPolicy::kHoldAndDrain)
-    return EvictionReason{"LocalQueueStopped", "The LocalQueue is stopped"};
+  if (local != nullptr && stops(local->stop)) return EvictionReason{"LocalQueueStopped", "The LocalQueue is stopped"};
   return overdue(record);
 }
 
@@ -170,12 +179,14 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
   WorkloadStatus& status = record.status;
   if (!record.key.id.valid() || status.phase == WorkloadPhase::kFinished || leaving(record)) return;
   if (record.standing == Standing::kHolding) {
-    if (!record.admitted) record.admitted = now_;
-    if (const std::optional<EvictionReason> why = must_leave(record)) evict(id, *why, decisions);
-    else schedule(id);
-    return;
+    sync_checks(record);
+    const bool waits = status.phase == WorkloadPhase::kQuotaReserved;
+    if (!waits && !record.admitted) record.admitted = now_;  // restored
+    if (const std::optional<EvictionReason> why = must_leave(record)) return evict(id, *why, decisions);
+    if (waits) admit_if_ready(record, decisions);
+    return schedule(id);
   }
-  end_term(record);
+  if (record.admitted) record.ran = record.ran + (now_ - *std::exchange(record.admitted, std::nullopt));
   leave(id);
   record.next_flavor.clear();
   record.promised.reset();
@@ -185,7 +196,8 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
   const auto queue = local == nullptr ? queues_.end() : queues_.find(local->cluster_queue);
   status.cluster_queue = local == nullptr ? "" : local->cluster_queue;
   const std::string& name = status.workload.queue;
-  if (record.deactivation) return hold_back(id, record.deactivation->reason, record.deactivation->message);
+  if (record.eviction) record.key.since = record.eviction->ranks_since.value_or(status.workload.created);
+  if (record.deactivated()) return hold_back(id, record.eviction->reason, record.eviction->message);
   if (!status.workload.active) {
     status.evicted = "Deactivated";
     return hold_back(id, "Deactivated", "The workload is deactivated");
@@ -197,6 +209,7 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     return hold_back(id, "Misconfigured", fmt::format("ClusterQueue {} doesn't exist", local->cluster_queue));
   if (!inactive_reason(queue->second).empty())
     return hold_back(id, "Suspended", fmt::format("ClusterQueue {} is inactive", local->cluster_queue));
+  if (backs_off(record)) return hold_back(id, record.eviction->reason, record.eviction->message);
   enqueue(id);
 }
 

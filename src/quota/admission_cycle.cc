@@ -36,10 +36,36 @@ std::vector<Entry> Admission::heads() {
   for (const auto& [name, waiting] : waiting_) {
     if (waiting.pending.empty()) continue;
     const auto spec = queues_.find(name);
-    const WorkloadId id = waiting.pending.begin()->id;
+    const WorkloadId id = head(spec->second, waiting.pending);
     entries.push_back({id, ledger_->tree().queue(name), &spec->second, record(id).next_flavor, {}, {}});
   }
   return entries;
+}
+
+// What the workload's LocalQueue has used of late, where its ClusterQueue goes by that.
+double Admission::local_usage(const model::ClusterQueue& queue, const model::Workload& workload) const {
+  if (!queue.usage_based) return 0;
+  const model::LocalQueue* local = local_queue(workload);
+  const int64_t weight = local == nullptr ? model::kFairWeightUnit : local->fair_weight;
+  return usage_.weighted({workload.namespace_name, workload.queue}, weight, now_);
+}
+
+// Whose turn it is of those that wait in a queue. Where it is usage-based, the first of the LocalQueue that has used
+// the least of late; but who others have been evicted for comes first there, too. O(those waiting).
+WorkloadId Admission::head(const model::ClusterQueue& queue, const std::set<OrderKey>& pending) const {
+  const OrderKey* best = &*pending.begin();
+  if (!queue.usage_based || !best->behind_sticky) return best->id;
+  double least = local_usage(queue, record(best->id).status.workload);
+  std::set<std::pair<std::string_view, std::string_view>> seen;  // LocalQueues
+  for (const OrderKey& key : pending) {
+    const model::Workload& workload = record(key.id).status.workload;
+    if (!seen.emplace(workload.namespace_name, workload.queue).second) continue;
+    const double used = local_usage(queue, workload);
+    if (used >= least) continue;
+    best = &key;
+    least = used;
+  }
+  return best->id;
 }
 
 // Finds flavors, and who has to go. False: its namespace is not one of the queue's.
@@ -75,7 +101,9 @@ PlaceRequest Admission::place_of(const Entry& entry) const {
   return {entry.id, &record(entry.id).status.workload, &entry.assignment.pod_sets, &flavors_};
 }
 
-bool Admission::has_place(const Entry& entry) const { return places_ == nullptr || places_->fit(place_of(entry), {}); }
+bool Admission::has_place(const Entry& entry) const {
+  return places_ == nullptr || provisions(entry) || places_->fit(place_of(entry), {});
+}
 
 // The flavors that come first by quota, and who has to go for them. False: quota would do, or others could be made to
 // give it, but no node has a place with these flavors.
@@ -89,17 +117,18 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
   entry.victims.clear();
   if (assignment.outcome == Outcome::kNoFit) return true;
   const bool quota_fits = assignment.outcome == Outcome::kFit;
-  if (quota_fits && (places_ == nullptr || places_->fit(place_of(entry), {}, &assignment.no_place))) return true;
+  Places* const places = provisions(entry) ? nullptr : places_;
+  if (quota_fits && (places == nullptr || places->fit(place_of(entry), {}, &assignment.no_place))) return true;
   PreemptionRequest preempts{
       request.claimant, entry.spec, quota_fits ? assignment.taken() : assignment.scarce(ledger_->tree()),
-      assignment.usage, spares,     places_,
+      assignment.usage, spares,     places,
       place_of(entry)};
   assignment.outcome = Outcome::kPreempt;
   entry.victims = preemption.victims(preempts);
-  if (quota_fits || places_ == nullptr || !entry.victims.empty()) return !quota_fits;
+  if (quota_fits || places == nullptr || !entry.victims.empty()) return !quota_fits;
   preempts.places = nullptr;
   if (preemption.victims(preempts).empty()) return true;
-  places_->fit(place_of(entry), {}, &assignment.no_place);
+  places->fit(place_of(entry), {}, &assignment.no_place);
   return false;
 }
 
@@ -214,6 +243,8 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   std::set<WorkloadId> gone = preempted;
   for (const Victim& victim : entry.victims) gone.insert(victim.id);
   const bool waits_for_room = entry.assignment.outcome == Outcome::kPreempt;
+  entry.waits_for_pods = !waits_for_room && options_.pods_ready.block_admission && !not_ready_.empty();
+  if (entry.waits_for_pods) return;
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->take_out(id);
   bool has_room = fits(entry.queue, entry.assignment.usage);
@@ -221,7 +252,8 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
     if (waits_for_room) ledger_->put_back(id);
   if (has_room && places_ != nullptr) {
     const std::vector<WorkloadId> leave(gone.begin(), gone.end());
-    has_room = places_->hold(place_of(entry), waits_for_room ? leave : std::vector<WorkloadId>{});
+    entry.placeless = !places_->hold(place_of(entry), waits_for_room ? leave : std::vector<WorkloadId>{});
+    has_room = !entry.placeless || provisions(entry);
   }
   if (!has_room) return;
   entry.passed_over = false;
@@ -233,7 +265,7 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
     issue_preemptions(entry, decisions);
     return;
   }
-  admit(entry, decisions);
+  reserve(entry, decisions);
 }
 
 void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& decisions) {
@@ -252,7 +284,8 @@ void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& 
   }
 }
 
-void Admission::admit(Entry& entry, std::vector<AdmissionDecision>& decisions) {
+// Quota and place are the workload's; without checks it is admitted with that.
+void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions) {
   Record& record = this->record(entry.id);
   leave(entry.id);
   Holder holder;
@@ -265,16 +298,21 @@ void Admission::admit(Entry& entry, std::vector<AdmissionDecision>& decisions) {
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   WorkloadStatus& status = record.status;
-  status.phase = WorkloadPhase::kAdmitted;
+  status.phase = WorkloadPhase::kQuotaReserved;
   status.assignment = entry.assignment.pod_sets;
   status.reason.clear();
   status.message.clear();
   status.evicted.clear();
   status.preempted.clear();
   entry.admitted = true;
-  record.admitted = now_;
-  schedule(entry.id);
+  record.placeless = entry.placeless;
+  record.eviction.reset();
+  if (options_.pods_ready.enabled) not_ready_.insert(entry.id);
+  sync_checks(record);
+  admit_if_ready(record, decisions);
+  if (status.phase == WorkloadPhase::kAdmitted) return;
   AdmissionDecision& decision = decisions.emplace_back();
+  decision.kind = AdmissionDecision::Kind::kReserve;
   decision.workload = entry.id;
   decision.cluster_queue = entry.spec->name;
   decision.assignment = entry.assignment.pod_sets;
@@ -284,6 +322,12 @@ void Admission::admit(Entry& entry, std::vector<AdmissionDecision>& decisions) {
 bool Admission::requeue(Entry& entry) {
   Record& record = this->record(entry.id);
   WorkloadStatus& status = record.status;
+  if (entry.waits_for_pods) {
+    status.reason = "WaitingForPodsReady";
+    status.message = "waiting for all admitted workloads to be in PodsReady condition";
+    if (!record.key.behind_sticky) record.promised = entry.assignment;  // what was made room for stays kept
+    return false;
+  }
   status.reason = entry.assignment.waits_for_quota || entry.passed_over ? "WaitingForQuota"
                   : entry.assignment.exceeds_quota                      ? "ExceedsMaxQuota"
                                                                         : "NoMatchingFlavor";

@@ -7,18 +7,42 @@
 
 namespace berth::quota {
 
+namespace {
+
+// By all its pods that need something still.
+int64_t asked_of(const model::Workload& workload, const std::string& resource) {
+  int64_t sum = 0;
+  for (const model::PodSet& set : workload.pod_sets) {
+    int64_t amount = 0;
+    if (__builtin_mul_overflow(set.requests.get(resource), int64_t{std::max(0, set.count - set.reclaimable)}, &amount))
+      return std::numeric_limits<int64_t>::max();
+    sum = saturating_add(sum, amount);
+  }
+  return sum;
+}
+
+}  // namespace
+
 WaitingFor Admission::explain(WorkloadId id) const {
   const Record& record = this->record(id);
   WaitingFor out;
   const auto waiting = waiting_.find(record.status.cluster_queue);
+  const auto queue = queues_.find(record.status.cluster_queue);
   if (waiting != waiting_.end()) {
     std::set<OrderKey> all = waiting->second.pending;
     all.insert(waiting->second.parked.begin(), waiting->second.parked.end());
     out.waiting = static_cast<int>(all.size());
+    const auto used = [&](const OrderKey& key) {
+      return queue == queues_.end() ? 0 : local_usage(queue->second, this->record(key.id).status.workload);
+    };
+    const auto before = [&](const OrderKey& a, const OrderKey& b) {
+      return std::tuple(a.behind_sticky, used(a), a) < std::tuple(b.behind_sticky, used(b), b);
+    };
     const auto own = std::find_if(all.begin(), all.end(), [&](const OrderKey& key) { return key.id == id; });
-    if (own != all.end()) out.position = static_cast<int>(std::distance(all.begin(), own)) + 1;
+    if (own != all.end())
+      out.position =
+          1 + static_cast<int>(std::ranges::count_if(all, [&](const OrderKey& key) { return before(key, *own); }));
   }
-  const auto queue = queues_.find(record.status.cluster_queue);
   if (queue == queues_.end() || !ledger_) return out;
   const QuotaTree& tree = ledger_->tree();
   const QuotaNode node = tree.queue(queue->first);
@@ -29,17 +53,6 @@ WaitingFor Admission::explain(WorkloadId id) const {
         if (const int64_t asked = asked_of(record.status.workload, resource); asked > 0)
           out.quota.push_back(account(node, tree.find(flavor.flavor, resource), asked));
   return out;
-}
-
-int64_t Admission::asked_of(const model::Workload& workload, const std::string& resource) {
-  int64_t sum = 0;
-  for (const model::PodSet& set : workload.pod_sets) {
-    int64_t amount = 0;
-    if (__builtin_mul_overflow(set.requests.get(resource), int64_t{std::max(0, set.count - set.reclaimable)}, &amount))
-      return std::numeric_limits<int64_t>::max();
-    sum = saturating_add(sum, amount);
-  }
-  return sum;
 }
 
 WaitingFor::Account Admission::account(QuotaNode queue, FlavorResource fr, int64_t asked) const {

@@ -20,6 +20,7 @@ Admission::QueueStatus Admission::queue_status(const std::string& cluster_queue,
   }
   if (const auto counts = overview.cluster_queues.find(cluster_queue); counts != overview.cluster_queues.end()) {
     status.pending = counts->second.pending;
+    status.reserving = counts->second.reserving;
     status.admitted = counts->second.admitted;
   }
   const QuotaTree& tree = ledger_->tree();
@@ -38,15 +39,16 @@ QueueOverview Admission::overview() const {
   QueueOverview out;
   for (const Record& record : records_) {
     if (!record.key.id.valid()) continue;
-    const bool admitted = record.standing == Standing::kHolding, waits = is_counted_as_waiting(record);
-    if (!admitted && !waits) continue;
+    const bool holds = record.standing == Standing::kHolding, waits = is_counted_as_waiting(record);
+    if (!holds && !waits) continue;
     LocalQueueStatus& local = out.local_queues[{record.status.workload.namespace_name, record.status.workload.queue}];
     for (QueueCounts* counts : {&out.cluster_queues[record.status.cluster_queue], &local.counts}) {
-      counts->admitted += admitted ? 1 : 0;
+      counts->reserving += holds ? 1 : 0;
+      counts->admitted += record.status.phase == WorkloadPhase::kAdmitted ? 1 : 0;
       counts->pending += waits ? 1 : 0;
       counts->inadmissible += waits && record.standing != Standing::kPending ? 1 : 0;
     }
-    if (!admitted) continue;
+    if (!holds) continue;
     for (const PodSetAssignment& set : record.status.assignment)
       for (const auto& [resource, amount] : set.usage)
         if (const auto pick = set.flavors.find(resource); pick != set.flavors.end())

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "quota/flavors.h"
@@ -27,10 +28,23 @@ struct OrderKey {
 // Where a workload is. kHolding: it has quota reserved, perhaps on its way out.
 enum class Standing : uint8_t { kNone, kPending, kParked, kHeldBack, kHolding };
 
+inline constexpr std::string_view kPodsReadyTimeout = "PodsReadyTimeout";
+
 // Why a workload that holds quota has to give it back.
 struct EvictionReason {
-  std::string reason, message;  // of the condition Evicted
-  bool deactivates = false;     // and it waits no more, until somebody makes it active again
+  std::string reason, message;           // of the condition Evicted
+  bool deactivates = false;              // and it waits no more, until somebody makes it active again
+  std::optional<Time> requeue_at = {};   // it waits in no queue before
+  std::optional<Time> ranks_since = {};  // it waits in its queue as if it had come then; none: when it was created
+};
+
+// Of an admitted workload: have its pods all been ready, and are they?
+enum class Readiness : uint8_t { kStarting, kReady, kRecovering };
+
+// What an admitted workload has in use for its LocalQueue (namespace and name).
+struct UsedLocally {
+  std::pair<std::string, std::string> local_queue;
+  model::ResourceList amounts = {};
 };
 
 struct Record {
@@ -42,10 +56,19 @@ struct Record {
   int tries = 0;                            // with flavors that were left over from the one before
   uint64_t evicted_in = 0;                  // the epoch in which it last was, for others
   // Times: admission_times.cc.
-  std::optional<Time> admitted = {};                // since when it is, in this term
-  Duration ran = {};                                // in terms before this
-  std::optional<EvictionReason> deactivation = {};  // what admission deactivated it for
-  std::optional<Time> due = {};                     // when time alone may change something
+  std::optional<Time> admitted = {};            // since when it is, in this term
+  Duration ran = {};                            // in terms before this
+  Readiness readiness = Readiness::kStarting;   // of its pods, in this term
+  Time recovers_since;                          // kRecovering
+  int32_t requeues = 0;                         // since it was made active: for pods that were not ready
+  std::optional<EvictionReason> eviction = {};  // the last, until it has quota again
+  std::optional<Time> due = {};                 // when time alone may change something
+  // AdmissionChecks, and usage of LocalQueues.
+  Time checks_retry_at = {};                // the latest that a check that is to be retried has named
+  bool placeless = false;                   // has quota and no place, for nodes are yet to be made for it
+  std::optional<UsedLocally> counted = {};  // in the usage of its LocalQueue
+
+  bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };
 
 struct Waiting {
@@ -60,7 +83,8 @@ struct Entry {
   NextFlavors resume;  // flavors tried before
   Assignment assignment;
   std::vector<Victim> victims;
-  bool admitted = false, preempts = false, passed_over = false;  // what became of it
+  bool admitted = false, preempts = false, passed_over = false, waits_for_pods = false;
+  bool placeless = false;  // admitted, and has quota alone
 };
 
 }  // namespace berth::quota

@@ -19,12 +19,12 @@ T any_of(Rng& rng, std::initializer_list<T> values) {
   return values.begin()[rng.below(values.size())];
 }
 
-// A fleet by seed: two flavors, a few cohorts, queues of all policies; and what happens to it. Whatever is evicted
-// lets go at once.
+// A fleet by seed: two flavors, a few cohorts, queues of all policies, checks and times; and what happens to it.
+// Whatever is evicted lets go at once.
 class RandomFleet {
  public:
-  explicit RandomFleet(uint64_t seed)
-      : rng_(seed), admission_(AdmissionOptions{seed % 2 == 0 ? std::optional<FairRules>(rules(seed)) : std::nullopt}) {
+  explicit RandomFleet(uint64_t seed) : rng_(seed), options_(options(seed)), admission_(options_) {
+    for (const char* check : {"budget", "license"}) admission_.upsert(model::AdmissionCheck{check, "example.com/c"});
     for (const char* flavor : {"h100", "a100"}) {
       model::ResourceFlavor made;
       made.name = flavor;
@@ -45,8 +45,14 @@ class RandomFleet {
   }
 
   void step() {
-    switch (rng_.below(10)) {
+    switch (rng_.below(16)) {
       case 0: finish_one(); break;
+      case 10:
+      case 11:
+      case 12: report_check(); break;
+      case 13: report_pods(); break;
+      case 14: now_ = now_ + Duration::seconds(static_cast<int64_t>(rng_.below(300))); break;
+      case 15: activate_one(); break;
       case 1: rng_.below(2) == 0 ? remove_one() : update_one(); break;
       case 2: upsert_queue(static_cast<int>(rng_.below(queues_)), cohorts_); break;  // perhaps below what is in use
       default: submit(); break;
@@ -60,23 +66,38 @@ class RandomFleet {
       now_ = now_ + Duration::seconds(1);
       std::vector<AdmissionDecision> decisions;
       const bool changes = admission_.run_cycle(now_, decisions);
+      end_terms();
       for (const AdmissionDecision& decision : decisions) judge(decision);
       judge_usage();
       for (const AdmissionDecision& decision : decisions)
         if (decision.kind == AdmissionDecision::Kind::kEvict) admission_.released(decision.workload);
-      if (!changes) return;
+      if (!changes) return judge_times();
     }
     FAIL() << "does not settle";
   }
 
   size_t admitted() const { return admitted_; }
   size_t evicted() const { return evicted_; }
+  size_t late() const { return late_; }
+  size_t overdue() const { return overdue_; }
+  size_t failed() const { return failed_; }
 
  private:
   static FairRules rules(uint64_t seed) {
     if (seed % 3 == 0) return {FairRule::kLessThanOrEqualToFinalShare};
     if (seed % 3 == 1) return {FairRule::kLessThanInitialShare};
     return {FairRule::kLessThanOrEqualToFinalShare, FairRule::kLessThanInitialShare};
+  }
+
+  static AdmissionOptions options(uint64_t seed) {
+    AdmissionOptions out;
+    if (seed % 2 == 0) out.fair = rules(seed);
+    out.pods_ready.enabled = seed % 4 < 2;
+    out.pods_ready.timeout = Duration::seconds(100);
+    out.pods_ready.block_admission = seed % 8 == 0;
+    out.pods_ready.backoff_limit = 2;
+    out.usage.half_life = Duration::seconds(200);
+    return out;
   }
 
   model::ResourceQuota quota(uint64_t most, bool limits) {
@@ -108,7 +129,12 @@ class RandomFleet {
     queue.fungibility = {rng_.below(2) == 0, rng_.below(2) == 0, rng_.below(2) == 0};
     queue.fair_weight = static_cast<int64_t>(rng_.below(4)) * 500;
     queue.stop = rng_.below(12) == 0 ? model::StopPolicy::kHoldAndDrain : model::StopPolicy::kNone;
-    admission_.upsert(model::LocalQueue{"default", "l" + std::to_string(i), queue.name, model::StopPolicy::kNone});
+    if (rng_.below(4) == 0) queue.checks = {{"budget"}};
+    if (rng_.below(6) == 0) queue.checks.push_back({"license", {"h100"}});
+    queue.usage_based = rng_.below(3) == 0;
+    for (const char* more : {"", "'"})
+      admission_.upsert(model::LocalQueue{"default", "l" + std::to_string(i) + more, queue.name,
+                                          model::StopPolicy::kNone, static_cast<int64_t>(rng_.below(3)) * 1000});
     admission_.upsert(std::move(queue));
   }
 
@@ -117,7 +143,8 @@ class RandomFleet {
     workload.namespace_name = "default";
     workload.name = "w" + std::to_string(submitted_);
     workload.uid = workload.name;
-    workload.queue = "l" + std::to_string(rng_.below(static_cast<uint64_t>(queues_)));
+    workload.queue = "l" + std::to_string(rng_.below(static_cast<uint64_t>(queues_))) + any_of(rng_, {"", "'"});
+    if (rng_.below(4) == 0) workload.max_execution = Duration::seconds(static_cast<int64_t>(1 + rng_.below(200)));
     workload.priority = static_cast<int32_t>(rng_.below(3));
     workload.created = now_;
     const int sets = 1 + static_cast<int>(rng_.below(2));
@@ -138,7 +165,41 @@ class RandomFleet {
     std::vector<WorkloadId> running;
     for (const WorkloadId id : known_)
       if (admission_.status(id).phase == WorkloadPhase::kAdmitted) running.push_back(id);
-    if (!running.empty()) admission_.finish(running[rng_.below(running.size())]);
+    if (running.empty()) return;
+    const WorkloadId id = running[rng_.below(running.size())];
+    admission_.finish(id);
+    forget(id);
+  }
+
+  void report_check() {
+    if (known_.empty()) return;
+    const WorkloadId id = known_[rng_.below(known_.size())];
+    const CheckState state = any_of(rng_, {CheckState::kReady, CheckState::kReady, CheckState::kReady,
+                                           CheckState::kPending, CheckState::kRetry, CheckState::kRejected});
+    admission_.check_state(id, {any_of(rng_, {"budget", "license"}), state, "", Duration::seconds(30)}, now_);
+  }
+
+  void report_pods() {
+    for (const WorkloadId id : known_) {
+      const bool ready = rng_.below(4) > 0;
+      if (rng_.below(2) == 0 || admission_.status(id).phase != WorkloadPhase::kAdmitted) continue;
+      admission_.pods_ready(id, ready, now_);
+      if (ready) ready_.insert(id);
+      else ready_.erase(id);
+    }
+  }
+
+  // What was deactivated is seen to be so, and made active again.
+  void activate_one() {
+    if (deactivated_.empty()) return;
+    const WorkloadId id = *deactivated_.begin();
+    deactivated_.erase(id);
+    model::Workload workload = admission_.status(id).workload;
+    workload.active = false;
+    admission_.upsert(workload);
+    workload.active = true;
+    admission_.upsert(std::move(workload));
+    ran_.erase(id);
   }
 
   // Another priority, or some pods that are done.
@@ -154,18 +215,58 @@ class RandomFleet {
   void remove_one() {
     if (known_.empty()) return;
     const size_t which = rng_.below(known_.size());
+    forget(known_[which]);
     admission_.remove(known_[which]);
     known_.erase(known_.begin() + static_cast<ptrdiff_t>(which));
   }
 
+  void forget(WorkloadId id) {
+    ran_.erase(id);
+    since_.erase(id);
+    left_.erase(id);
+    deactivated_.erase(id);
+    holds_.erase(id);
+    ready_.erase(id);
+  }
+
+  // Who was evicted in the cycle before has let go by now.
+  void end_terms() {
+    for (const WorkloadId id : std::exchange(left_, {}))
+      if (const auto since = since_.find(id); since != since_.end()) {
+        ran_[id] = ran_[id] + (now_ - since->second);
+        since_.erase(since);
+      }
+  }
+
+  void judge_eviction(const AdmissionDecision& decision) {
+    const WorkloadId id = decision.workload;
+    ++evicted_;
+    late_ += decision.reason == "PodsReadyTimeout" ? 1 : 0;
+    overdue_ += decision.reason == "DeactivatedDueToMaximumExecutionTimeExceeded" ? 1 : 0;
+    failed_ += decision.reason.ends_with("AdmissionCheck") ? 1 : 0;
+    EXPECT_FALSE(decision.reason.empty());
+    EXPECT_TRUE(holds_.contains(id));
+    left_.insert(id);
+    holds_.erase(id);
+    ready_.erase(id);
+    if (decision.deactivates) deactivated_.insert(id);
+  }
+
   void judge(const AdmissionDecision& decision) {
-    if (decision.kind == AdmissionDecision::Kind::kEvict) {
-      ++evicted_;
-      EXPECT_FALSE(decision.reason.empty());
-      return;
+    const WorkloadId id = decision.workload;
+    if (decision.kind == AdmissionDecision::Kind::kEvict) return judge_eviction(decision);
+    EXPECT_FALSE(deactivated_.contains(id));
+    const WorkloadStatus& status = admission_.status(id);
+    if (decision.kind == AdmissionDecision::Kind::kAdmit) {
+      since_[id] = now_;
+      if (status.evicted.empty()) { EXPECT_TRUE(std::ranges::all_of(status.checks, is_ready)); }
     }
+    if (holds_.contains(id)) return;  // had its quota before
+    if (options_.pods_ready.block_admission && options_.pods_ready.enabled) {
+      EXPECT_TRUE(std::ranges::all_of(holds_, [&](WorkloadId other) { return ready_.contains(other); }));
+    }
+    holds_.insert(id);
     ++admitted_;
-    const WorkloadStatus& status = admission_.status(decision.workload);
     ASSERT_EQ(decision.assignment.size(), status.workload.pod_sets.size());
     for (size_t i = 0; i < decision.assignment.size(); ++i) {
       const model::PodSet& asked = status.workload.pod_sets[i];
@@ -180,13 +281,25 @@ class RandomFleet {
     }
   }
 
+  static bool is_ready(const CheckReport& check) { return check.state == CheckState::kReady; }
+
+  // Nobody is admitted for longer than he may be, and what is due in time has been done.
+  void judge_times() {
+    const std::optional<Time> due = admission_.next_due();
+    EXPECT_TRUE(!due || *due > now_);
+    for (const auto& [id, since] : since_) {
+      const std::optional<Duration>& limit = admission_.status(id).workload.max_execution;
+      if (limit && !left_.contains(id)) { EXPECT_LT(ran_[id] + (now_ - since), *limit); }
+    }
+  }
+
   // The books once more: what is admitted is what is in use, and everyone who waits is told why.
   void judge_usage() {
     const QuotaTree& tree = admission_.ledger().tree();
     std::map<std::pair<QuotaNode, FlavorResource>, int64_t> sums;
     for (const WorkloadId id : known_) {
       const WorkloadStatus& status = admission_.status(id);
-      if (status.phase != WorkloadPhase::kAdmitted) {
+      if (status.phase != WorkloadPhase::kAdmitted && status.phase != WorkloadPhase::kQuotaReserved) {
         EXPECT_TRUE(status.assignment.empty());
         EXPECT_TRUE(status.phase == WorkloadPhase::kFinished || !status.reason.empty()) << status.workload.name;
         continue;
@@ -200,25 +313,35 @@ class RandomFleet {
   }
 
   Rng rng_;
+  AdmissionOptions options_;
   Admission admission_;
   int queues_ = 0, cohorts_ = 0, submitted_ = 0;
-  size_t admitted_ = 0, evicted_ = 0;
+  size_t admitted_ = 0, evicted_ = 0, late_ = 0, overdue_ = 0, failed_ = 0;
+  // Counted here once more.
+  std::set<WorkloadId> holds_, ready_, deactivated_;
+  std::set<WorkloadId> left_;  // evicted in the last cycle
+  std::map<WorkloadId, Time> since_;
+  std::map<WorkloadId, Duration> ran_;
   std::vector<WorkloadId> known_;
   Time now_;
 };
 
 TEST(AdmissionProperty, HistoriesEndAndNeverOverrunQuota) {
   const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 10'000 : 200;  // deterministic: a test
-  size_t admitted = 0, evicted = 0;
+  size_t admitted = 0, evicted = 0, late = 0, overdue = 0, failed = 0;
   for (uint64_t seed = 0; seed < histories && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomFleet fleet(seed);
     for (int step = 0; step < 40; ++step) fleet.step();
     admitted += fleet.admitted();
     evicted += fleet.evicted();
+    late += fleet.late();
+    overdue += fleet.overdue();
+    failed += fleet.failed();
   }
   EXPECT_GT(admitted, histories * 5);
   EXPECT_GT(evicted, histories / 2);
+  for (const size_t of_each : {late, overdue, failed}) EXPECT_GT(of_each, histories / 10);
 }
 
 }  // namespace

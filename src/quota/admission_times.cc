@@ -1,10 +1,11 @@
-// Times of workloads: when time alone has one leave.
+// Times of workloads: when time alone has one leave, or wait in its queue again.
 //
 // Whatever a workload waits for in time is one moment, Record::due. When it comes the workload is looked at like one
 // with new facts.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "quota/admission.h"
 
@@ -36,31 +37,111 @@ void Admission::schedule(WorkloadId id) {
 
 // When something is to be done about the workload that is not to be done yet.
 std::optional<Time> Admission::deadline(const Record& record) const {
-  if (!record.admitted || record.standing != Standing::kHolding || leaving(record)) return std::nullopt;
-  const std::optional<Duration>& limit = record.status.workload.max_execution;
-  if (!limit) return std::nullopt;
-  return *record.admitted + (*limit - record.ran);
+  if (record.standing != Standing::kHolding) {
+    if (!backs_off(record)) return std::nullopt;
+    return record.eviction->requeue_at;
+  }
+  if (!record.admitted || leaving(record)) return std::nullopt;
+  std::optional<Time> next = not_ready_until(record);
+  if (const std::optional<Duration>& limit = record.status.workload.max_execution) {
+    const Time end = *record.admitted + (*limit - record.ran);
+    next = std::min(next.value_or(end), end);
+  }
+  return next;
 }
 
 // Why a workload that is admitted may not go on.
 std::optional<EvictionReason> Admission::overdue(const Record& record) const {
+  if (!record.admitted) return std::nullopt;
+  if (const std::optional<Time> until = not_ready_until(record); until && *until <= now_)
+    return too_long_not_ready(record);
   const std::optional<Duration>& limit = record.status.workload.max_execution;
-  if (record.admitted && limit && record.ran + (now_ - *record.admitted) >= *limit)
+  if (limit && record.ran + (now_ - *record.admitted) >= *limit)
     return EvictionReason{"DeactivatedDueToMaximumExecutionTimeExceeded",
                           "The workload is deactivated due to exceeding the maximum execution time", true};
   return std::nullopt;
 }
 
-// It is not admitted any more. One that was deactivated for what it did in time begins anew when it is active again.
-void Admission::end_term(Record& record) {
-  if (record.admitted) record.ran = record.ran + (now_ - *record.admitted);
-  record.admitted.reset();
+// Until when its pods may be without being ready; none: they are, or nobody asks.
+std::optional<Time> Admission::not_ready_until(const Record& record) const {
+  const WaitForPodsReady& options = options_.pods_ready;
+  if (!options.enabled || record.readiness == Readiness::kReady) return std::nullopt;
+  if (record.readiness == Readiness::kStarting) return *record.admitted + options.timeout;
+  const Duration limit = options.recovery_timeout.value_or(options.timeout);
+  if (limit == Duration{}) return std::nullopt;
+  return record.recovers_since + limit;
 }
 
-// Somebody made it active again: it begins with all its time.
+std::optional<EvictionReason> Admission::too_long_not_ready(const Record& record) const {
+  const WaitForPodsReady& options = options_.pods_ready;
+  const int32_t requeues = record.requeues + 1;
+  if (options.backoff_limit && requeues > *options.backoff_limit)
+    return EvictionReason{"DeactivatedDueToRequeuingLimitExceeded",
+                          "The workload is deactivated due to exceeding the maximum number of re-queuing retries",
+                          true};
+  EvictionReason out{std::string(kPodsReadyTimeout),
+                     "Exceeded the PodsReady timeout " + record.status.workload.full_name()};
+  out.requeue_at = now_ + options.backoff(requeues);
+  if (options.timestamp == RequeuingTimestamp::kEviction) out.ranks_since = now_;
+  return out;
+}
+
+void Admission::pods_ready(WorkloadId id, bool ready, Time at) {
+  Record& record = this->record(id);
+  const bool was_ready = record.readiness == Readiness::kReady;
+  if (!options_.pods_ready.enabled || !record.admitted || record.standing != Standing::kHolding || ready == was_ready)
+    return;
+  record.readiness = ready ? Readiness::kReady : Readiness::kRecovering;
+  record.recovers_since = at;
+  if (ready) not_ready_.erase(id);
+  else not_ready_.insert(id);
+  touched_.push_back(id);
+  ++epoch_;
+}
+
+// It was evicted, and is not to wait in a queue yet.
+bool Admission::backs_off(const Record& record) const {
+  return record.eviction && !record.eviction->deactivates && record.eviction->requeue_at &&
+         *record.eviction->requeue_at > now_;
+}
+
+// It is admitted.
+void Admission::begin_term(Record& record) {
+  record.admitted = now_;
+  record.readiness = Readiness::kStarting;
+  count_usage(record);
+  schedule(record.key.id);
+}
+
+// What it has in use counts for its LocalQueue from now on.
+void Admission::count_usage(Record& record) {
+  const auto queue = queues_.find(record.status.cluster_queue);
+  if (queue == queues_.end() || !queue->second.usage_based) return;
+  UsedLocally& used = record.counted.emplace();
+  used.local_queue = {record.status.workload.namespace_name, record.status.workload.queue};
+  for (const PodSetAssignment& set : record.status.assignment)
+    for (const auto& [resource, amount] : set.usage) used.amounts.set(resource, used.amounts.get(resource) + amount);
+  usage_.begin(used.local_queue, used.amounts, now_);
+}
+
+// It gives back what it has: that was in use until the next cycle, whose time is known.
+void Admission::end_usage(Record& record) {
+  if (record.counted) no_longer_used_.push_back(*std::exchange(record.counted, std::nullopt));
+}
+
+// Somebody made it active again: it begins with all its time and all its retries.
 void Admission::reactivate(Record& record) {
-  if (record.deactivation) record.ran = {};
-  record.deactivation.reset();
+  if (record.deactivated()) {
+    record.ran = {};
+    record.eviction.reset();
+  }
+  record.requeues = 0;
+}
+
+Duration WaitForPodsReady::backoff(int32_t n) const {
+  Duration out = backoff_base;
+  for (int32_t i = 1; i < n && out < backoff_max; ++i) out = out * 2;
+  return std::min(out, backoff_max);
 }
 
 }  // namespace berth::quota

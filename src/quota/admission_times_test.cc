@@ -1,65 +1,15 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "quota/admission.h"
+#include "quota/testing.h"
 
 namespace berth::quota {
 namespace {
 
-constexpr const char* kGpu = "nvidia.com/gpu";
+using namespace berth::quota::testing;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-// A queue of four GPUs without nodes; what is evicted is told, and lets go when the test says so.
-class AdmissionTimes : public testing::Test {
- protected:
-  explicit AdmissionTimes(AdmissionOptions options = {}) : admission(std::move(options)) {
-    model::ResourceFlavor flavor;
-    flavor.name = "default";
-    admission.upsert(flavor);
-    model::ClusterQueue queue;
-    queue.name = "team";
-    queue.namespaces = {};
-    queue.groups = {{{kGpu}, {{"default", {{kGpu, {4, {}, {}}}}}}}};
-    admission.upsert(queue);
-    admission.upsert(model::LocalQueue{"default", "team", "team"});
-  }
-
-  static model::Workload workload(const std::string& name, int64_t gpus = 4) {
-    model::Workload out;
-    out.namespace_name = "default";
-    out.name = out.uid = name;
-    out.queue = "team";
-    model::PodSet set;
-    set.name = "main";
-    set.requests.set(kGpu, gpus);
-    out.pod_sets = {set};
-    return out;
-  }
-
-  // Cycles at so many seconds until nothing changes; the evictions: "name: reason".
-  std::vector<std::string> at(int64_t seconds) {
-    std::vector<std::string> out;
-    for (bool more = true; more;) {
-      std::vector<AdmissionDecision> decisions;
-      more = admission.run_cycle(Time{} + Duration::seconds(seconds), decisions);
-      for (const AdmissionDecision& decision : decisions)
-        if (decision.kind == AdmissionDecision::Kind::kEvict)
-          out.push_back(admission.status(decision.workload).workload.name + ": " + decision.reason +
-                        (decision.deactivates ? ", deactivated" : ""));
-    }
-    return out;
-  }
-
-  int64_t due() const {
-    const std::optional<Time> next = admission.next_due();
-    return next ? (*next - Time{}).nanos / Duration::seconds(1).nanos : -1;
-  }
-  WorkloadPhase phase(const char* name) const { return admission.status(admission.find(name)).phase; }
-
-  Admission admission;
-};
-
-using testing::ElementsAre;
-using testing::IsEmpty;
+class AdmissionTimes : public OneQueue {};
 
 constexpr const char* kTooLong = "long: DeactivatedDueToMaximumExecutionTimeExceeded, deactivated";
 
@@ -130,6 +80,101 @@ TEST_F(AdmissionTimes, WhatIsDeactivatedWaitsNoMoreAndBeginsAnewWhenItIsActive) 
   at(220);
   EXPECT_EQ(phase("long"), WorkloadPhase::kAdmitted);
   EXPECT_EQ(due(), 320);
+}
+
+WaitForPodsReady ready_in(int64_t seconds) {
+  WaitForPodsReady out;
+  out.enabled = true;
+  out.timeout = Duration::seconds(seconds);
+  return out;
+}
+
+class PodsReady : public OneQueue {
+ protected:
+  explicit PodsReady(WaitForPodsReady options = ready_in(100)) : OneQueue({.pods_ready = std::move(options)}) {}
+  void ready(WorkloadId id, bool is, int64_t seconds) {
+    admission.pods_ready(id, is, Time{} + Duration::seconds(seconds));
+  }
+};
+
+TEST_F(PodsReady, TheTimeoutCountsFromAdmissionUntilTheyAre) {
+  const WorkloadId id = submit(workload("slow"));
+  at(5);
+  EXPECT_EQ(due(), 105);
+  ready(id, true, 50);
+  at(50);
+  EXPECT_EQ(due(), -1);
+  EXPECT_THAT(at(500), IsEmpty());
+}
+
+TEST_F(PodsReady, WithoutATimeOfItsOwnRecoveryMayTakeAsLongAsTheStart) {
+  const WorkloadId id = submit(workload("slow"));
+  at(0);
+  ready(id, true, 10);
+  ready(id, false, 60);
+  ready(id, false, 70);  // no news
+  at(70);
+  EXPECT_EQ(due(), 160);
+  EXPECT_THAT(at(160), ElementsAre("slow: PodsReadyTimeout"));
+}
+
+TEST_F(PodsReady, WhatIsLateWaitsInNoQueueAndThenBehindTheOthers) {
+  const WorkloadId id = submit(workload("slow"));
+  at(0);
+  model::Workload later = workload("later");
+  later.created = Time{} + Duration::seconds(1);
+  submit(later);
+  EXPECT_THAT(at(100), ElementsAre("slow: PodsReadyTimeout"));
+  EXPECT_EQ(phase("later"), WorkloadPhase::kPending);  // the quota is still held
+  admission.released(id);
+  at(110);
+  EXPECT_EQ(phase("later"), WorkloadPhase::kAdmitted);
+  EXPECT_EQ(status("slow").reason, "PodsReadyTimeout");
+  EXPECT_EQ(due(), 160);
+  model::Workload last = workload("last");
+  last.created = Time{} + Duration::seconds(120);  // after the eviction
+  submit(last);
+  at(160);
+  EXPECT_EQ(status("slow").reason, "WaitingForQuota");
+  admission.finish(admission.find("later"));
+  at(170);
+  EXPECT_EQ(phase("slow"), WorkloadPhase::kAdmitted);
+}
+
+TEST_F(PodsReady, OneThatIsNotAdmittedHasNoPodsToBeReady) {
+  const WorkloadId id = submit(workload("slow"));
+  ready(id, true, 0);
+  at(0);
+  EXPECT_EQ(due(), 100);
+}
+
+class PodsReadyForEver : public PodsReady {
+ protected:
+  PodsReadyForEver() : PodsReady(options()) {}
+  static WaitForPodsReady options() {
+    WaitForPodsReady out = ready_in(100);
+    out.recovery_timeout = Duration{};
+    return out;
+  }
+};
+
+TEST_F(PodsReadyForEver, RecoveryMayTakeForEver) {
+  const WorkloadId id = submit(workload("slow"));
+  at(0);
+  ready(id, true, 10);
+  ready(id, false, 60);
+  at(60);
+  EXPECT_EQ(due(), -1);
+}
+
+TEST(WaitForPodsReady, BackOffDoublesUpToItsMost) {
+  WaitForPodsReady options;
+  options.backoff_base = Duration::seconds(60);
+  options.backoff_max = Duration::seconds(200);
+  EXPECT_EQ(options.backoff(1), Duration::seconds(60));
+  EXPECT_EQ(options.backoff(2), Duration::seconds(120));
+  EXPECT_EQ(options.backoff(3), Duration::seconds(200));
+  EXPECT_EQ(options.backoff(1'000'000), Duration::seconds(200));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/strong_id.h"
+#include "base/time.h"
 #include "model/resources.h"
 
 namespace berth::quota {
@@ -29,12 +30,26 @@ struct PodSetAssignment {
   std::vector<std::string> reasons = {};           // why not better, one for each flavor and resource that fell short
 };
 
+enum class CheckState : uint8_t { kPending, kReady, kRetry, kRejected };
+
+// What the controller of an AdmissionCheck says of a workload.
+struct CheckReport {
+  std::string check;
+  CheckState state = CheckState::kPending;
+  std::string message = {};
+  Duration requeue_after = {};  // kRetry: the workload is not to be queued again before
+};
+
 struct AdmissionDecision {
-  enum class Kind : uint8_t { kAdmit, kEvict };
+  enum class Kind : uint8_t {
+    kAdmit,
+    kEvict,
+    kReserve,  // it has quota, and is admitted when its checks are ready
+  };
   Kind kind = Kind::kAdmit;
   WorkloadId workload;
   std::string cluster_queue;
-  std::vector<PodSetAssignment> assignment = {};         // kAdmit
+  std::vector<PodSetAssignment> assignment = {};         // kAdmit, kReserve
   std::string reason = {}, message = {};                 // kEvict: "Preempted", "ClusterQueueStopped", …
   std::string preemption = {};                           // for "Preempted": a VictimReason
   bool deactivates = false;                              // kEvict: spec.active is to become false

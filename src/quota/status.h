@@ -9,19 +9,23 @@
 
 #include "model/queues.h"
 #include "quota/decision.h"
+#include "quota/quota_tree.h"
 
 namespace berth::quota {
 
-enum class WorkloadPhase : uint8_t { kPending, kAdmitted, kFinished };
+// kQuotaReserved: it has quota, and waits for its checks.
+enum class WorkloadPhase : uint8_t { kPending, kQuotaReserved, kAdmitted, kFinished };
 
 // What is known of a workload.
 struct WorkloadStatus {
   model::Workload workload;
   std::string cluster_queue;  // of its LocalQueue; empty: none
   WorkloadPhase phase = WorkloadPhase::kPending;
-  std::vector<PodSetAssignment> assignment;  // while admitted
-  std::string reason, message;               // while pending: why; "WaitingForQuota", "WaitingForPlace", …
-  std::string evicted, preempted;            // reasons of these conditions while they are true
+  std::vector<PodSetAssignment> assignment;  // while it has quota
+  // Why it is not admitted: "WaitingForQuota", "WaitingForPlace", …; with quota "UnsatisfiedChecks".
+  std::string reason, message;
+  std::vector<CheckReport> checks = {};  // of its AdmissionChecks, by name; while it has quota
+  std::string evicted, preempted;        // reasons of these conditions while they are true
 };
 
 // Why a workload waits, in figures. Amounts are in the canonical units of the resource.
@@ -46,11 +50,25 @@ struct WaitingFor {
   std::vector<Account> quota;
 };
 
+// How a ClusterQueue stands.
+struct QueueStatus {
+  bool active = true;
+  std::string reason = "Ready";                  // of its condition Active
+  int pending = 0, reserving = 0, admitted = 0;  // reserving: those that have quota, the admitted among them
+  struct Held {
+    std::string flavor, resource;
+    int64_t total = 0, borrowed = 0;
+  };
+  std::vector<Held> held = {};
+  FairShare share = {};
+};
+
 // Of one queue. Those that wait are of active queues, as Kueue counts them.
 struct QueueCounts {
   int pending = 0;
   int inadmissible = 0;  // of these: fit nowhere until something happens
-  int admitted = 0;
+  int reserving = 0;     // have quota
+  int admitted = 0;      // of these: are admitted
 };
 
 struct LocalQueueStatus {

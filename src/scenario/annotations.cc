@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::array kKnown = {
     kSimulatedArrival,
+    kSimulatedReady,
     kSimulatedRuntime,
     kSimulatedRepartition,
     bridge::kMigPolicy,
@@ -50,7 +51,9 @@ std::string wrong_annotation(std::string_view key, const std::string& value, con
   if (std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
   if (key == bridge::kMigPolicy)
     return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
-  if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedRepartition) return "";
+  if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedReady && key != kSimulatedRepartition)
+    return "";
+  if (key == kSimulatedReady && value == kNeverReady) return "";
   const auto duration = parse_duration(value);
   if (!duration) return duration.error().message;
   if (*duration > kSimulatedDurationMax) return fmt::format("'{}' is more than ten years", value);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string>
+
+#include "model/quantity.h"
 
 namespace berth::scenario {
 namespace {
@@ -36,7 +39,83 @@ constexpr api::Field<ReservationOptions> kReservations[] = {
      }},
 };
 
+// Durations of 0 have a meaning here: "0s".
+void read_duration_or_zero(const api::Reader& reader, Duration& out) {
+  std::string text;
+  const bool is_text = reader.type() == api::JsonType::kString && reader.read(text);
+  if (const auto value = parse_duration(text); is_text && value && *value == Duration{}) out = {};
+  else read_duration(reader, out);
+}
+
+void read_seconds(const api::Reader& reader, Duration& out) {
+  int32_t seconds = 0;
+  if (!reader.read(seconds)) return;
+  if (seconds < 0) return reader.problem(fmt::format("{} is less than 0", seconds));
+  out = Duration::seconds(seconds);
+}
+
+using quota::WaitForPodsReady;
+constexpr api::Field<WaitForPodsReady> kRequeuing[] = {
+    {"timestamp",
+     [](const api::Reader& r, WaitForPodsReady& o) {
+       std::string text;
+       if (!r.read(text)) return;
+       if (text != "Eviction" && text != "Creation")
+         return r.problem(fmt::format("'{}' is neither Eviction nor Creation", text));
+       o.timestamp = text == "Eviction" ? quota::RequeuingTimestamp::kEviction : quota::RequeuingTimestamp::kCreation;
+     }},
+    {"backoffLimitCount",
+     [](const api::Reader& r, WaitForPodsReady& o) {
+       int32_t count = 0;
+       if (r.is_null() || !r.read(count)) return;
+       if (count < 0) r.problem(fmt::format("{} is less than 0; null sets no limit", count));
+       else o.backoff_limit = count;
+     }},
+    {"backoffBaseSeconds", [](const api::Reader& r, WaitForPodsReady& o) { read_seconds(r, o.backoff_base); }},
+    {"backoffMaxSeconds", [](const api::Reader& r, WaitForPodsReady& o) { read_seconds(r, o.backoff_max); }},
+};
+
+constexpr api::Field<WaitForPodsReady> kPodsReady[] = {
+    {"enabled", [](const api::Reader& r, WaitForPodsReady& o) { r.read(o.enabled); }},
+    {"timeout", [](const api::Reader& r, WaitForPodsReady& o) { read_duration(r, o.timeout); }},
+    {"recoveryTimeout",
+     [](const api::Reader& r, WaitForPodsReady& o) {
+       if (!r.is_null()) read_duration_or_zero(r, o.recovery_timeout.emplace());
+     }},
+    {"blockAdmission", [](const api::Reader& r, WaitForPodsReady& o) { r.read(o.block_admission); }},
+    {"requeuingStrategy", [](const api::Reader& r, WaitForPodsReady& o) { api::read_object(r, kRequeuing, o); }},
+};
+
+using quota::AdmissionFairSharing;
+// {nvidia.com/gpu: 4, cpu: 0.5}
+void read_resource_weights(const api::Reader& reader, std::map<std::string, int64_t>& out) {
+  if (!reader.expect(api::JsonType::kObject)) return;
+  out.clear();
+  for (api::Members members(reader); members.next();) {
+    std::string text;
+    if (!members.value().read_string_or_number(text)) continue;
+    const Result<int64_t> weight = model::parse_quantity(text, 3);
+    if (weight && *weight >= 0) out[std::string(members.key())] = *weight;
+    else members.value().problem(fmt::format("'{}' is no number of at least 0", text));
+  }
+}
+
+constexpr api::Field<AdmissionFairSharing> kUsage[] = {
+    {"usageHalfLifeTime", [](const api::Reader& r, AdmissionFairSharing& o) { read_duration_or_zero(r, o.half_life); }},
+    {"usageSamplingInterval",
+     [](const api::Reader& r, AdmissionFairSharing& o) { read_duration(r, o.sampling_interval); }},
+    {"resourceWeights",
+     [](const api::Reader& r, AdmissionFairSharing& o) { read_resource_weights(r, o.resource_weights); }},
+};
+
 }  // namespace
+
+void read_pods_ready(const api::Reader& reader, WaitForPodsReady& out) {
+  out.enabled = true;
+  api::read_object(reader, kPodsReady, out);
+}
+
+void read_usage(const api::Reader& reader, AdmissionFairSharing& out) { api::read_object(reader, kUsage, out); }
 
 void read_duration(const api::Reader& reader, Duration& out) {
   if (reader.type() == api::JsonType::kInteger || reader.type() == api::JsonType::kFloat)

@@ -20,7 +20,9 @@ namespace berth::scenario {
 
 // On pods and on what makes pods, as Go durations; see docs/simulate.md. kSimulatedArrival also on nodes.
 inline constexpr std::string_view kSimulatedArrival =
-    "berth.dev/simulated-arrival";  // when it is submitted, from t = 0
+    "berth.dev/simulated-arrival";                                                // when it is submitted, from t = 0
+inline constexpr std::string_view kSimulatedReady = "berth.dev/simulated-ready";  // so long after its start; or
+inline constexpr std::string_view kNeverReady = "never";
 inline constexpr std::string_view kSimulatedRuntime = "berth.dev/simulated-runtime";  // what it really takes
 
 // On nodes: how long it takes to cut their GPUs anew.

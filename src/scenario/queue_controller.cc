@@ -10,10 +10,24 @@
 
 namespace berth::scenario {
 
+namespace {
+
+const char* state_of(quota::WorkloadPhase phase) {
+  switch (phase) {
+    case quota::WorkloadPhase::kPending: return "Pending";
+    case quota::WorkloadPhase::kQuotaReserved: return "QuotaReserved";
+    case quota::WorkloadPhase::kAdmitted: return "Admitted";
+    case quota::WorkloadPhase::kFinished: break;
+  }
+  return "Finished";
+}
+
+}  // namespace
+
 bool is_queueing(const api::Object& object) {
   return std::holds_alternative<api::ResourceFlavor>(object) || std::holds_alternative<api::ClusterQueue>(object) ||
-         std::holds_alternative<api::Cohort>(object) || std::holds_alternative<api::LocalQueue>(object) ||
-         std::holds_alternative<api::WorkloadPriorityClass>(object);
+         std::holds_alternative<api::AdmissionCheck>(object) || std::holds_alternative<api::Cohort>(object) ||
+         std::holds_alternative<api::LocalQueue>(object) || std::holds_alternative<api::WorkloadPriorityClass>(object);
 }
 
 void QueueController::put(const api::Object& object) {
@@ -26,6 +40,8 @@ void QueueController::put(const api::Object& object) {
     outbox_.emplace_back(engine::QueueObjectUpserted{queue->queue});
   if (const auto* cohort = std::get_if<api::Cohort>(&object))
     outbox_.emplace_back(engine::QueueObjectUpserted{cohort->cohort});
+  if (const auto* check = std::get_if<api::AdmissionCheck>(&object))
+    outbox_.emplace_back(engine::QueueObjectUpserted{check->check});
   if (const auto* local = std::get_if<api::LocalQueue>(&object))
     outbox_.emplace_back(engine::QueueObjectUpserted{local->queue});
 }
@@ -35,7 +51,7 @@ void QueueController::submit(api::Workload workload, Owner owner, std::string ki
   workload.metadata.uid = fmt::format("workload/{}/{}", workload.metadata.namespace_name, workload.metadata.name);
   workload.metadata.created = created;
   Record record{
-      bridge::to_model(workload, levels), owner, std::move(kind), std::move(name), created, {}, {}, 0, {}, {}};
+      bridge::to_model(workload, levels), owner, std::move(kind), std::move(name), created, {}, {}, false, 0, {}, {}};
   const std::string* priority_class = workload.metadata.labels.find(api::kPriorityClassLabel);
   if (const auto known = priority_class == nullptr ? priorities_.end() : priorities_.find(*priority_class);
       known != priorities_.end())
@@ -60,9 +76,28 @@ void QueueController::finish(Owner owner, Time now) {
   outbox_.emplace_back(engine::WorkloadEnded{record.workload.uid});
 }
 
+void QueueController::set_ready(Owner owner, int32_t pods, Time now) {
+  const auto known = by_owner_.find(owner);
+  if (known == by_owner_.end()) return;
+  Record& record = all_[known->second];
+  if (!record.admitted || record.finished) return;
+  int32_t wanted = 0;
+  for (const quota::PodSetAssignment& set : record.given) wanted += set.count;
+  if (record.ready == (pods >= wanted)) return;
+  record.ready = !record.ready;
+  outbox_.emplace_back(engine::WorkloadPodsReady{record.workload.uid, record.ready, now});
+}
+
 QueueController::Record* QueueController::find(const std::string& name) {
   const auto found = std::ranges::find(all_, name, &Record::name);
   return found == all_.end() ? nullptr : &*found;
+}
+
+bool QueueController::report_check(const std::string& name, quota::CheckReport report, Time now) {
+  const Record* record = find(name);
+  if (record == nullptr) return false;
+  outbox_.emplace_back(engine::WorkloadCheckReported{record->workload.uid, std::move(report), now});
+  return true;
 }
 
 bool QueueController::set_active(const std::string& name, bool active) {
@@ -82,10 +117,15 @@ size_t QueueController::find(const quota::AdmissionDecision& decision, const quo
   return by_uid_.at(admission.status(decision.workload).workload.uid);
 }
 
+void QueueController::reserve(const quota::AdmissionDecision& decision, const quota::Admission& admission) {
+  all_[find(decision, admission)].given = decision.assignment;
+}
+
 QueueController::Admitted QueueController::admit(const quota::AdmissionDecision& decision,
                                                  const quota::Admission& admission, Time now) {
   Record& record = all_[find(decision, admission)];
   record.admitted = now;
+  record.ready = false;
   record.given = decision.assignment;
   Admitted out{record.owner, {}, {}};
   for (const quota::PodSetAssignment& set : decision.assignment) {
@@ -138,9 +178,7 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
     if (!id.valid()) continue;
     const quota::WorkloadStatus& status = admission.status(id);
     row.cluster_queue = status.cluster_queue;
-    row.state = status.phase == quota::WorkloadPhase::kFinished   ? "Finished"
-                : status.phase == quota::WorkloadPhase::kAdmitted ? "Admitted"
-                                                                  : "Pending";
+    row.state = state_of(status.phase);
     row.reason = status.reason;
     row.message = status.message;
     if (status.phase == quota::WorkloadPhase::kPending) {

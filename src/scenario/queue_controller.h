@@ -18,7 +18,7 @@
 
 namespace berth::scenario {
 
-// A flavor, queue, cohort or WorkloadPriorityClass.
+// A flavor, queue, cohort, AdmissionCheck or WorkloadPriorityClass.
 bool is_queueing(const api::Object& object);
 
 class QueueController {
@@ -41,6 +41,10 @@ class QueueController {
   // As many of its pods are needed no more.
   void reclaim(Owner owner, int32_t pods);
   void finish(Owner owner, Time now);
+  // So many of its pods are ready; an admitted workload with as many as it was admitted with is.
+  void set_ready(Owner owner, int32_t pods, Time now);
+  // What a check's controller says of what is called `name`. False: there is no such workload.
+  bool report_check(const std::string& name, quota::CheckReport report, Time now);
   // spec.active of the Workload of what is called `name`, "default/train". False: there is none.
   bool set_active(const std::string& name, bool active);
   // Its pods have gone, and it may be let in anew.
@@ -52,6 +56,8 @@ class QueueController {
     std::vector<workloads::PodSetInfo> infos;
     std::vector<int32_t> counts;
   };
+  // It has quota, and waits for its checks.
+  void reserve(const quota::AdmissionDecision& decision, const quota::Admission& admission);
   Admitted admit(const quota::AdmissionDecision& decision, const quota::Admission& admission, Time now);
   Owner evict(const quota::AdmissionDecision& decision, const quota::Admission& admission);
   // Those that were evicted and whose pods are still there.
@@ -70,6 +76,7 @@ class QueueController {
     std::string kind, name;
     Time submitted;
     std::optional<Time> admitted, finished;
+    bool ready = false;  // as the engine was told, since it was admitted
     int evictions = 0;
     std::string evicted_for;                     // the last time, "Preempted by default/urgent"
     std::vector<quota::PodSetAssignment> given;  // when it was admitted last

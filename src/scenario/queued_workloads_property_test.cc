@@ -1,6 +1,7 @@
-// Quota and place over random histories: workloads come, are admitted, evicted and finish; their pods come in any
-// order, are bound, fail and end; nodes come, go and are cordoned; queues change. After every step the engine's
-// invariants hold, and after every cycle what is said here of quota and places is counted again by brute force.
+// Quota and place over random histories: workloads come, wait for checks, are admitted, evicted and finish; their pods
+// come in any order, are bound, fail and end, are ready or too late; nodes come, go and are cordoned; queues change.
+// After every step the engine's invariants hold, and after every cycle what is said here of quota and places is counted
+// again by brute force.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,7 +24,9 @@ constexpr std::string_view kGpu = "nvidia.com/gpu";
 
 class History {
  public:
-  explicit History(uint64_t seed) : rng_(seed), driver_(policy::default_policies()) {
+  explicit History(uint64_t seed) : rng_(seed), driver_(policy::default_policies(), options(seed)) {
+    driver_.apply(QueueObjectUpserted{model::AdmissionCheck{"budget", "example.com/budget"}});
+    driver_.apply(QueueObjectUpserted{model::AdmissionCheck{"nodes", std::string(model::kProvisioningController)}});
     add_queue("red");
     add_queue("blue");
     for (int i = 0; i < 3; ++i) add_node();
@@ -41,10 +44,18 @@ class History {
   struct Work {
     model::Workload spec;
     int pods_made = 0;
-    bool admitted = false, leaving = false;
+    bool reserved = false, admitted = false, leaving = false;  // reserved: it has quota, and waits for its checks
     int wanted = 0;
     std::set<std::string> pods;
   };
+
+  static EngineOptions options(uint64_t seed) {
+    EngineOptions out;
+    out.admission.pods_ready.enabled = seed % 3 == 0;
+    out.admission.pods_ready.timeout = Duration::seconds(40);
+    out.admission.pods_ready.block_admission = seed % 6 == 0;
+    return out;
+  }
 
   bool chance(uint64_t of) { return rng_.below(of) == 0; }
 
@@ -57,6 +68,8 @@ class History {
     queue.preemption.reclaim_within_cohort =
         chance(2) ? model::PreemptionPolicy::kAny : model::PreemptionPolicy::kNever;
     if (chance(4)) queue.strategy = model::QueueingStrategy::kStrictFifo;
+    if (chance(5)) queue.checks = {{"budget"}};
+    if (chance(5)) queue.checks.push_back({"nodes"});
     const auto nominal = static_cast<int64_t>(rng_.below(12));
     queue.groups = {{{std::string(kGpu)}, {{"plain", {{std::string(kGpu), {nominal, {}, {}}}}}}}};
     driver_.apply(QueueObjectUpserted{model::ResourceFlavor{"plain", {}, {}, {}}});
@@ -115,8 +128,23 @@ class History {
     return found.empty() ? nullptr : found[rng_.below(found.size())];
   }
 
+  // What a controller says of a workload that has quota, or what becomes of its pods.
+  void report() {
+    for (const auto& [uid, work] : works_) {
+      if (work.reserved && !chance(3))
+        for (const char* check : {"budget", "nodes"})
+          driver_.apply(WorkloadCheckReported{
+              uid,
+              {check, chance(6) ? quota::CheckState::kRetry : quota::CheckState::kReady, "", Duration::seconds(10)},
+              driver_.now()});
+      if (work.admitted && chance(2)) driver_.apply(WorkloadPodsReady{uid, !chance(3), driver_.now()});
+    }
+  }
+
   void step() {
-    switch (rng_.below(10)) {
+    switch (rng_.below(12)) {
+      case 10:
+      case 11: return report();
       case 0:
       case 1:
       case 2: return submit();
@@ -193,9 +221,10 @@ class History {
   void follow(const quota::AdmissionDecision& decision) {
     const std::string uid = driver_.engine().admission().status(decision.workload).workload.uid;
     Work& work = works_.at(uid);
+    work.reserved = decision.kind == Kind::kReserve;
     work.admitted = decision.kind == Kind::kAdmit;
-    work.leaving = !work.admitted;
-    if (work.admitted) work.wanted = decision.assignment.front().count;
+    work.leaving = decision.kind == Kind::kEvict;
+    if (!work.leaving) work.wanted = decision.assignment.front().count;
   }
 
   void release(Work& work) {
@@ -208,16 +237,22 @@ class History {
   // no more of them than that; and an admitted workload with a place for each pod has that many GPUs charged for it.
   void count(bool rests) {
     const quota::Admission& admission = driver_.engine().admission();
-    std::map<std::string, int64_t> placed;  // by workload: pods and stand-ins
+    std::map<std::string, int64_t> placed, running;  // by workload: pods and stand-ins; pods
     for (const PodSlot slot : driver_.state().pods()) {
       const PodState& pod = driver_.state().pod(slot);
-      if (!pod.pod.workload.empty() && holds_room(pod.phase)) ++placed[pod.pod.workload];
+      if (pod.pod.workload.empty() || !holds_room(pod.phase)) continue;
+      ++placed[pod.pod.workload];
+      if (!pod.pod.stand_in) ++running[pod.pod.workload];
     }
     for (const auto& [uid, work] : works_) {
       const quota::WorkloadStatus& status = admission.status(admission.find(uid));
-      ASSERT_EQ(status.phase == quota::WorkloadPhase::kAdmitted, work.admitted || work.leaving);
+      const bool holds =
+          status.phase == quota::WorkloadPhase::kAdmitted || status.phase == quota::WorkloadPhase::kQuotaReserved;
+      ASSERT_EQ(holds, work.reserved || work.admitted || work.leaving);
+      ASSERT_TRUE(!work.reserved || status.phase == quota::WorkloadPhase::kQuotaReserved);
+      ASSERT_TRUE(!work.reserved || running[work.spec.full_name()] == 0);
       const int64_t places = placed[work.spec.full_name()];
-      if (work.admitted) {
+      if (work.admitted || work.reserved) {
         ASSERT_LE(places, work.wanted) << work.spec.name;
       } else if (rests && status.reason == "WaitingForPlace") {
         ASSERT_FALSE(fits(work.spec.pod_sets.front())) << work.spec.name << ": " << status.message << "; at least "

@@ -177,6 +177,8 @@ class CasePlayer {
       admission_.upsert(queue->queue);
     } else if (const auto* cohort = std::get_if<api::Cohort>(&*object)) {
       admission_.upsert(cohort->cohort);
+    } else if (const auto* check = std::get_if<api::AdmissionCheck>(&*object)) {
+      admission_.upsert(check->check);
     } else if (const auto* local = std::get_if<api::LocalQueue>(&*object)) {
       admission_.upsert(local->queue);
     }
@@ -230,7 +232,7 @@ class CasePlayer {
     Json out = {{"active", status.active ? "True" : "False"},
                 {"activeReason", status.reason},
                 {"pending", status.pending},
-                {"reserving", status.admitted},
+                {"reserving", status.reserving},
                 {"admitted", status.admitted},
                 {"reservation", held}};
     const double share = status.share.weighted();

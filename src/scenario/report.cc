@@ -206,8 +206,9 @@ size_t Report::pods_refused() const {
 }
 
 size_t Report::workloads_waiting() const {
-  return static_cast<size_t>(
-      std::count_if(workloads.begin(), workloads.end(), [](const WorkloadReport& w) { return w.state == "Pending"; }));
+  return static_cast<size_t>(std::count_if(workloads.begin(), workloads.end(), [](const WorkloadReport& w) {
+    return w.state == "Pending" || w.state == "QuotaReserved";
+  }));
 }
 
 std::string render(const Report& report, ReportFormat format) {

@@ -79,8 +79,8 @@ struct WorkloadReport {
   std::string name;  // its own, "namespace/name"
   std::string queue, cluster_queue;
   int32_t priority = 0;
-  std::string state;            // "Pending", "Admitted", "Finished"
-  std::string reason, message;  // while it is pending
+  std::string state;            // "Pending", "QuotaReserved", "Admitted", "Finished"
+  std::string reason, message;  // while it is pending, or waits for its checks
   std::vector<Set> pod_sets;    // as it was admitted; empty while it is pending
   Time submitted;
   std::optional<Time> admitted, finished;

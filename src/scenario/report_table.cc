@@ -174,7 +174,7 @@ std::string workloads_table(const Report& report, bool wide) {
 std::string queues_text(const Report& report) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_message;
   for (const WorkloadReport& workload : report.workloads) {
-    if (workload.state != "Pending") continue;
+    if (workload.state == "Admitted" || workload.state == "Finished") continue;
     const std::string& message = workload.message.empty() ? workload.reason : workload.message;
     const auto known = std::ranges::find(by_message, message, [](const auto& entry) { return entry.first; });
     auto& names =

@@ -125,5 +125,25 @@ TEST_F(RestoredWorkloads, OneThatIsLeavingGoesOnLeaving) {
   EXPECT_EQ(driver.cycle().admissions.size(), 1U) << "what it held is there for one of both";
 }
 
+TEST_F(RestoredWorkloads, OneThatHasQuotaAloneKeepsItsPlaceAndWaitsForItsChecks) {
+  driver.apply(QueueObjectUpserted{model::AdmissionCheck{"budget", "example.com/budget"}});
+  model::ClusterQueue queue = queue_of("team", 8);
+  queue.checks = {{"budget"}};
+  driver.apply(QueueObjectUpserted{queue});
+  driver.apply(QueueObjectUpserted{model::LocalQueue{"default", "team", "team"}});
+  driver.apply(WorkloadAdmitted{workload_of("old", 4), "team", given(4), "", {}, true});
+  driver.add(pod_of("old", "old-0"));
+  driver.cycle();
+  driver.cycle();
+  EXPECT_EQ(status("old").phase, quota::WorkloadPhase::kQuotaReserved);
+  EXPECT_EQ(driver.node_of("old-0"), "") << "it is not admitted";
+  driver.apply(WorkloadCheckReported{"uid-old", {"budget", quota::CheckState::kReady}, driver.now()});
+  EXPECT_EQ(driver.cycle().admissions.size(), 1U);
+  driver.cycle();
+  driver.cycle();
+  EXPECT_EQ(status("old").phase, quota::WorkloadPhase::kAdmitted);
+  EXPECT_EQ(driver.node_of("old-0"), "a");
+}
+
 }  // namespace
 }  // namespace berth::scenario

@@ -1,6 +1,7 @@
 #include "scenario/scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,6 +14,8 @@ namespace berth::scenario {
 namespace {
 
 constexpr uint64_t kShuffleSeeds = 5;
+constexpr std::string_view kKeys[] = {
+    "policies", "setPacking", "reservations", "waitForPodsReady", "admissionFairSharing", "cluster", "steps"};
 
 Result<std::vector<api::Document>> documents_of(const std::string& text, const std::string& file) {
   api::Problems problems;
@@ -61,10 +64,9 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
                 fmt::format("{}: a scenario is one document, this file has {}", file, documents.size()));
   Scenario scenario{.file = file, .root = to_lined_value(documents.front())};
   for (const auto& [key, value] : scenario.root.members)
-    if (key != "policies" && key != "setPacking" && key != "reservations" && key != "cluster" && key != "steps")
+    if (std::ranges::find(kKeys, key) == std::end(kKeys))
       return fail(ErrorCode::kInvalidInput,
-                  fmt::format("{}:{}: '{}' is none of policies, setPacking, reservations, cluster, steps", file,
-                              value.line, key));
+                  fmt::format("{}:{}: '{}' is none of {}", file, value.line, key, fmt::join(kKeys, ", ")));
   const LinedValue* steps = scenario.root.find("steps");
   if (steps == nullptr || steps->kind != LinedValue::Kind::kList)
     return fail(ErrorCode::kInvalidInput, fmt::format("{}: a scenario has a list of steps", file));
@@ -72,12 +74,15 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
   BERTH_TRY(set, policies == nullptr ? policy::make_policy_set() : read_policies(to_document(*policies, file)));
   scenario.policies = std::move(set);
   engine::EngineOptions& engine = scenario.engine;
-  if (const LinedValue* packing = scenario.root.find("setPacking"))
-    BERTH_TRY_VOID(read_options(to_document(*packing, file),
-                                [&](const api::Reader& root) { read_set_packing(root, engine.set_packing); }));
-  if (const LinedValue* reservations = scenario.root.find("reservations"))
-    BERTH_TRY_VOID(read_options(to_document(*reservations, file),
-                                [&](const api::Reader& root) { read_reservations(root, engine.reservations); }));
+  const auto read = [&](const char* key, const auto& reader) -> Status {
+    const LinedValue* value = scenario.root.find(key);
+    return value == nullptr ? Status() : read_options(to_document(*value, file), reader);
+  };
+  BERTH_TRY_VOID(
+      read("waitForPodsReady", [&](const api::Reader& r) { read_pods_ready(r, engine.admission.pods_ready); }));
+  BERTH_TRY_VOID(read("admissionFairSharing", [&](const api::Reader& r) { read_usage(r, engine.admission.usage); }));
+  BERTH_TRY_VOID(read("setPacking", [&](const api::Reader& r) { read_set_packing(r, engine.set_packing); }));
+  BERTH_TRY_VOID(read("reservations", [&](const api::Reader& r) { read_reservations(r, engine.reservations); }));
   return scenario;
 }
 

@@ -207,7 +207,7 @@ void ScenarioPlayer::expect_workloads(const LinedValue& value, const Report& rep
     }
     std::string actual = found->state;
     if (found->state == "Pending") actual += ": " + found->reason;
-    if (found->state == "Admitted") actual += " with " + flavors_text(*found);
+    if (found->state == "Admitted" || found->state == "QuotaReserved") actual += " with " + flavors_text(*found);
     compare(text, why ? found->message : actual, (why ? "what it waits for: " : "workload ") + name);
   }
 }

@@ -88,6 +88,7 @@ struct StepTable {
                       const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.set_active(n, true); }); }},
       {"deactivate", [](ScenarioPlayer& p,
                         const LinedValue& v) { each(p, v, [&](auto& n) { return p.cluster_.set_active(n, false); }); }},
+      {"check", [](ScenarioPlayer& p, const LinedValue& v) { p.report_checks(v); }},
       {"relist", [](ScenarioPlayer& p, const LinedValue&) { p.cluster_.relist(); }},
       {"advance", [](ScenarioPlayer& p, const LinedValue& v) { p.advance(v); }},
       {"expect", [](ScenarioPlayer& p, const LinedValue& v) { p.expect(v); }},
@@ -118,8 +119,8 @@ void ScenarioPlayer::build_cluster() {
   for (const auto& [key, value] : cluster->members) {
     if (key == "nodes") add_nodes(value);
     else if (key == "objects") submit(value);
-    else if (key != "flavors" && key != "queues" && key != "cohorts")
-      mismatch(value, fmt::format("'{}' is none of nodes, objects, flavors, cohorts, queues", key));
+    else if (key != "flavors" && key != "queues" && key != "cohorts" && key != "checks")
+      mismatch(value, fmt::format("'{}' is none of nodes, objects, flavors, cohorts, queues, checks", key));
   }
   add_queues(*cluster);
   cluster_.settle();

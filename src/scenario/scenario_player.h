@@ -33,6 +33,7 @@ class ScenarioPlayer {
   void add_nodes(const LinedValue& what);
   void add_queues(const LinedValue& what);  // scenario_queues.cc
   void add_job(const LinedValue& what);
+  void report_checks(const LinedValue& what);
   void advance(const LinedValue& what);
   void kubelet_rejects(const LinedValue& what);
   void settle_bind(const LinedValue& what);

@@ -6,6 +6,7 @@
 //       red: {quota: {h100: 8}, cohort: all, preemption: {reclaimWithinCohort: Any}}
 //       blue: {quota: {h100: {nominal: 8, borrowing: 4, lending: 2}}}
 //     cohorts: {all: {quota: {h100: 4}, parent: org}}
+//     checks: {budget: example.com/budget}   # AdmissionChecks and their controllers
 //   steps:
 //     - job: {name: train, queue: red, pods: 2, gpus: 4, priority: 10, runtime: 1h}
 //
@@ -48,11 +49,33 @@ std::string flavor_text(const std::string& name, const LinedValue* labels) {
                      labels == nullptr ? "{}" : fmt::format("{{nodeLabels: {}}}", json_of(*labels)));
 }
 
+// Checks of a queue: a list of names, or the flavors that each is for.
+std::string rules_of(const LinedValue& checks) {
+  std::string out;
+  for (const auto& [name, value] : checks.members) {
+    if (checks.kind == Kind::kList) out += fmt::format("{}{{name: {}}}", out.empty() ? "" : ", ", value.text);
+    else out += fmt::format("{}{{name: {}, onFlavors: {}}}", out.empty() ? "" : ", ", name, json_of(value));
+  }
+  return out;
+}
+
+std::string check_text(const std::string& name, const LinedValue& check) {
+  const bool plain = check.kind != Kind::kMap;
+  const std::string active = plain ? "" : check.get("active");
+  return fmt::format(
+      "---\napiVersion: {}\nkind: AdmissionCheck\nmetadata: {{name: {}}}\nspec: {{controllerName: {}}}\n{}", kApi, name,
+      plain ? check.text : check.get("controller"),
+      active == "false" ? "status: {conditions: [{type: Active, status: \"False\", reason: Down, message: down}]}\n"
+                        : "");
+}
+
 std::string queue_text(const std::string& name, const LinedValue& queue) {
   std::string spec = "namespaceSelector: {}";
   for (const auto& [key, value] : queue.members) {
     if (key == "quota") spec += ", resourceGroups: " + groups_of(value);
     else if (key == "cohort") spec += ", cohortName: " + value.text;
+    else if (key == "checks")
+      spec += fmt::format(", admissionChecksStrategy: {{admissionChecks: [{}]}}", rules_of(value));
     else spec += fmt::format(", {}: {}", key, json_of(value));
   }
   return fmt::format(
@@ -74,7 +97,7 @@ std::string cohort_text(const std::string& name, const LinedValue& cohort) {
 
 }  // namespace
 
-// `what` holds flavors, cohorts and queues.
+// `what` holds flavors, cohorts, queues and checks.
 void ScenarioPlayer::add_queues(const LinedValue& what) {
   std::string text;
   const LinedValue* flavors = what.find("flavors");
@@ -89,6 +112,8 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
   };
   for (size_t i = 0; flavors != nullptr && i < flavors->members.size(); ++i)
     text += flavor_text(flavors->members[i].name, &flavors->members[i].value);
+  if (const LinedValue* checks = what.find("checks"))
+    for (const auto& [name, check] : checks->members) text += check_text(name, check);
   if (const LinedValue* cohorts = what.find("cohorts"))
     for (const auto& [name, cohort] : cohorts->members) {
       name_flavors(cohort);
@@ -102,11 +127,12 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
   if (!text.empty()) submit({Kind::kString, what.line, text, {}});
 }
 
-// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution}: so many pods at a
-// time, of so many GPUs each; with `least` fewer will do.
+// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution, ready}: so many
+// pods at a time, of so many GPUs each; with `least` fewer will do.
 void ScenarioPlayer::add_job(const LinedValue& what) {
-  static constexpr std::string_view kFields[] = {"name",        "queue", "pods",     "gpus",  "priority",     "runtime",
-                                                 "completions", "least", "selector", "grace", "max_execution"};
+  static constexpr std::string_view kFields[] = {"name",     "queue",   "pods",          "gpus",
+                                                 "priority", "runtime", "completions",   "least",
+                                                 "selector", "grace",   "max_execution", "ready"};
   for (const auto& [key, value] : what.members)
     if (std::find(std::begin(kFields), std::end(kFields), key) == std::end(kFields))
       return mismatch(value, fmt::format("'{}' says nothing about a job", key));
@@ -130,6 +156,7 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
   }
   if (what.find("runtime") != nullptr)
     annotations += fmt::format("berth.dev/simulated-runtime: {}, ", what.get("runtime"));
+  if (what.find("ready") != nullptr) annotations += fmt::format("berth.dev/simulated-ready: {}, ", what.get("ready"));
   if (what.find("least") != nullptr)
     annotations += fmt::format("kueue.x-k8s.io/job-min-parallelism: \"{}\", ", what.get("least"));
   if (const LinedValue* selector = what.find("selector")) pod += fmt::format("nodeSelector: {}, ", json_of(*selector));
@@ -141,6 +168,32 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
       "containers: [{{name: main, image: app, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}}}\n",
       what.get("name"), labels, annotations, pods, what.get("completions", pods), pod, what.get("gpus", "1"));
   submit({Kind::kString, what.line, text, {}});
+}
+
+// {job: {check: Ready}}, or {state: Retry, after: 1m, message: …} in the state's place.
+void ScenarioPlayer::report_checks(const LinedValue& what) {
+  static constexpr std::pair<std::string_view, quota::CheckState> kStates[] = {
+      {"Pending", quota::CheckState::kPending},
+      {"Ready", quota::CheckState::kReady},
+      {"Retry", quota::CheckState::kRetry},
+      {"Rejected", quota::CheckState::kRejected}};
+  for (const LinedMember& job : what.members)
+    for (const auto& [check, value] : job.value.members) {
+      const std::string state = value.kind == Kind::kMap ? value.get("state") : value.text;
+      const auto* known = std::ranges::find(kStates, state, [](const auto& entry) { return entry.first; });
+      if (known == std::end(kStates)) {
+        mismatch(value, fmt::format("'{}' is none of Pending, Ready, Retry, Rejected", state));
+        continue;
+      }
+      quota::CheckReport report{check, known->second};
+      if (value.kind == Kind::kMap) report.message = value.get("message");
+      if (const LinedValue* after = value.find("after")) {
+        const auto duration = parse_duration(after->text);
+        if (!duration) return mismatch(*after, duration.error().message);
+        report.requeue_after = *duration;
+      }
+      require(cluster_.report_check(job.name, std::move(report)), value);
+    }
 }
 
 }  // namespace berth::scenario

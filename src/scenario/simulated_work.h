@@ -17,7 +17,15 @@ namespace berth::scenario {
 
 // kRefused: the API server has not stored it; its controller, if it has one, tries again.
 enum class Stage : uint8_t { kWaiting, kRunning, kEnded, kRefused };
-enum class DueKind : uint8_t { kPodEnds, kPodGone, kJobDeadline, kNodeCut, kWorkloadEnds, kArrival };  // in this order
+enum class DueKind : uint8_t {
+  kPodEnds,
+  kPodGone,
+  kPodReady,
+  kJobDeadline,
+  kNodeCut,
+  kWorkloadEnds,
+  kArrival
+};  // in this order
 
 // True for the kinds that limit a namespace.
 bool is_limit(const api::Object& object);
@@ -34,6 +42,7 @@ struct SimPod {
   engine::DeviceNames gpu_devices;  // as decided
   Stage stage = Stage::kWaiting;
   bool counts_gpus = false;
+  bool ready = false;  // where somebody waits for it
   Time submitted;
   std::optional<Time> started, finished;
   std::string reason;  // of its end, or why it was not scheduled
@@ -50,6 +59,7 @@ struct SimPod {
 struct SimObject {
   Manifest manifest;
   int32_t active = 0, ended = 0, failed = 0, next_index = 0;
+  int32_t ready = 0;  // of its active pods
   bool stopped = false;
   bool stored = false;       // by the API server
   std::string refusal = {};  // why it is not, in its words

@@ -81,6 +81,9 @@ void Simulation::process_due() {
           queues_.finish({which, SIZE_MAX}, now_);
         break;
       case DueKind::kNodeCut: cut_node(which); break;
+      case DueKind::kPodReady:
+        if (pods_[which].stage == Stage::kRunning) set_ready(pods_[which], true);
+        break;
       case DueKind::kPodGone: {
         const bool again = pods_[which].preempted && keeps_name(pods_[which]) && pods_[which].stage == Stage::kRunning;
         remove(which);
@@ -122,6 +125,7 @@ void Simulation::settle() {
     process_due();
     retry_refused_pods();
     let_go();
+    follow_readiness();
     update_budgets();
     deliver();
     const engine::CycleResult result = engine_.run_cycle(now_);

@@ -42,21 +42,10 @@
 #include "scenario/report.h"
 #include "scenario/simulated_agent.h"
 #include "scenario/simulated_work.h"
+#include "scenario/simulation_options.h"
 #include "scenario/storage_controller.h"
 
 namespace berth::scenario {
-
-struct SimulationOptions {
-  engine::PolicySet policies;
-  engine::EngineOptions engine = {};
-  mig::RepartitionOptions repartition = {};
-  bridge::TopologyLevels topology_levels = bridge::default_topology_levels();
-  uint64_t shuffle_seed = 0;      // other than 0: each batch of events is delivered in an order drawn from it
-  bool record = false;            // keep an EventLog
-  bool check_invariants = false;  // after every cycle; what is broken is in broken()
-};
-
-enum class BindFate : uint8_t { kFails, kUnknown };
 
 class Simulation {
  public:
@@ -78,6 +67,8 @@ class Simulation {
   Status fail_pod(const std::string& name, const std::string& reason);  // its workload makes another
   Status lose_node(const std::string& name);                            // with its pods
   Status cordon_node(const std::string& name, bool unschedulable);
+  // What the controller of an AdmissionCheck says of the Workload of what was submitted under this name.
+  Status report_check(const std::string& name, quota::CheckReport report);
   // spec.active of the Workload of a Job, pod or Workload that was submitted under this name.
   Status set_active(const std::string& name, bool active);
   Status update(Manifest manifest);  // of an existing Pod, Node or Namespace; of storage, new or not
@@ -137,6 +128,9 @@ class Simulation {
   void suspend_job(size_t workload);
   void follow_job(size_t workload);
   void let_go();
+  void set_ready(SimPod& pod, bool ready);
+  void await_readiness(SimPod& pod);
+  void follow_readiness();
   static std::optional<Time> deadline_of(const Workload& workload);
   // LimitRanges and ResourceQuotas, as the API server keeps them: simulation_limits.cc.
   void put_limit(const api::Object& object);
@@ -184,6 +178,7 @@ class Simulation {
   QueueController queues_{outbox_};
   limits::NamespaceLimits limits_;
   std::map<size_t, RefusedPods> refused_pods_;  // by workload; none is empty
+  absl::btree_set<QueueController::Owner> readiness_changed_;
   absl::flat_hash_map<std::string, std::deque<BindFate>> planned_;
   mig::Repartitioner repartitioner_;
   SimulatedAgent agent_;

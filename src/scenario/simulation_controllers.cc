@@ -242,6 +242,7 @@ void Simulation::start(SimPod& pod, const std::string& node) {
   pod.started = happened_ = now_;
   if (pod.reason != "Bound") pod.reason = "Scheduled";
   account(pod, true);
+  await_readiness(pod);
   tell_pod(pod);
   const auto runtime = simulated(pod.object, kSimulatedRuntime);
   const int64_t limit_s = pod.object.spec.active_deadline_s.value_or(INT64_MAX);
@@ -272,6 +273,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   check(pod.stage == Stage::kRunning, "only a running pod ends");
   account(pod, false);
   recount(pod.object, false);
+  set_ready(pod, false);
   pod.stage = Stage::kEnded;
   pod.finished = happened_ = now_;
   pod.object.status.phase = phase;
@@ -306,6 +308,7 @@ void Simulation::remove(size_t index) {
   }
   account(pod, false);
   recount(pod.object, false);
+  set_ready(pod, false);
   if (pod.stage == Stage::kRunning) pod.finished = now_;
   pod.stage = Stage::kEnded;
   if (pod.object.status.phase == "Running") pod.object.status.reason = "Deleted";

@@ -63,11 +63,14 @@ void Simulation::carry_out(const quota::AdmissionDecision& decision) {
       pod.preempted = true;
       if (pod.stage == Stage::kWaiting) remove(owner.pod);
       else if (!pod.object.metadata.deleted) delete_gracefully(owner.pod);
-    } else if (std::holds_alternative<api::Job>(workloads_[owner.object].manifest.object)) {
+    } else if (workloads_[owner.object].before_admission) {
       suspend_job(owner.object);
+    } else {
+      queues_.released(owner);  // nothing runs for it
     }
     return;
   }
+  if (decision.kind == quota::AdmissionDecision::Kind::kReserve) return queues_.reserve(decision, admission);
   const QueueController::Admitted given = queues_.admit(decision, admission, now_);
   if (given.owner.pod != SIZE_MAX) {
     SimPod& pod = pods_[given.owner.pod];
@@ -77,6 +80,8 @@ void Simulation::carry_out(const quota::AdmissionDecision& decision) {
   }
   const api::Object& object = workloads_[given.owner.object].manifest.object;
   if (std::holds_alternative<api::Job>(object)) return release_job(given.owner.object, given);
+  if (api::metadata_of(object).annotation(kSimulatedReady) == nullptr)  // its pods are nobody's to play
+    queues_.set_ready(given.owner, INT32_MAX, now_);
   if (const auto runtime = simulated(object, kSimulatedRuntime))
     schedule(now_, *runtime, DueKind::kWorkloadEnds, given.owner.object);
 }
@@ -116,6 +121,39 @@ void Simulation::follow_job(size_t workload) {
   if (job == nullptr || !record.before_admission || !queues_.knows(owner)) return;
   if (is_done(record)) return queues_.finish(owner, now_);
   if (!record.stopped && !job->suspend) queues_.reclaim(owner, workloads::reclaimable(*job, record.ended));
+}
+
+// A pod runs, and becomes ready when its annotation says so; without one at once.
+void Simulation::await_readiness(SimPod& pod) {
+  if (!options_.engine.admission.pods_ready.enabled) return;
+  const std::string* text = pod.object.metadata.annotation(kSimulatedReady);
+  if (text == nullptr) return set_ready(pod, true);
+  if (const auto delay = simulated(pod.object, kSimulatedReady))
+    schedule(now_, *delay, DueKind::kPodReady, by_uid_.at(pod.object.metadata.uid));
+}
+
+void Simulation::set_ready(SimPod& pod, bool ready) {
+  if (pod.ready == ready) return;
+  pod.ready = ready;
+  const bool alone = pod.workload == SIZE_MAX;
+  if (!alone) workloads_[pod.workload].ready += ready ? 1 : -1;
+  readiness_changed_.insert(alone ? QueueController::Owner{SIZE_MAX, by_uid_.at(pod.object.metadata.uid)}
+                                  : QueueController::Owner{pod.workload, SIZE_MAX});
+}
+
+// Tells the engine of workloads all of whose pods have become ready, or not all any more. One that has succeeded counts
+// as ready, as in Kueue.
+void Simulation::follow_readiness() {
+  for (const QueueController::Owner owner : std::exchange(readiness_changed_, {})) {
+    const int32_t ready = owner.pod != SIZE_MAX ? (pods_[owner.pod].ready ? 1 : 0)
+                                                : workloads_[owner.object].ready + workloads_[owner.object].ended;
+    queues_.set_ready(owner, ready, now_);
+  }
+}
+
+Status Simulation::report_check(const std::string& name, quota::CheckReport report) {
+  if (queues_.report_check(with_namespace(name), std::move(report), now_)) return {};
+  return fail(ErrorCode::kNotFound, "no workload is called " + with_namespace(name));
 }
 
 Status Simulation::set_active(const std::string& name, bool active) {

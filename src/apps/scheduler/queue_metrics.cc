@@ -115,7 +115,7 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
     const quota::QueueCounts of = known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second;
     const prometheus::Labels labels = {{"cluster_queue", name}};
     counts(all.pending, labels, of);
-    all.shown.set(all.reserving, labels, of.admitted);
+    all.shown.set(all.reserving, labels, of.reserving);
     all.shown.set(all.admitted, labels, of.admitted);
     for (const char* state : {"pending", "active"})
       all.shown.set(all.status, {{"cluster_queue", name}, {"status", state}},

@@ -1,0 +1,80 @@
+#include "api/kueue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::optional<KueueObject> read(const std::string& text, Problems& problems) {
+  const std::vector<Document> documents = read_documents(text, "f", problems);
+  return documents.size() == 1 ? decode_kueue(documents.front(), problems) : std::nullopt;
+}
+
+template <typename T>
+T object(const std::string& kind, const std::string& rest, const std::string& version = "v1beta2") {
+  Problems problems;
+  const auto out =
+      read("apiVersion: kueue.x-k8s.io/" + version + "\nkind: " + kind + "\nmetadata: {name: a}\n" + rest, problems);
+  EXPECT_THAT(problems, IsEmpty());
+  return std::get<T>(*out);
+}
+
+TEST(Kueue, ChecksOfAQueueAreReadInBothForms) {
+  const auto plain = object<ClusterQueue>("ClusterQueue", "spec: {admissionChecks: [budget, license]}", "v1beta1");
+  ASSERT_THAT(plain.queue.checks, SizeIs(2));
+  EXPECT_EQ(plain.queue.checks.back().check, "license");
+  EXPECT_THAT(plain.queue.checks.back().flavors, IsEmpty());
+  const auto told = object<ClusterQueue>(
+      "ClusterQueue", "spec: {admissionChecksStrategy: {admissionChecks: [{name: budget, onFlavors: [h100]}]}}");
+  ASSERT_THAT(told.queue.checks, SizeIs(1));
+  EXPECT_THAT(told.queue.checks.front().flavors, ElementsAre("h100"));
+}
+
+TEST(Kueue, ACheckIsActiveUnlessItsConditionSaysOtherwise) {
+  const std::string spec = "spec: {controllerName: example.com/c}\n";
+  EXPECT_EQ(object<AdmissionCheck>("AdmissionCheck", spec).active, std::nullopt);
+  EXPECT_TRUE(object<AdmissionCheck>("AdmissionCheck", spec).check.active);
+  const auto down = object<AdmissionCheck>(
+      "AdmissionCheck", spec + "status: {conditions: [{type: Active, status: \"False\", reason: R, message: m}]}");
+  EXPECT_EQ(down.active, false);
+  EXPECT_FALSE(down.check.active);
+  EXPECT_EQ(down.check.controller, "example.com/c");
+  EXPECT_EQ(down.check.name, "a");
+}
+
+TEST(Kueue, ACheckWithoutAControllerIsAProblem) {
+  Problems problems;
+  read("apiVersion: kueue.x-k8s.io/v1beta2\nkind: AdmissionCheck\nmetadata: {name: a}\nspec: {}", problems);
+  ASSERT_THAT(problems, SizeIs(1));
+  EXPECT_THAT(to_string(problems.front()), HasSubstr("name the controller that sees to the check"));
+}
+
+TEST(Kueue, UsageOfLocalQueuesIsReadWithTheirWeights) {
+  const auto queue =
+      object<ClusterQueue>("ClusterQueue", "spec: {admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}}");
+  EXPECT_TRUE(queue.queue.usage_based);
+  EXPECT_EQ(
+      object<LocalQueue>("LocalQueue", "spec: {clusterQueue: a, fairSharing: {weight: \"1.5\"}}").queue.fair_weight,
+      1500);
+}
+
+TEST(Kueue, TimesOfAWorkloadAreReadAsBothVersionsWriteThem) {
+  const std::string sets = "podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c, image: i}]}}}]";
+  const auto newer = object<Workload>("Workload", "spec: {maximumExecutionTimeSeconds: 60, " + sets +
+                                                      "}\nstatus: {accumulatedPastExecutionTimeSeconds: 7}");
+  EXPECT_EQ(newer.max_execution_s, 60);
+  EXPECT_EQ(newer.past_execution_s, 7);
+  const auto older = object<Workload>(
+      "Workload", "spec: {" + sets + "}\nstatus: {accumulatedPastExexcutionTimeSeconds: 8}", "v1beta1");
+  EXPECT_EQ(older.max_execution_s, std::nullopt);
+  EXPECT_EQ(older.past_execution_s, 8);
+}
+
+}  // namespace
+}  // namespace berth::api

@@ -1,0 +1,133 @@
+// AdmissionChecks: what has to be ready, beside quota and a place, before a workload is admitted.
+//
+// With quota a workload has its queue's checks, of those flavors that it was given. Controllers say how each stands;
+// once all are ready the workload is admitted, and nothing that a check says later but Retry and Rejected changes that.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "quota/admission.h"
+
+namespace berth::quota {
+
+void Admission::upsert(model::AdmissionCheck check) {
+  std::string name = check.name;
+  checks_[std::move(name)] = std::move(check);
+  reconfigure();
+}
+
+void Admission::remove(const model::AdmissionCheck& check) {
+  checks_.erase(check.name);
+  reconfigure();
+}
+
+// The reason why a queue is not active for its checks; empty: they are all there.
+std::string Admission::inactive_check(const model::ClusterQueue& queue) const {
+  const auto known = [&](const model::AdmissionCheckRule& rule) { return checks_.contains(rule.check); };
+  if (!std::ranges::all_of(queue.checks, known)) return "AdmissionCheckNotFound";
+  const auto active = [&](const model::AdmissionCheckRule& rule) { return checks_.find(rule.check)->second.active; };
+  return std::ranges::all_of(queue.checks, active) ? "" : "AdmissionCheckInactive";
+}
+
+// Those that a workload with these flavors has to pass.
+std::set<std::string> Admission::checks_of(const model::ClusterQueue& queue,
+                                           const std::vector<PodSetAssignment>& given) const {
+  std::set<std::string> flavors, out;
+  for (const PodSetAssignment& set : given) flavors.merge(flavor_names(set));
+  const auto is_given = [&](const std::string& flavor) { return flavors.contains(flavor); };
+  for (const model::AdmissionCheckRule& rule : queue.checks)
+    if (rule.flavors.empty() || std::ranges::any_of(rule.flavors, is_given)) out.insert(rule.check);
+  return out;
+}
+
+// Whether nodes are yet to be made for what the entry would get, so that quota is enough to begin with.
+bool Admission::provisions(const Entry& entry) const {
+  return std::ranges::any_of(checks_of(*entry.spec, entry.assignment.pod_sets), [&](const std::string& name) {
+    const auto check = checks_.find(name);
+    return check != checks_.end() && check->second.controller == model::kProvisioningController;
+  });
+}
+
+// The checks of a workload with quota follow its queue's.
+void Admission::sync_checks(Record& record) {
+  const auto queue = queues_.find(record.status.cluster_queue);
+  if (queue == queues_.end()) return;
+  const std::set<std::string> wanted = checks_of(queue->second, record.status.assignment);
+  std::vector<CheckReport>& checks = record.status.checks;
+  std::erase_if(checks, [&](const CheckReport& check) { return !wanted.contains(check.check); });
+  for (const std::string& name : wanted)
+    if (std::ranges::find(checks, name, &CheckReport::check) == checks.end()) checks.push_back({name});
+  std::ranges::sort(checks, {}, &CheckReport::check);
+}
+
+void Admission::check_state(WorkloadId id, const CheckReport& report, Time at) {
+  Record& record = this->record(id);
+  if (record.standing != Standing::kHolding || leaving(record)) return;
+  std::vector<CheckReport>& checks = record.status.checks;
+  const auto known = std::ranges::find(checks, report.check, &CheckReport::check);
+  if (known == checks.end()) checks.push_back(report);  // goes where its queue does not ask for it
+  else *known = report;
+  if (report.state == CheckState::kRetry)
+    record.checks_retry_at = std::max(record.checks_retry_at, at + report.requeue_after);
+  touched_.push_back(id);
+  ++epoch_;
+}
+
+// Why a workload has to give its quota back for what its checks say.
+std::optional<EvictionReason> Admission::failed_check(const Record& record) const {
+  std::vector<std::string> rejected;
+  bool retries = false;
+  for (const CheckReport& check : record.status.checks) {
+    if (check.state == CheckState::kRejected) rejected.push_back(check.check);
+    retries |= check.state == CheckState::kRetry;
+  }
+  if (!rejected.empty())
+    return EvictionReason{"DeactivatedDueToAdmissionCheck",
+                          fmt::format("The workload is deactivated due to Admission check(s): {}, were rejected",
+                                      fmt::join(rejected, ",")),
+                          true};
+  if (!retries) return std::nullopt;
+  EvictionReason out{"AdmissionCheck", "At least one admission check is false"};
+  out.requeue_at = record.checks_retry_at;
+  out.ranks_since = now_;
+  return out;
+}
+
+// For who has quota alone: a place, as soon as there is one.
+void Admission::find_place(Record& record) {
+  if (!record.placeless) return;
+  const PlaceRequest request{record.key.id, &record.status.workload, &record.status.assignment, &flavors_};
+  record.placeless = !places_->hold(request, {});
+  if (!record.placeless) return;
+  want_place_.insert(record.key.id);
+  record.status.reason = "WaitingForPlace";
+  places_->fit(request, {}, &record.status.message);
+}
+
+// Admits a workload with quota and a place all of whose checks are ready; else it is told what it waits for.
+void Admission::admit_if_ready(Record& record, std::vector<AdmissionDecision>& decisions) {
+  WorkloadStatus& status = record.status;
+  std::vector<std::string> waits_for;
+  for (const CheckReport& check : status.checks)
+    if (check.state != CheckState::kReady)
+      waits_for.push_back(check.message.empty() ? check.check : fmt::format("{} ({})", check.check, check.message));
+  find_place(record);
+  if (!waits_for.empty()) {
+    const std::string place = record.placeless ? "; " + status.message : "";
+    status.reason = "UnsatisfiedChecks";
+    status.message = fmt::format("has quota, and waits for AdmissionCheck(s) {}{}", fmt::join(waits_for, ", "), place);
+    return;
+  }
+  if (record.placeless) return;
+  status.phase = WorkloadPhase::kAdmitted;
+  status.reason.clear();
+  status.message.clear();
+  begin_term(record);
+  AdmissionDecision& decision = decisions.emplace_back();
+  decision.workload = record.key.id;
+  decision.cluster_queue = status.cluster_queue;
+  decision.assignment = status.assignment;
+}
+
+}  // namespace berth::quota

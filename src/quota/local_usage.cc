@@ -1,0 +1,57 @@
+#include "quota/local_usage.h"
+
+#include <cmath>
+#include <limits>
+
+#include "model/queues.h"
+
+namespace berth::quota {
+
+// How much of what was used counts after so long.
+double LocalUsage::kept(Duration passed) const {
+  if (options_.half_life <= Duration{}) return passed <= Duration{} ? 1 : 0;
+  return std::exp2(-static_cast<double>(passed.nanos) / static_cast<double>(options_.half_life.nanos));
+}
+
+void LocalUsage::bring_up(Entry& entry, Time now) const {
+  const double share = kept(now - entry.at);
+  for (auto& [resource, use] : entry.resources)
+    use.average = use.average * share + static_cast<double>(use.now) * (1 - share);
+  entry.at = now;
+}
+
+void LocalUsage::begin(const Queue& queue, const model::ResourceList& amounts, Time now) {
+  Entry& entry = queues_.try_emplace(queue, Entry{now, {}}).first->second;
+  bring_up(entry, now);
+  const double at_once = options_.half_life <= Duration{} ? 0 : 1 - kept(options_.sampling_interval);
+  for (const auto& [resource, amount] : amounts) {
+    Use& use = entry.resources[resource];
+    use.now += amount;
+    use.average += static_cast<double>(amount) * at_once;
+  }
+}
+
+void LocalUsage::end(const Queue& queue, const model::ResourceList& amounts, Time now) {
+  const auto known = queues_.find(queue);
+  if (known == queues_.end()) return;
+  bring_up(known->second, now);
+  for (const auto& [resource, amount] : amounts) known->second.resources[resource].now -= amount;
+}
+
+double LocalUsage::weighted(const Queue& queue, int64_t fair_weight, Time now) const {
+  if (fair_weight <= 0) return std::numeric_limits<double>::infinity();
+  const auto known = queues_.find(queue);
+  if (known == queues_.end() || options_.half_life <= Duration{}) return 0;
+  const double share = kept(now - known->second.at);
+  double sum = 0;
+  for (const auto& [resource, use] : known->second.resources) {
+    const auto weight = options_.resource_weights.find(resource);
+    const auto by =
+        static_cast<double>(weight == options_.resource_weights.end() ? model::kFairWeightUnit : weight->second);
+    const double unit = resource == "cpu" ? 1000 : 1;  // CPUs are counted in thousandths
+    sum += (use.average * share + static_cast<double>(use.now) * (1 - share)) / unit * by;
+  }
+  return sum * static_cast<double>(model::kFairWeightUnit) / static_cast<double>(fair_weight);
+}
+
+}  // namespace berth::quota

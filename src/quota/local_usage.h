@@ -1,0 +1,50 @@
+// LocalUsage: what each LocalQueue has used of late, by which admission fair sharing ranks them.
+//
+// What was used counts ever less, half after a half-life: an exponential average of the amounts in use. It is brought
+// up to a time exactly, from one change of the amounts to the next, where Kueue samples it. With its admission a
+// workload counts as if it had run for one sampling interval already, so that workloads admitted at one moment come
+// from different queues. Source: KEP-4136, https://kueue.sigs.k8s.io/docs/concepts/admission_fair_sharing/.
+//
+// One thread; times never go back.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/time.h"
+#include "model/resources.h"
+#include "quota/options.h"
+
+namespace berth::quota {
+
+class LocalUsage {
+ public:
+  using Queue = std::pair<std::string, std::string>;  // namespace and name
+
+  explicit LocalUsage(AdmissionFairSharing options) : options_(std::move(options)) {}
+
+  // A workload of the queue begins to use so much, or has ended.
+  void begin(const Queue& queue, const model::ResourceList& amounts, Time now);
+  void end(const Queue& queue, const model::ResourceList& amounts, Time now);
+  // Usage by the weights of its resources, per weight of the queue, in thousandths of a unit's; infinite without
+  // weight. GPUs count one each, CPUs one a core, memory one a byte, as in Kueue.
+  double weighted(const Queue& queue, int64_t fair_weight, Time now) const;
+
+ private:
+  struct Use {
+    int64_t now = 0;     // in use
+    double average = 0;  // as of Entry::at
+  };
+  struct Entry {
+    Time at;
+    std::map<std::string, Use> resources;
+  };
+  double kept(Duration passed) const;
+  void bring_up(Entry& entry, Time now) const;
+
+  AdmissionFairSharing options_;
+  std::map<Queue, Entry> queues_;
+};
+
+}  // namespace berth::quota
