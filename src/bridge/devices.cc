@@ -121,6 +121,17 @@ constexpr Field<Root> kRoot[] = {
      }},
 };
 
+// Why no device of the product (as in the label nvidia.com/gpu.product) can be cut so; empty: it can, or nobody knows.
+std::string impossible_cut(const model::GpuDevice& device, std::string_view product) {
+  const model::MigModel* const model = model::read_gpu_product(product).model;
+  if (model == nullptr) return "";
+  std::vector<model::ReportedMigInstance> reported;
+  for (const model::MigDeviceInstance& instance : device.mig_instances)
+    reported.push_back({instance.profile, instance.start});
+  const auto layout = model::MigLayout::from_report(*model, reported);
+  return layout ? "" : fmt::format("cannot be cut so: {}", layout.error().message);
+}
+
 // What cannot be of one device: instances that its model has not or that overlap, pods that have no full name.
 std::string contradiction(const model::GpuDevice& device) {
   std::vector<const std::vector<std::string>*> given = {&device.pods};
@@ -131,13 +142,7 @@ std::string contradiction(const model::GpuDevice& device) {
       if (slash == 0 || slash >= pod.size() - 1 || pod.find('/', slash + 1) != std::string::npos)
         return fmt::format("is given to '{}', which is no namespace/name", printable(pod, 80));
     }
-  const model::MigModel* const model = model::read_gpu_product(device.model).model;
-  if (model == nullptr) return "";
-  std::vector<model::ReportedMigInstance> reported;
-  for (const model::MigDeviceInstance& instance : device.mig_instances)
-    reported.push_back({instance.profile, instance.start});
-  const auto layout = model::MigLayout::from_report(*model, reported);
-  return layout ? "" : fmt::format("cannot be cut so: {}", layout.error().message);
+  return impossible_cut(device, device.model);
 }
 
 // What no field can tell by itself, as the first thing that is wrong.
@@ -187,6 +192,10 @@ model::NodeDevices finish(Root& root) {
   for (ReadDevice& read : root.devices) {
     for (const auto& [peer, links] : read.nvlinks) read.device.nvlinks.emplace_back(places.at(peer), links);
     std::sort(read.device.nvlinks.begin(), read.device.nvlinks.end());
+    // Who has an instance is on its device, whether or not the agent says so twice.
+    for (const model::MigDeviceInstance& instance : read.device.mig_instances)
+      for (const std::string& pod : instance.pods)
+        if (std::ranges::find(read.device.pods, pod) == read.device.pods.end()) read.device.pods.push_back(pod);
     out.devices.push_back(std::move(read.device));
   }
   return out;
@@ -327,6 +336,12 @@ Result<std::optional<ToldDevices>> devices_of(const api::Node& node) {
   const std::string* text = node.metadata.annotation(kDevicesAnnotation);
   if (text == nullptr) return std::nullopt;
   BERTH_TRY(devices, read_devices(*text));
+  const std::string* product = node.metadata.labels.find("nvidia.com/gpu.product");
+  for (const model::GpuDevice& device : devices.devices) {
+    if (!device.model.empty() || product == nullptr) continue;  // it was looked at by its own model
+    if (const std::string why = impossible_cut(device, *product); !why.empty())
+      return fail(ErrorCode::kInvalidInput, fmt::format("devices: {} {}", device.uuid, why));
+  }
   ToldDevices out;
   for (const auto& [resource, amount] : node.allocatable) {
     if (!model::is_gpu_resource(resource)) continue;

@@ -202,6 +202,26 @@ TEST(Devices, InstancesThatOverlapAndPodsWithoutANamespaceContradictThemselves) 
   EXPECT_EQ(error(R"("pods":["default/x"])"), "");
 }
 
+TEST(Devices, WhoHasAnInstanceIsOnItsDevice) {
+  const auto read = read_devices(
+      R"({"version":"v1","devices":[{"uuid":"a","mig":{"enabled":true,"instances":[
+          {"profile":"1g.5gb","start":0,"pods":["ml/x"]},{"profile":"1g.5gb","start":1,"pods":["ml/y","ml/x"]}]},
+          "pods":["ml/y"]}]})");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->devices[0].pods, (std::vector<std::string>{"ml/y", "ml/x"}));
+}
+
+TEST(Devices, WithoutAModelOfItsOwnALayoutIsJudgedByTheLabel) {
+  api::Node node = node_with(
+      R"({"version":"v1","devices":[{"uuid":"a","mig":{"enabled":true,"instances":[{"profile":"4g.20gb","start":4}]}}]})",
+      0);
+  EXPECT_TRUE(devices_of(node));
+  node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB");
+  const auto told = devices_of(node);
+  ASSERT_FALSE(told.has_value());
+  EXPECT_NE(told.error().message.find("cannot be cut so"), std::string::npos) << told.error().message;
+}
+
 TEST(Devices, SharesGoOnlyWhereUsableDevicesAreAlike) {
   const auto sharing = [](const std::string& first, int64_t label,
                           model::GpuSharing before = model::GpuSharing::kDevices, const char* keeps = "false") {
