@@ -141,7 +141,6 @@ class Simulation {
   bool admit_pod(size_t slot);
   void retry_refused_pods();
   void recount(const api::Pod& pod, bool stored);
-  void forget_refused_pod(size_t slot);
   RefusedPod refusal_of(const SimPod& pod) const;
   void report_limits(Report& out) const;
   void repartition();  // nodes with dynamic MIG: simulation_mig.cc

@@ -13,6 +13,19 @@
 #include "workloads/statefulset/statefulset.h"
 
 namespace berth::scenario {
+namespace {
+
+// The slot's workload does not want it any more.
+void forget_refused_pod(std::map<size_t, RefusedPods>& refused, size_t workload, size_t slot) {
+  const auto at = refused.find(workload);
+  if (at == refused.end()) return;
+  std::deque<size_t>& slots = at->second.slots;
+  if (const auto mine = std::find(slots.begin(), slots.end(), slot); mine != slots.end()) slots.erase(mine);
+  if (slots.empty()) refused.erase(at);
+}
+
+}  // namespace
+
 void Simulation::arrive(size_t workload) {
   happened_ = now_;
   const api::Object& object = workloads_[workload].manifest.object;
@@ -150,6 +163,10 @@ std::optional<Time> Simulation::deadline_of(const Workload& workload) {
 void Simulation::next_job_pods(size_t workload) {
   const auto* job = std::get_if<api::Job>(&workloads_[workload].manifest.object);
   if (job == nullptr || workloads_[workload].stopped) return;
+  // Pods that share their work: once one has succeeded, no more are created.
+  if (const auto refused = refused_pods_.find(workload);
+      refused != refused_pods_.end() && workloads::wanted_active(*job, 0, workloads_[workload].ended) == 0)
+    for (const size_t slot : std::deque<size_t>(refused->second.slots)) remove(slot);
   const int32_t total = workloads::total_pods(*job);
   while (workloads_[workload].next_index < total) {
     const Workload& record = workloads_[workload];
@@ -304,7 +321,8 @@ void Simulation::remove(size_t index) {
     --workloads_[pod.workload].active;
   if (pod.stage == Stage::kRefused) {
     pod.stage = Stage::kEnded;
-    return forget_refused_pod(index);
+    if (pod.reason.empty()) pod.reason = kFailedCreate;
+    return forget_refused_pod(refused_pods_, pod.workload, index);
   }
   account(pod, false);
   recount(pod.object, false);

@@ -2,7 +2,6 @@
 // created, what they refuse is not stored, and controllers try again what they could not create.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "scenario/simulation.h"
@@ -131,15 +130,6 @@ void Simulation::retry_refused_pods() {
     }
     at = refused.slots.empty() ? refused_pods_.erase(at) : std::next(at);
   }
-}
-
-// Its workload does not want it any more.
-void Simulation::forget_refused_pod(size_t slot) {
-  const auto at = refused_pods_.find(pods_[slot].workload);
-  if (at == refused_pods_.end()) return;
-  std::deque<size_t>& slots = at->second.slots;
-  if (const auto mine = std::find(slots.begin(), slots.end(), slot); mine != slots.end()) slots.erase(mine);
-  if (slots.empty()) refused_pods_.erase(at);
 }
 
 void Simulation::recount(const api::Pod& pod, bool stored) {

@@ -45,6 +45,7 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
     const api::PodStatus& status = pod.object.status;
     out.ended = status.phase.empty() ? "Deleted" : status.phase == "Running" ? "Deleted" : status.phase;
     if (pod.preempted && out.ended == "Deleted") out.ended = "Preempted";
+    if (pod.reason == kFailedCreate) out.ended = kFailedCreate;
     if (status.phase == "Failed" && !status.reason.empty()) out.ended += ": " + status.reason;
   }
   if (pod.object.status.phase == "Failed" && pod.object.status.reason == kDeadlineExceeded) {
@@ -63,6 +64,7 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
     out.message = "spec.nodeName names " + out.node +
                   (nodes_.contains(out.node) ? bridge::with_gpus_text({.limit = out.gpu_devices.limit})
                                              : ", which is not among the nodes");
+  else if (pod.reason == kFailedCreate) out.message = "It was refused until its workload wanted no more pods";
   else if (pod.reason == kDeadlineExceeded) out.message = "Job was active longer than specified deadline";
   else if (pod.reason == kBackoffLimitExceeded) out.message = "Job has reached the specified backoff limit";
   return out;

@@ -288,6 +288,19 @@ def case_queues() -> None:
     expect(berth("simulate", "-f", "-", stdin=text), 3, f"Job default/b waits\n  {why}")
 
 
+def case_quotas() -> None:
+    quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {requests.cpu: 1, count/jobs.batch: 0}}}"
+    job = "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}"
+    text = "\n---\n".join([NODE, *(POD % (name, "requests: {cpu: 1}") for name in "ab"), job, quota])
+    why = 'pods "b" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1, limited: requests.cpu=1'
+    job_why = 'jobs.batch "j" is forbidden: exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=0, limited: count/jobs.batch=0'
+    report = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=text).stdout)
+    assert [(pod["reason"], pod["node"]) for pod in report["pods"]] == [("Scheduled", "n1"), ("Forbidden", None)], report
+    assert report["refused"] == [{"kind": "Job", "namespace": "default", "name": "j", "message": job_why}], report["refused"]
+    expect(berth("simulate", "-f", "-", stdin=text), 3, f"default/b is refused, asking for 1 cpu\n  {why}")
+    expect(berth("why", "-f", "-", "job/j", stdin=text), 0, f"Job default/j: Forbidden\n  {job_why}")
+
+
 def case_frag() -> None:
     node = NODE.replace("pods: ", "nvidia.com/gpu: 4, pods: ")
     pod = POD % ("a", "requests: {cpu: 1500m}, limits: {nvidia.com/gpu: 1}")
