@@ -119,7 +119,8 @@ std::vector<engine::Event> Desk::take_events(Time wall) {
     auto* admitted = std::get_if<engine::WorkloadAdmitted>(&event);
     if (admitted == nullptr) continue;
     const auto known = workloads_.find({admitted->workload.namespace_name, admitted->workload.name});
-    if (known != workloads_.end()) admitted->workload.past_execution += known->second.seen.admitted_for(wall);
+    if (known != workloads_.end())
+      admitted->workload.past_execution = admitted->workload.past_execution + known->second.seen.admitted_for(wall);
   }
   return std::exchange(events_, {});
 }
