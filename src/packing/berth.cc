@@ -3,18 +3,24 @@
 //   loss = 100 · waste of the remnant that a share is taken from (ShareWorth)
 //        + what is stranded on the node, after less before
 //        - FGD's points / 25 (near 0 a point is 1/25 of a device)
+//        + 1.5 · devices taken · scarcity of their model (ModelScarcity)
 //        + free devices left on the node / 100
 //
 // Waste decides first, as a remnant that nothing fits is lost for good. What is stranded is the worth of the node's
 // free devices times 1 / (1 + x³), once for CPU and once for memory, where x is how often the CPU (memory) that is free
-// for each device holds a third of what the mix asks for per device: smooth, so that requests that ask for much go
-// where there is much, long before anything runs short. FGD's points keep whole nodes for requests of many devices, and
-// models for requests that name them. Requests without devices go where no device is left.
+// for each device holds a modest part of what the mix asks for per device: smooth, so that requests that ask for much
+// go where there is much, long before anything runs short. The part is a third of memory; of CPU it is 1 / r², at most
+// all of it, where r is how often the fleet's CPU per device holds what is asked for. FGD's points keep whole nodes for
+// requests of many devices, and models for requests that name them. Requests without devices go where no device is
+// left.
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "packing/fragment_points.h"
+#include "packing/model_scarcity.h"
 #include "packing/placement_policy.h"
 #include "packing/share_worth.h"
 
@@ -25,6 +31,7 @@ constexpr double kWasteWeight = 100;
 constexpr double kPointsPerDevice = 25;
 constexpr double kFreeDeviceWeight = 0.01;
 constexpr double kModestPart = 1.0 / 3;  // of the mean demand per device
+constexpr double kScarcityWeight = 1.5;
 // Scores: a loss of 0 gives kNoLoss, which no loss exceeds.
 constexpr double kScorePerDevice = 1e6;
 constexpr double kNoLoss = 1e9;
@@ -48,10 +55,11 @@ std::vector<ShareCount> shares_of(std::span<const Request> requests) {
 // What is known of the mix.
 class Mix {
  public:
-  explicit Mix(std::span<const Request> requests)
+  Mix(std::span<const Request> requests, const FleetSupply& supply)
       : worth_(shares_of(requests)),
         measure_(typical_mix({requests.begin(), requests.end()}, kTypicalPercent)),
-        points_(measure_) {
+        points_(measure_),
+        scarcity_(model_scarcity(requests, supply.devices)) {
     double devices = 0;
     for (const Request& request : requests) {
       if (request.devices == 0) continue;
@@ -60,10 +68,11 @@ class Mix {
       modest_memory_ += static_cast<double>(request.memory_bytes);
     }
     if (devices == 0) return;
-    modest_cpu_ *= kModestPart / devices;
+    modest_cpu_ = modest_part(modest_cpu_ / devices, supply) * modest_cpu_ / devices;
     modest_memory_ *= kModestPart / devices;
   }
 
+  double scarcity(ModelIndex model) const { return model < scarcity_.size() ? scarcity_[model] : 0; }
   const ShareWorth& worth() const { return worth_; }
   // In devices, as the file's head says.
   double stranded(int64_t cpu_milli, int64_t memory_bytes, const Devices& devices) const {
@@ -77,6 +86,14 @@ class Mix {
   }
 
  private:
+  // Of the CPU that is asked for per device: how much must be free per device for it not to be stranded. The shorter
+  // the fleet is of it, the more.
+  static double modest_part(double cpu_milli, const FleetSupply& supply) {
+    const auto devices = static_cast<double>(std::accumulate(supply.devices.begin(), supply.devices.end(), int64_t{0}));
+    if (cpu_milli <= 0 || devices <= 0) return kModestPart;
+    const double asked = cpu_milli * devices / static_cast<double>(std::max<int64_t>(supply.cpu_milli, 1));
+    return std::min(1.0, asked * asked);
+  }
   static double part_stranded(double free, double modest) {
     if (modest <= 0) return 0;
     const double times = free / modest;
@@ -86,14 +103,16 @@ class Mix {
   ShareWorth worth_;
   FragmentMeasure measure_;
   FragmentPoints points_;
-  double modest_cpu_ = 0;  // per device
+  std::vector<double> scarcity_;  // by model
+  double modest_cpu_ = 0;         // per device
   double modest_memory_ = 0;
 };
 
 class Berth final : public PlacementPolicy {
  public:
   // Without a mix it learns one.
-  explicit Berth(std::optional<Mix> told) : learns_(!told), mix_(told ? std::move(*told) : Mix({})) {}
+  Berth(std::optional<Mix> told, FleetSupply supply)
+      : learns_(!told), supply_(std::move(supply)), mix_(told ? std::move(*told) : Mix({}, supply_)) {}
 
   int32_t score(const Candidate& candidate, const Request& request) const override {
     if (request.is_share()) return best_share(candidate.node, request).score;
@@ -117,7 +136,7 @@ class Berth final : public PlacementPolicy {
     else window_[seen_ % kWindow] = request;
     if (++seen_ != renew_at_) return false;
     renew_at_ += std::min(seen_, kRenewEvery);
-    mix_ = Mix(window_);
+    mix_ = Mix(window_, supply_);
     return true;
   }
 
@@ -130,10 +149,12 @@ class Berth final : public PlacementPolicy {
   int32_t score_of(const Node& node, const Request& request, const Devices& after, double waste) const {
     const int64_t cpu_after = node.cpu_milli() - request.cpu_milli;
     const int64_t memory_after = node.memory_bytes() - request.memory_bytes;
-    const double loss = kWasteWeight * waste + mix_.stranded(cpu_after, memory_after, after) -
-                        mix_.stranded(node.cpu_milli(), node.memory_bytes(), node.devices()) -
-                        mix_.points(node, cpu_after, after) / kPointsPerDevice +
-                        kFreeDeviceWeight * static_cast<double>(after.free()) / kMilliPerDevice;
+    const double loss =
+        kWasteWeight * waste + mix_.stranded(cpu_after, memory_after, after) -
+        mix_.stranded(node.cpu_milli(), node.memory_bytes(), node.devices()) -
+        mix_.points(node, cpu_after, after) / kPointsPerDevice +
+        kScarcityWeight * mix_.scarcity(node.model()) * static_cast<double>(request.device_milli()) / kMilliPerDevice +
+        kFreeDeviceWeight * static_cast<double>(after.free()) / kMilliPerDevice;
     return static_cast<int32_t>(std::lround(kNoLoss - loss * kScorePerDevice));
   }
 
@@ -154,6 +175,7 @@ class Berth final : public PlacementPolicy {
   }
 
   bool learns_;
+  FleetSupply supply_;
   Mix mix_;
   std::vector<Request> window_;  // the last kWindow, in the order of a ring
   size_t seen_ = 0;
@@ -162,12 +184,12 @@ class Berth final : public PlacementPolicy {
 
 }  // namespace
 
-std::unique_ptr<PlacementPolicy> make_berth(const FleetFacts& /*facts*/) {
-  return std::make_unique<Berth>(std::nullopt);
+std::unique_ptr<PlacementPolicy> make_berth(const FleetFacts& facts) {
+  return std::make_unique<Berth>(std::nullopt, facts.supply);
 }
 
 std::unique_ptr<PlacementPolicy> make_berth_told(const FleetFacts& facts) {
-  return std::make_unique<Berth>(Mix(facts.told));
+  return std::make_unique<Berth>(Mix(facts.told, facts.supply), facts.supply);
 }
 
 }  // namespace berth::packing

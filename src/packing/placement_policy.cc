@@ -2,6 +2,15 @@
 
 namespace berth::packing {
 
+void FleetSupply::add(const Node& node) {
+  const int count = node.devices().count;
+  if (count == 0) return;
+  if (devices.size() <= node.model()) devices.resize(node.model() + 1, 0);
+  devices[node.model()] += count;
+  cpu_milli += node.cpu_milli();
+  memory_bytes += node.memory_bytes();
+}
+
 int PlacementPolicy::share_device(const Candidate& candidate, const Request& request, Rng& /*rng*/) const {
   return candidate.node.devices().tightest(request.milli_each);
 }

@@ -39,6 +39,14 @@ class PlacementPolicy {
   virtual bool draws() const { return false; }
 };
 
+// What the nodes with devices have together.
+struct FleetSupply {
+  std::vector<int64_t> devices = {};  // by model
+  int64_t cpu_milli = 0, memory_bytes = 0;
+
+  void add(const Node& node);
+};
+
 // What a policy may know of the fleet beforehand.
 struct FleetFacts {
   int64_t cpu_milli_max = 0;       // of the largest node
@@ -46,6 +54,7 @@ struct FleetFacts {
   const FragmentMeasure& measure;  // outlives the policy
   // The requests that come, for policies that are told; looked at only while the policy is made.
   std::span<const Request> told = {};
+  FleetSupply supply = {};
 };
 
 struct PolicyEntry {

@@ -153,6 +153,7 @@ Result<TraceResult> run_trace(const Trace& trace, const TraceOptions& options,
   for (const packing::Node& node : nodes) {
     facts.cpu_milli_max = std::max(facts.cpu_milli_max, node.cpu_milli());
     facts.device_milli_max = std::max(facts.device_milli_max, node.devices().free());
+    facts.supply.add(node);
   }
   const auto policy = entry->make(facts);
   packing::Fleet fleet(std::move(nodes), *policy, measure, options.seed ^ kDrawsSeed);
