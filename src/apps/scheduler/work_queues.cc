@@ -104,11 +104,12 @@ bool WorkQueues::handle(QueueMessage& message, Time now) {
 
 bool WorkQueues::handle(QueueUpdates& batch) {
   const std::string kind(resource_of(batch.kind).kind);
+  const bool is_set_aside = batch.kind != QueueKind::kPod;  // the session's own watch sees to pods
   bool went_back = false;
   for (auto& update : batch.updates) {
     if (auto* list = std::get_if<kube::ListReplaced<SeenQueueObject>>(&update)) {
       went_back |= list->went_back;
-      set_aside_.clear(kind);
+      if (is_set_aside) set_aside_.clear(kind);
       std::set<Name> gone = std::exchange(known_[batch.kind], {});
       for (SeenQueueObject& seen : list->objects) {
         gone.erase({metadata_of(seen).namespace_name, metadata_of(seen).name});
@@ -120,16 +121,16 @@ bool WorkQueues::handle(QueueUpdates& batch) {
       for (const Name& name : gone) forget(batch.kind, name);
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenQueueObject>>(&update)) {
       const api::ObjectMeta& metadata = metadata_of(upserted->object);
-      set_aside_.remove(kind, metadata.namespace_name, metadata.name);
+      if (is_set_aside) set_aside_.remove(kind, metadata.namespace_name, metadata.name);
       take_in(batch.kind, std::move(upserted->object));
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenQueueObject>>(&update)) {
       const api::ObjectMeta& metadata = metadata_of(deleted->object);
-      set_aside_.remove(kind, metadata.namespace_name, metadata.name);
+      if (is_set_aside) set_aside_.remove(kind, metadata.namespace_name, metadata.name);
       forget(batch.kind, {metadata.namespace_name, metadata.name});
     } else if (auto* malformed = std::get_if<kube::Malformed>(&update)) {
       // What was known of it goes on counting: an object that cannot be read is no reason to stop what runs.
       if (malformed->deleted) forget(batch.kind, {malformed->name_space, malformed->name});
-      else hooks_.quarantine(kind, *malformed);
+      else if (is_set_aside) hooks_.quarantine(kind, *malformed);
     }
   }
   return went_back;
