@@ -23,6 +23,10 @@ KINDS = {"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "persistentv
 Answer = tuple[int, dict[str, str], bytes]
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128  # all lists begin at once; a connection that is not taken waits for seconds
+
+
 class FakeServer:
     """Keeps objects as they are put, unlooked at. Any thread may use it."""
 
@@ -36,7 +40,7 @@ class FakeServer:
         self._version = 100
         self._objects: dict[str, dict[tuple, dict]] = {name: {} for name in KINDS}
         self._watches: dict[str, list[queue.Queue]] = {name: [] for name in KINDS}
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import sys
@@ -10,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import BinariesMissing, Cluster, find_binaries
+from cluster import ApiError, BinariesMissing, Cluster, find_binaries
 
 from .daemon import Berth, berth_binary, wait_until
 from .history import History
@@ -55,7 +56,8 @@ class Suite(unittest.TestCase):
             path = f"/api/v1/namespaces/{namespace}/pods"
             for one in self.api.call("GET", path)["items"]:
                 if one["metadata"].get("finalizers"):
-                    self.patch(f"{path}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
+                    with contextlib.suppress(ApiError):  # it may have gone meanwhile
+                        self.patch(f"{path}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
             self.api.call("DELETE", path, {"gracePeriodSeconds": 0})
             wait_until(f"no pod is left in {namespace}", lambda p=path: not self.api.call("GET", p)["items"])
         self.api.call("DELETE", "/api/v1/nodes")
