@@ -130,7 +130,9 @@ class HostileServer(unittest.TestCase):
         metadata = field(1, "foreign") + field(3, "default") + field(5, "uid-foreign")
         foreign = field(1, metadata) + field(2, field(10, "good") + field(22, b"\x0b"))  # a group for a toleration
         body = b"k8s\0" + field(1, field(2, "PodList")) + field(2, field(1, field(2, "1")) + field(2, foreign))
-        self.server.answers = lambda _m, path: (200, {}, body) if "/pods?limit" in path else None
+        self.server.answers = lambda _m, path: (
+            (200, {}, body) if "/pods?limit" in path and "labelSelector" not in path else None
+        )
         berth = self.start()
         self.assert_quarantined(berth, "Pod", "foreign")
         self.assertIn("Pod default/foreign: spec.tolerations has a field of a kind", berth.get("/readyz?verbose")[1])
