@@ -32,11 +32,11 @@ struct Unknown {
   ObjectMeta metadata;
 };
 
-using Object = std::variant<Pod, Node, Namespace, PriorityClass, Job, CronJob, Deployment, ReplicaSet, StatefulSet,
-                            DaemonSet, PersistentVolumeClaim, PersistentVolume, StorageClass, CsiNode, CsiDriver,
-                            CsiStorageCapacity, PodDisruptionBudget, RuntimeClass, ResourceFlavor, ClusterQueue, Cohort,
-                             LocalQueue, AdmissionCheck, Workload, WorkloadPriorityClass, ResourceQuota, LimitRange,
-                             Unknown>;
+using Object =
+    std::variant<Pod, Node, Namespace, PriorityClass, Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet,
+                 PersistentVolumeClaim, PersistentVolume, StorageClass, CsiNode, CsiDriver, CsiStorageCapacity,
+                 PodDisruptionBudget, RuntimeClass, ResourceFlavor, ClusterQueue, Cohort, LocalQueue, AdmissionCheck,
+                 Workload, WorkloadPriorityClass, ResourceQuota, LimitRange, Unknown>;
 
 // Strict. Or nothing: it had problems, which are appended (at most 1,000), or bad bytes, of which its text has told.
 std::optional<Object> decode(const Document& document, Problems& problems);

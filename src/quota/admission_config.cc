@@ -166,7 +166,7 @@ std::optional<EvictionReason> Admission::must_leave(const Record& record) const 
            (stop == model::StopPolicy::kHold && record.status.phase == WorkloadPhase::kQuotaReserved);
   };
   if (!workload.active) return EvictionReason{"Deactivated", "The workload is deactivated"};
-  if (const auto failed = failed_check(record)) return failed;
+  if (auto failed = failed_check(record)) return failed;
   if (queue != queues_.end() && stops(queue->second.stop))
     return EvictionReason{"ClusterQueueStopped", "The ClusterQueue is stopped"};
   if (local != nullptr && stops(local->stop)) return EvictionReason{"LocalQueueStopped", "The LocalQueue is stopped"};

@@ -91,7 +91,7 @@ WaitForPodsReady ready_in(int64_t seconds) {
 
 class PodsReady : public OneQueue {
  protected:
-  explicit PodsReady(WaitForPodsReady options = ready_in(100)) : OneQueue({.pods_ready = std::move(options)}) {}
+  explicit PodsReady(WaitForPodsReady options = ready_in(100)) : OneQueue({.pods_ready = options}) {}
   void ready(WorkloadId id, bool is, int64_t seconds) {
     admission.pods_ready(id, is, Time{} + Duration::seconds(seconds));
   }
