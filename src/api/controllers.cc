@@ -129,12 +129,12 @@ constexpr Field<Job> kJobStatus[] = {
     {"completionTime"},
     {"active", [](const Reader& r, Job& j) { r.read(j.active); }},
     {"succeeded", [](const Reader& r, Job& j) { r.read(j.succeeded); }},
+    {"ready", [](const Reader& r, Job& j) { r.read(j.ready); }},
     {"failed", [](const Reader& r, Job& j) { r.read(j.failed); }},
     {"terminating"},
     {"completedIndexes"},
     {"failedIndexes"},
     {"uncountedTerminatedPods"},
-    {"ready"},
 };
 
 // Below the spec of what makes pods.

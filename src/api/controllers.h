@@ -22,6 +22,7 @@ struct Job {
   bool has_backoff_limit_per_index = false;
   PodTemplate pod_template;
   int32_t active = 0;
+  int32_t ready = 0;  // of the active
   int32_t succeeded = 0;
   int32_t failed = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "api/decoders.h"
 #include "api/kueue_checks.h"
+#include "api/kueue_names.h"
 #include "api/names.h"
 #include "model/quantity.h"
 
@@ -202,8 +203,22 @@ constexpr Field<WorkloadPodSet> kPodSet[] = {
     {"topologyRequest"},
 };
 
+// The same as the annotations of the template, from which Kueue makes it.
+void read_topology_request(const Reader& request, ObjectMeta& metadata) {
+  const auto read = [&](const char* member, std::string_view annotation) {
+    with_member(request, member, [&](const Reader& r) {
+      std::string key;
+      if (r.read(key) && metadata.annotation(annotation) == nullptr)
+        metadata.annotations.set(std::string(annotation), key);
+    });
+  };
+  read("required", kRequiredTopologyAnnotation);
+  read("preferred", kPreferredTopologyAnnotation);
+}
+
 void read_pod_set(const Reader& reader, WorkloadPodSet& out) {
   read_object(reader, kPodSet, out);
+  with_member(reader, "topologyRequest", [&](const Reader& r) { read_topology_request(r, out.pod_template.metadata); });
   if (out.count < 0) reader.problem_at("count", "Invalid value: must be greater than or equal to 0");
   if (out.min_count && (*out.min_count <= 0 || *out.min_count > out.count))
     reader.problem_at("minCount", "Invalid value: minCount should be positive and less or equal to count");

@@ -11,6 +11,7 @@ inline constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 inline constexpr std::string_view kPriorityClassLabel = "kueue.x-k8s.io/priority-class";  // a WorkloadPriorityClass
 inline constexpr std::string_view kMinParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism";
 inline constexpr std::string_view kMaxExecutionLabel = "kueue.x-k8s.io/max-exec-time-seconds";
+inline constexpr std::string_view kInUseFinalizer = "kueue.x-k8s.io/resource-in-use";
 inline constexpr std::string_view kManagedLabel = "kueue.x-k8s.io/managed";  // and the finalizer
 inline constexpr std::string_view kAdmissionGate = "kueue.x-k8s.io/admission";
 inline constexpr std::string_view kGroupLabel = "kueue.x-k8s.io/pod-group-name";
@@ -18,6 +19,10 @@ inline constexpr std::string_view kGroupCountAnnotation = "kueue.x-k8s.io/pod-gr
 inline constexpr std::string_view kFastAdmissionAnnotation = "kueue.x-k8s.io/pod-group-fast-admission";
 inline constexpr std::string_view kRetriableAnnotation = "kueue.x-k8s.io/retriable-in-group";
 inline constexpr std::string_view kRoleHashAnnotation = "kueue.x-k8s.io/role-hash";
+
+// On pods and templates: the pods of a set are all in one domain of this node label, must be or should be.
+inline constexpr std::string_view kRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-required-topology";
+inline constexpr std::string_view kPreferredTopologyAnnotation = "kueue.x-k8s.io/podset-preferred-topology";
 
 // On Workloads of pod groups.
 inline constexpr std::string_view kIsGroupAnnotation = "kueue.x-k8s.io/is-group-workload";

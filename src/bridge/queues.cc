@@ -3,9 +3,27 @@
 #include <algorithm>
 
 #include "api/requests.h"
+#include "api/runtime_estimate.h"
 #include "bridge/to_model.h"
 
 namespace berth::bridge {
+namespace {
+
+// What the Workload declares, or what its pods do, which start together, if each of them does.
+std::optional<Duration> runtime_of(const api::Workload& workload) {
+  std::optional<int64_t> limit;
+  if (workload.max_execution_s) limit = *workload.max_execution_s;
+  if (const auto own = api::declared_runtime(workload.metadata, limit)) return own;
+  std::optional<Duration> longest;
+  for (const api::WorkloadPodSet& set : workload.pod_sets) {
+    const auto one = api::declared_runtime(set.pod_template.metadata, set.pod_template.spec.active_deadline_s);
+    if (!one) return std::nullopt;
+    longest = std::max(longest.value_or(*one), *one);
+  }
+  return longest;
+}
+
+}  // namespace
 
 model::Workload to_model(const api::Workload& workload, const TopologyLevels& levels) {
   model::Workload out;
@@ -17,6 +35,7 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
   out.created = workload.metadata.created.value_or(Time{});
   out.active = workload.active;
   if (workload.max_execution_s) out.max_execution = Duration::seconds(*workload.max_execution_s);
+  out.runtime = runtime_of(workload);
   out.past_execution = Duration::seconds(std::max(0, workload.past_execution_s));
   if (const api::OwnerReference* owner = workload.metadata.controller(); owner != nullptr) out.owner_uid = owner->uid;
   for (const api::WorkloadPodSet& set : workload.pod_sets) {
@@ -30,8 +49,7 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
     pods.count = set.count;
     pods.min_count = set.min_count;
     pods.reclaimable = set.reclaimable;
-    for (const auto& [resource, amount] : api::effective_requests(pod))
-      if (resource != "pods") pods.requests.set(resource, amount);
+    pods.requests = api::effective_requests(pod);  // `pods` among them, which counts where a queue covers it
     pods.node_selector = pod.spec.node_selector;
     pods.required_affinity = pod.spec.node_affinity.required;
     pods.tolerations = pod.spec.tolerations;

@@ -6,6 +6,7 @@
 
 #include "api/kueue_names.h"
 #include "api/requests.h"
+#include "api/runtime_estimate.h"
 #include "base/printable.h"
 #include "bridge/devices.h"
 #include "bridge/mig.h"
@@ -73,6 +74,9 @@ std::string annotation_problem(const api::ObjectMeta& metadata) {
   for (const std::string_view name : {kPreemptibleAnnotation, kAllowProtectedAnnotation})
     if (const std::string* value = metadata.annotation(name); value != nullptr && !flag_of(metadata, name))
       return sentence(name, *value, "true nor false; it has no effect");
+  if (const std::string* estimate = metadata.annotation(api::kRuntimeEstimateAnnotation); estimate != nullptr)
+    if (const std::string wrong = api::runtime_estimate_problem(*estimate); !wrong.empty())
+      return "annotation " + std::string(api::kRuntimeEstimateAnnotation) + ": " + wrong + "; it has no effect";
   return "";
 }
 
@@ -94,6 +98,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
   out.preemptible = flag_of(pod.metadata, kPreemptibleAnnotation).value_or(true);
   out.created = pod.metadata.created.value_or(Time{});
   out.started = pod.status.start_time.value_or(Time{});
+  out.runtime = api::declared_runtime(pod.metadata, pod.spec.active_deadline_s);
   const auto spec = scheduling_spec(pod);
   model::Labels labels = pod.metadata.labels;
   add_topology(pod.metadata, levels, labels, spec->peers);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "bridge/queues.h"
+
 namespace berth::bridge {
 namespace {
 
@@ -73,8 +75,34 @@ TEST(ToModel, AnnotationsThatCannotBeMeantAreNamed) {
             "annotation berth.dev/preemptible: 'no' is neither true nor false; it has no effect");
   EXPECT_EQ(problem("berth.dev/allow-protected-pods", ""),
             "annotation berth.dev/allow-protected-pods: '' is neither true nor false; it has no effect");
+  EXPECT_EQ(problem("berth.dev/runtime-estimate", "90"),
+            "annotation berth.dev/runtime-estimate: '90' is a duration without a unit; write 90s; it has no effect");
   EXPECT_EQ(problem("berth.dev/preemptible", "false"), "");
   EXPECT_EQ(problem("berth.dev/placement", "spread"), "");
+  EXPECT_EQ(problem("berth.dev/runtime-estimate", "90m"), "");
+}
+
+TEST(ToModel, WhatAPodDeclaresIsNoPartOfWhereItFits) {
+  api::Pod pod, other;
+  pod.metadata.annotations = {{"berth.dev/runtime-estimate", "90m"}};
+  other.spec.active_deadline_s = 60;
+  EXPECT_EQ(to_model(pod, {}).runtime, Duration::seconds(5400));
+  EXPECT_EQ(to_model(other, {}).runtime, Duration::seconds(60));
+  EXPECT_EQ(to_model(api::Pod{}, {}).runtime, std::nullopt);
+  EXPECT_EQ(*to_model(pod, {}).spec, *to_model(other, {}).spec);
+}
+
+TEST(ToModel, AWorkloadTakesWhatItDeclaresElseAsLongAsTheLongestOfItsPods) {
+  api::Workload workload;
+  workload.pod_sets.resize(2);
+  workload.pod_sets[0].pod_template.metadata.annotations = {{"berth.dev/runtime-estimate", "1h"}};
+  EXPECT_EQ(to_model(workload).runtime, std::nullopt) << "one of them says nothing";
+  workload.pod_sets[1].pod_template.spec.active_deadline_s = 7200;
+  EXPECT_EQ(to_model(workload).runtime, Duration::seconds(7200));
+  workload.max_execution_s = 60;
+  EXPECT_EQ(to_model(workload).runtime, Duration::seconds(60));
+  workload.metadata.annotations = {{"berth.dev/runtime-estimate", "30s"}};
+  EXPECT_EQ(to_model(workload).runtime, Duration::seconds(30));
 }
 
 TEST(ToModel, WhatPreemptionAsksOfAPod) {

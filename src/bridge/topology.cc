@@ -6,6 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "api/kueue_names.h"
+#include "api/names.h"
 #include "base/printable.h"
 #include "base/result.h"
 
@@ -93,23 +95,58 @@ std::string topology_annotation_problem(const std::string& value, const Topology
   return wishes ? "" : wishes.error().message;
 }
 
+namespace {
+
+// Who the pods that belong together are seen by: their controller, or the group that they name themselves.
+std::string owner_of(const api::ObjectMeta& pod) {
+  if (const api::OwnerReference* owner = pod.controller(); owner != nullptr) return owner->uid;
+  const std::string* group = pod.labels.find(api::kGroupLabel);
+  return group == nullptr || group->empty() ? "" : "pod group " + *group;
+}
+
+struct Together {
+  bool apart = false, required = false;
+  std::string key;  // of the node label
+};
+
+// What the pod asks for in Berth's words, else in Kueue's, whose levels are node labels themselves.
+Result<std::vector<Together>> asked_for(const api::ObjectMeta& pod, const TopologyLevels& levels) {
+  std::vector<Together> out;
+  if (const std::string* value = pod.annotation(kTopologyAnnotation); value != nullptr) {
+    const auto wishes = read_wishes(*value, levels);
+    if (!wishes)
+      return fail(wishes.error().code, fmt::format("annotation {}: {}.", kTopologyAnnotation, wishes.error().message));
+    for (const Wish& wish : *wishes) out.push_back({wish.apart, wish.required, levels[wish.level].key});
+    return out;
+  }
+  for (const std::string_view annotation : {api::kRequiredTopologyAnnotation, api::kPreferredTopologyAnnotation}) {
+    const std::string* key = pod.annotation(annotation);
+    if (key == nullptr) continue;
+    if (const std::string wrong = api::check_qualified_name(*key); !wrong.empty())
+      return fail(ErrorCode::kInvalidInput,
+                  fmt::format("annotation {}: '{}' is no node label: {}.", annotation, printable(*key, 80), wrong));
+    out.push_back({false, annotation == api::kRequiredTopologyAnnotation, *key});
+  }
+  return out;
+}
+
+}  // namespace
+
 void add_topology(const api::ObjectMeta& pod, const TopologyLevels& levels, model::Labels& labels,
                   model::Peers& peers) {
-  const std::string* value = pod.annotation(kTopologyAnnotation);
-  if (value == nullptr) return;
-  const auto wishes = read_wishes(*value, levels);
-  if (!wishes) {
-    peers.problem = fmt::format("annotation {}: {}.", kTopologyAnnotation, wishes.error().message);
+  const auto asked = asked_for(pod, levels);
+  if (!asked) {
+    peers.problem = asked.error().message;
     return;
   }
-  const api::OwnerReference* owner = pod.controller();
-  if (owner == nullptr || owner->uid.empty()) return;
-  labels.set(std::string(kOwnerLabel), owner->uid);
+  const std::string owner = owner_of(pod);
+  if (asked->empty() || owner.empty()) return;
+  labels.set(std::string(kOwnerLabel), owner);
   model::PeerSelector of_owner;
   of_owner.namespaces = {pod.namespace_name};
-  of_owner.pods.requirements = {{std::string(kOwnerLabel), model::NodeSelectorOperator::kIn, {owner->uid}}};
-  for (const Wish& wish : *wishes) {
-    const model::PodAffinityTerm term{of_owner, levels[wish.level].key, !wish.apart};
+  of_owner.pods.requirements = {{std::string(kOwnerLabel), model::NodeSelectorOperator::kIn, {owner}}};
+  for (const Together& wish : *asked) {
+    const model::PodAffinityTerm term{of_owner, wish.key, !wish.apart};
     if (!wish.required) peers.preferred.push_back({wish.apart ? -kWeight : kWeight, term});
     else if (wish.apart) peers.anti_affinity.push_back(term);
     else peers.affinity.push_back(term);

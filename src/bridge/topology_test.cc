@@ -82,6 +82,31 @@ TEST(Topology, WhatMakesNoSenseIsSaidWithAWayOut) {
   EXPECT_EQ(problem_of("required=\x1b[31m").find('\x1b'), std::string::npos);
 }
 
+TEST(Topology, KueuesWordsNameTheNodeLabelItself) {
+  const auto peers_of = [](const std::map<std::string, std::string>& annotations, bool of_group = false) {
+    api::Pod pod = pod_with("required=rack");
+    pod.metadata.annotations = {};
+    for (const auto& [key, value] : annotations) pod.metadata.annotations.set(key, value);
+    if (of_group) {
+      pod.metadata.owners.clear();
+      pod.metadata.labels.set("kueue.x-k8s.io/pod-group-name", "train");
+    }
+    return to_model(pod, {}).spec->peers;
+  };
+  const std::string required = "kueue.x-k8s.io/podset-required-topology",
+                    preferred = "kueue.x-k8s.io/podset-preferred-topology";
+  const model::Peers rack = peers_of({{required, "example.com/rack"}});
+  ASSERT_EQ(rack.affinity.size(), 1u);
+  EXPECT_EQ(rack.affinity[0].topology_key, "example.com/rack");
+  const model::Peers soft = peers_of({{preferred, "example.com/rack"}});
+  EXPECT_TRUE(soft.affinity.empty());
+  ASSERT_EQ(soft.preferred.size(), 1u);
+  EXPECT_GT(soft.preferred[0].weight, 0);
+  EXPECT_EQ(peers_of({{required, "example.com/rack"}, {"berth.dev/topology", "preferred=host"}}).affinity.size(), 0u);
+  EXPECT_EQ(peers_of({{required, "example.com/rack"}}, true).affinity.size(), 1u) << "a group has no controller";
+  EXPECT_THAT(peers_of({{required, "a b"}}).problem, HasSubstr("'a b' is no node label"));
+}
+
 TEST(Topology, WhatMakesNoSenseKeepsThePodAsItsProblem) {
   const model::Pod pod = to_model(pod_with("required=row"), {});
   EXPECT_EQ(pod.spec->peers.problem,

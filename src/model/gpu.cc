@@ -10,6 +10,7 @@ std::string_view to_string(DeviceMode mode) {
   switch (mode) {
     case DeviceMode::kCounts: return "counts";
     case DeviceMode::kAgent: return "agent";
+    case DeviceMode::kDra: return "DRA";
     case DeviceMode::kExact: return "exact";
   }
   return "";

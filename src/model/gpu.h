@@ -38,13 +38,14 @@ enum class GpuSharing : uint8_t {
   kInstances,  // nothing: what is given out as a device is a MIG instance (the device plugin's strategy `single`)
 };
 
-// How exactly the devices of a node are known.
+// How exactly the devices of a node are known, or those of a pod on it.
 enum class DeviceMode : uint8_t {
   kCounts,  // how many there are, and how many are asked for; kubelet chooses
   kAgent,   // an agent lists them, with their health, how they are connected and who has them
+  kDra,     // dynamic resource allocation: a pod's ResourceClaims name the devices
   kExact,   // a simulation, in which nobody else chooses
 };
-// "counts", "agent", "exact".
+// "counts", "agent", "DRA", "exact".
 std::string_view to_string(DeviceMode mode);
 
 struct NodeGpus {

@@ -3,8 +3,17 @@
 #include <algorithm>
 
 #include "model/mig.h"
+#include "model/quantity.h"
 
 namespace berth::model {
+namespace {
+
+bool has_gpu(const ResourceList& resources) {
+  return std::ranges::any_of(resources,
+                             [](const auto& each) { return each.second > 0 && is_gpu_resource(each.first); });
+}
+
+}  // namespace
 
 std::string_view share_limit(const Node& node) {
   switch (node.gpus.sharing) {
@@ -24,6 +33,19 @@ std::string_view gpu_limit(const Node& node, const GpuShare& share, const Resour
   const bool instances =
       std::ranges::any_of(requests, [](const auto& each) { return each.second > 0 && is_mig_resource(each.first); });
   return instances || (whole && node.gpus.sharing == GpuSharing::kInstances) ? "enforced: MIG" : "";
+}
+
+std::optional<DeviceMode> device_mode(const Node& node) {
+  const NodeGpus& gpus = node.gpus;
+  const bool listed = !node.devices.devices.empty();
+  if (!listed && gpus.resource.empty() && !has_gpu(node.capacity) && !has_gpu(node.allocatable)) return std::nullopt;
+  if (listed && gpus.sharing != GpuSharing::kReplicas) return DeviceMode::kAgent;
+  return gpus.sharing == GpuSharing::kDevices ? DeviceMode::kExact : DeviceMode::kCounts;
+}
+
+std::optional<DeviceMode> device_mode(const Node& node, const SchedulingSpec& spec) {
+  if (spec.resource_claims) return DeviceMode::kDra;
+  return spec.gpu_share.asked() || has_gpu(spec.requests) ? device_mode(node) : std::nullopt;
 }
 
 }  // namespace berth::model

@@ -34,5 +34,26 @@ TEST(GpuLimit, OfWhatIsRequestedByResource) {
   EXPECT_EQ(gpu_limit(node_of(GpuSharing::kReplicas), {}, cpu), "");
 }
 
+TEST(DeviceMode, OfAPodDependsOnWhatItAsksForAndOnTheNode) {
+  SchedulingSpec cpu, whole, slice, share, claims;
+  whole.requests = {{"nvidia.com/gpu", 1}};
+  slice.requests = {{"nvidia.com/mig-1g.5gb", 1}};
+  share.gpu_share = kHalf;
+  claims.resource_claims = true;
+  Node counts = node_of(GpuSharing::kReplicas), exact = node_of(GpuSharing::kDevices), agent = exact;
+  agent.devices.devices.emplace_back();
+  for (const SchedulingSpec& spec : {whole, slice, share}) {
+    EXPECT_EQ(device_mode(counts, spec), DeviceMode::kCounts);
+    EXPECT_EQ(device_mode(exact, spec), DeviceMode::kExact);
+    EXPECT_EQ(device_mode(agent, spec), DeviceMode::kAgent);
+  }
+  EXPECT_EQ(device_mode(Node(), whole), std::nullopt);
+  for (const Node& node : {counts, exact, agent}) {
+    EXPECT_EQ(device_mode(node, cpu), std::nullopt);
+    EXPECT_NE(device_mode(node), std::nullopt);
+    EXPECT_EQ(device_mode(node, claims), DeviceMode::kDra);
+  }
+}
+
 }  // namespace
 }  // namespace berth::model

@@ -57,10 +57,6 @@ struct Node {
   }
   // How many devices shares are a part of: those that are not healthy now are numbered, too.
   int64_t gpu_devices() const { return std::max(capacity.get(gpus.resource), allocatable.get(gpus.resource)); }
-  DeviceMode device_mode() const {
-    if (!devices.devices.empty() && gpus.sharing != GpuSharing::kReplicas) return DeviceMode::kAgent;
-    return gpus.sharing == GpuSharing::kDevices ? DeviceMode::kExact : DeviceMode::kCounts;
-  }
   friend bool operator==(const Node&, const Node&) = default;
 };
 

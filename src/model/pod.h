@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,7 @@ struct Pod {
   bool preemptible = true;  // false: berth.dev/preemptible says so, which holds where its namespace allows it
   Time created;
   Time started;                                // status.startTime; 0: not yet
+  std::optional<Duration> runtime;             // at most, as it declares itself (api/runtime_estimate.h)
   std::shared_ptr<const SchedulingSpec> spec;  // never null
   Placement placement = Placement::kDefault;   // its own annotation
   std::string node_name;                       // where it is bound; empty while pending

@@ -127,6 +127,14 @@ struct PodSet {
   std::shared_ptr<const Labels> labels = {};
 };
 
+// Why a workload waits that was admitted before, as its object says.
+struct Requeue {
+  std::string reason, message;  // of its last eviction
+  Time evicted;                 // when that was
+  std::optional<Time> at = {};  // it waits in no queue before
+  int32_t count = 0;            // so often it was requeued for pods that were not ready in time
+};
+
 struct Workload {
   std::string namespace_name;
   std::string name;
@@ -138,6 +146,8 @@ struct Workload {
   bool active = true;
   std::optional<Duration> max_execution;  // then it is deactivated; all its terms of being admitted count
   Duration past_execution;                // of terms that are over, when it was first heard of
+  std::optional<Duration> runtime;        // of one term at most, as it declares itself (api/runtime_estimate.h)
+  std::optional<Requeue> requeue = {};    // looked at when it is first heard of
   std::vector<PodSet> pod_sets;
 
   // "namespace/name".
