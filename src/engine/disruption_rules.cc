@@ -59,6 +59,13 @@ void DisruptionRules::replace_budgets(const std::vector<model::DisruptionBudget>
   for (const model::DisruptionBudget& budget : budgets) set_budget(budget, state);
 }
 
+std::vector<model::DisruptionBudget> DisruptionRules::budgets() const {
+  std::vector<model::DisruptionBudget> out;
+  for (const auto& [namespace_name, by_name] : budgets_)
+    for (const auto& [name, rule] : by_name) out.push_back(rule->budget);
+  return out;
+}
+
 void DisruptionRules::set_protects(const std::string& namespace_name, bool protects, State& state) {
   if (protecting_namespaces_.contains(namespace_name) == protects) return;
   if (protects) protecting_namespaces_.insert(namespace_name);

@@ -25,6 +25,9 @@ class DisruptionRules {
   void replace_budgets(const std::vector<model::DisruptionBudget>& budgets, State& state);
   void set_protects(const std::string& namespace_name, bool protects, State& state);
 
+  std::vector<model::DisruptionBudget> budgets() const;
+  const absl::flat_hash_set<std::string>& protecting_namespaces() const { return protecting_namespaces_; }
+
   bool is_protected(const model::Pod& pod) const {
     if (pod.stand_in) return true;
     return !pod.preemptible && protecting_namespaces_.contains(pod.namespace_name);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/engine_reserve.h"
 #include "engine/engine_set.h"
 #include "engine/queued_workloads.h"
 #include "engine/txn.h"
@@ -60,6 +61,7 @@ void Engine::upsert(model::Pod&& pod) {
     if (!slot.valid()) return;
     if (pod.rejected_by_kubelet)
       rejections_.record(pod.owner_uid, now_, options_.backoff_initial, options_.rejection_backoff_max);
+    else note_runtime(state_.pod(slot));
     return forget_pod(slot);
   }
   if (!slot.valid()) {
@@ -101,25 +103,6 @@ void Engine::on(PodsReplaced&& event) {
   for (const std::string& uid : gone) on(PodDeleted{uid});
 }
 
-void Engine::on(const NamespaceUpserted& event) {
-  state_.set_namespace_labels(event.name, event.labels);
-  rules_.set_protects(event.name, event.protects_pods, state_);
-  workloads_->set_namespace_labels(event.name, event.labels);
-  const auto at = namespace_placement_.find(event.name);
-  const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;
-  if (before == event.placement) return;
-  if (event.placement == model::Placement::kDefault) namespace_placement_.erase(at);
-  else namespace_placement_[event.name] = event.placement;
-  std::vector<std::string> waiting;
-  for (const PodSlot slot : state_.pods()) {
-    const PodState& pod = state_.pod(slot);
-    if (pod.pod.namespace_name == event.name && pod.phase <= PodPhase::kNominated && !pod.pod.stand_in)
-      waiting.push_back(pod.pod.uid);
-  }
-  std::sort(waiting.begin(), waiting.end());
-  for (const std::string& uid : waiting) upsert(model::Pod(state_.pod(state_.find_pod(uid)).pod));
-}
-
 // Who waits may be served by what has begun, or by a node that is free again: that is to be found out afresh.
 void Engine::on(const NodeRepartitioning& event) {
   state_.set_repartitioning(event.name, event.under_way);
@@ -149,17 +132,6 @@ void Engine::on(const BindProgress& event) {
   state_.unassign(slot, PodPhase::kNotQueued);
   replace(slot, model::Pod(pod.pod));  // its namespace may have changed its mind since the pod was placed
   settle(slot);
-}
-
-// Gives the pod the placement that holds for it: its own, else its namespace's.
-void Engine::resolve_placement(model::Pod& pod) const {
-  model::Placement wanted = pod.placement;
-  const auto at = namespace_placement_.find(pod.namespace_name);
-  if (wanted == model::Placement::kDefault && at != namespace_placement_.end()) wanted = at->second;
-  if (pod.spec->placement == wanted) return;
-  auto spec = std::make_shared<model::SchedulingSpec>(*pod.spec);
-  spec->placement = wanted;
-  pod.spec = std::move(spec);
 }
 
 // New facts of a pod. What it was told was said of its class: in another class it is told afresh.
@@ -204,6 +176,10 @@ void Engine::leave_queue(PodSlot slot) {
 void Engine::settle(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
   if (!pod.pod.node_name.empty()) {
+    if (!holds_room(pod.phase)) {
+      pod.placed_at = Time{INT64_MAX};
+      newly_seen_.push_back(slot);
+    }
     pod.attempts = 0;
     const NodeSlot node = state_.node_or_placeholder(pod.pod.node_name);
     state_.assign(slot, node, PodPhase::kBound);
@@ -220,7 +196,7 @@ void Engine::enqueue(PodSlot slot) {
   PodState& pod = state_.mutable_pod(slot);
   pod.phase = PodPhase::kPending;
   queue_.push(slot);
-  if (!pod.queued_at) newly_queued_.push_back(slot);
+  if (!pod.queued_at) newly_seen_.push_back(slot);
   if (pod.reported_version != 0 && !pod.awaits_report) return;
   pod.awaits_report = true;
   queue_.await_report(slot);
@@ -253,11 +229,14 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   release_backoffs(now);
   release_refused();
   end_pauses();
-  note_queued();
+  note_new();
+  ratios_.settle(now_);
   const Wake wake = wake_blocked(work);
   let_by_ = held_;
   const bool placed = wake.may_place && place_waiting(limits, work, result);
-  const bool finished = wake.complete && placed && reserve(work, result) && admit(work, result);
+  Reserve kept{*this};
+  const bool finished =
+      wake.complete && placed && kept.run(work, result) && kept.backfill(limits, work, result) && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
   if (placed) held_ = {};
   result.held = held_.valid() && held_ != let_by_;
@@ -377,6 +356,8 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
     check(view.free(view.share_resource()) >= 0, "a decision never shares a GPU that the node does not have");
   txn.commit();
   PodState& placed = state_.mutable_pod(pod);
+  placed.placed_at = now_;
+  placed.backfilled = false;
   placed.reported_version = 0;
   placed.awaits_report = false;
   queue_.wake_friends(state_.pod_class(placed.cls));

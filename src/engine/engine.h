@@ -27,9 +27,11 @@
 #include "engine/event.h"
 #include "engine/explanation.h"
 #include "engine/failure_sets.h"
+#include "engine/forecast.h"
 #include "engine/pending_queue.h"
 #include "engine/policy.h"
 #include "engine/rejections.h"
+#include "engine/runtime_ratios.h"
 #include "engine/state.h"
 
 namespace berth::quota {
@@ -52,9 +54,18 @@ class Engine {
   // out on the live state whom the pod could preempt, and puts everything back.
   Explanation explain(const std::string& uid);
 
+  // When a pod with a place has ended, by what it declares; of an admitted workload's pod, by what the workload does.
+  // None: that is not declared. A time that has passed: it runs longer than it said.
+  std::optional<Time> expected_end(PodSlot pod) const;
+  std::optional<Time> expected_end(quota::WorkloadId workload) const;  // while it is admitted
+
+  // When pods and workloads that wait will start, by what those declare who run. Changes nothing, costs as much as
+  // playing what comes next in a second engine.
+  Forecasts forecast(const ForecastLimits& limits = {}) const;
+  const RuntimeRatios& runtime_ratios() const { return ratios_; }  // of pods that have ended by themselves
+
   const State& state() const { return state_; }
-  // Workloads and queues, as of the last cycle.
-  const quota::Admission& admission() const;
+  const quota::Admission& admission() const;  // as of the last cycle
   const PolicySet& policies() const { return policies_; }
   // The waiting pods by class; after a cycle that has finished, all of them are of blocked classes.
   const PendingQueue& queue() const { return queue_; }
@@ -110,8 +121,7 @@ class Engine {
   void back_off(PodSlot slot, Time until);
   void release_backoffs(Time now);
   void adopt_nomination(PodSlot slot);
-  // Pods of workloads: engine/engine_workloads.cc.
-  bool waits(const model::Pod& pod) const;
+  bool waits(const model::Pod& pod) const;  // pods of workloads: engine/engine_workloads.cc
   void take_up(PodSlot slot);
   void settle_freed();
   void meet_arrivals();
@@ -126,17 +136,19 @@ class Engine {
   bool look_at(ClassId id, ClassQueue& cls, WorkBudget& work);
   bool place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   bool take_turn(PodSlot pod, WorkBudget& work, CycleResult& result);
-  // Waiting pods as a set: engine/engine_set.cc.
-  struct SetTurn;
-  void note_queued();
+  struct SetTurn;  // waiting pods as a set: engine/engine_set.cc
+  void note_new();
   bool may_search_set(PodSlot head, SetTurn& turn) const;
   Time due_until(int32_t priority) const;
   bool place_set(const SetTurn& turn, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   bool gives_way(PodSlot pod, NodeSlot node) const;
   void place(PodSlot pod, NodeSlot node, CycleResult& result);
+  Time began(const PodState& pod) const;  // declared runtimes: engine/engine_time.cc
+  void note_runtime(const PodState& ended);
+  std::string time_text(Time time) const;
   std::pair<std::vector<std::string>, uint32_t> fitting_nodes(PodSlot pod);
-  // Preemption: engine/engine_preemption.cc.
   VictimSearch::Context search_context() { return {state_, policies_, rules_, residents_, now_}; }
+  // Preemption: engine/engine_preemption.cc.
   bool look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work);
   void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
   void nominate(PodSlot pod, NodeSlot node);
@@ -149,14 +161,8 @@ class Engine {
   void pause_preemption(PodSlot pod);
   void end_pauses();
 
-  // Room kept for who has waited long: engine/engine_reserve.cc.
-  bool reserve(WorkBudget& work, CycleResult& result);
-  Time due_at(const ClassQueue& cls) const;
-  bool may_reserve(PodSlot pod) const;
-  std::string kept_text(NodeSlot node) const;
-  NodeSlot node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
-
-  // Reports: engine/engine_reports.cc.
+  struct Reserve;    // room kept for who has waited long: engine/engine_reserve.h
+  struct Rehearsal;  // what comes next: engine/forecast.cc
   std::string verdict_text(const PodClass& cls, const Candidates& candidates, const PreemptionView& preemption,
                            const FailureSets& sets) const;
   void update_verdict(ClassQueue& cls);
@@ -173,6 +179,7 @@ class Engine {
   Rejections rejections_;
   DisruptionRules rules_;
   Residents residents_;
+  RuntimeRatios ratios_;
   absl::btree_set<PodSlot, QueueOrder> nominees_{QueueOrder{&state_}};
   absl::btree_set<std::pair<Time, std::string>> pauses_;   // pods that preempt nobody for a while: (until, UID)
   absl::btree_set<std::pair<Time, std::string>> refused_;  // pods that could not be evicted: (until, UID)
@@ -183,11 +190,11 @@ class Engine {
   PodSlot let_by_;                         // this cycle: pods up to this one need not give way
   Time now_;
   uint64_t cycle_ = 0;
-  uint32_t wake_cursor_ = 0;           // the blocked class at which work ran out; 0: none
-  uint64_t verdict_texts_ = 0;         // verdict texts so far
-  uint64_t reservations_ = 0;          // so far
-  std::vector<PodSlot> newly_queued_;  // since the last cycle; some may have left; see PodState::queued_at
-  bool set_too_large_ = false;         // for the work of a cycle, as a search has found that is not finished yet
+  uint32_t wake_cursor_ = 0;         // the blocked class at which work ran out; 0: none
+  uint64_t verdict_texts_ = 0;       // verdict texts so far
+  uint64_t reservations_ = 0;        // so far
+  std::vector<PodSlot> newly_seen_;  // since the last cycle, queued or bound by others; some may have left
+  bool set_too_large_ = false;       // for the work of a cycle, as a search has found that is not finished yet
 };
 
 }  // namespace berth::engine

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/time.h"
 #include "quota/options.h"
@@ -26,6 +27,9 @@ struct ReservationOptions {
 };
 
 struct EngineOptions {
+  // What to add to the engine's time for that of clocks on the wall, which people are told and in which pods say when
+  // they started; none: the engine's time counts from the start of a simulation, and what pods say is of another time.
+  std::optional<Duration> wall_offset = {};
   Duration backoff_initial = Duration::seconds(1);  // after a failed bind; doubles with each in a row
   Duration backoff_max = Duration::seconds(10);
   Duration rejection_backoff_max = Duration::seconds(300);  // after the kubelet refused pods of the same owner

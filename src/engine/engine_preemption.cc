@@ -106,6 +106,7 @@ void Engine::nominate(PodSlot pod, NodeSlot node) {
   state_.mutable_pod(pod).nominated_generation = 0;
   state_.mutable_pod(pod).nomination_cost = false;
   state_.mutable_pod(pod).node_kept = state_.mutable_pod(pod).takes_over = false;
+  state_.mutable_pod(pod).free_by = state_.mutable_pod(pod).told_free_by = Time{INT64_MAX};
   nominees_.insert(pod);
   queue_.wake_friends(state_.pod_class(state_.pod(pod).cls));
 }
@@ -227,8 +228,17 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
     enqueue(pod);
     queue_.unblock_all();  // its own turn comes next, and others may take the room that it gave back
   } else if (outlook == Outlook::kReady) {
+    // Who has been told when enough is free there goes on waiting beside it.
+    const size_t goes_on = std::erase_if(displaced, [&](PodSlot other) {
+      const PodState& kept = state_.pod(other);
+      const bool alone_decides = queue_.of(kept.cls).candidates.groups() == nullptr;
+      return kept.node_kept && kept.free_by < Time{INT64_MAX} && alone_decides &&
+             state_.pod_class(kept.cls).claims.empty();
+    });
     displace(displaced);
     withdraw_nomination(pod);
+    std::optional<KeptAside> beside;
+    if (goes_on > 0) beside.emplace(state_, node);
     place(pod, node, result);
   } else {
     state_.mutable_pod(pod).nominated_generation = state_.node(node).generation;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/engine.h"
+#include "engine/engine_reserve.h"
 #include "quota/admission.h"
 
 namespace berth::engine {
@@ -70,6 +70,8 @@ void Engine::find_wakeup(CycleResult& result) const {
   if (!refused_.empty()) consider(refused_.begin()->first);
   if (!pauses_.empty()) consider(pauses_.begin()->first);
   if (const std::optional<Time> due = admission().next_due()) consider(*due);
+  for (const PodSlot pod : reserved_pods())
+    if (const Time due = state_.pod(pod).free_by; due > now_ && due < Time{INT64_MAX}) consider(due);
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
     if (cls.has_news()) consider(cls.told_all_at + options_.report_interval);
@@ -77,7 +79,7 @@ void Engine::find_wakeup(CycleResult& result) const {
   }
   const bool something_else = result.has_wakeup;
   for (const ClassId id : queue_.blocked())
-    if (const Time due = due_at(*queue_.find(id)); due > now_ && due < Time{INT64_MAX}) consider(due);
+    if (const Time due = Reserve::due_at(*this, *queue_.find(id)); due > now_ && due < Time{INT64_MAX}) consider(due);
   result.only_reserves = result.has_wakeup && !something_else;
 }
 

@@ -1,21 +1,12 @@
-// The part of Engine that keeps a node for a pod which has waited long, so that a stream of smaller or later pods does
-// not pass it for ever (design I9).
-//
-// A pod is due when it has waited for ReservationOptions::after and fits nowhere, nor can room be made for it. The
-// first in the queue's order of each queue is nominated for a node as if others were leaving it: its room is charged
-// there, so that whoever comes after it goes elsewhere, and what becomes free is kept until the pod fits. The node is
-// the one that lacks least, GPUs first, of those where the pod would fit if all others but daemons had gone. Only pods
-// that come before it can take the nomination away; if it has a place elsewhere first, or can make one, it goes there.
-// A node whose GPUs may be cut anew is not kept for a pod that asks for some, or nothing could be cut for it there.
+// Which nodes are kept, and for whom (engine/engine_reserve.h).
+#include "engine/engine_reserve.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
-
-#include "engine/engine.h"
 
 namespace berth::engine {
 namespace {
@@ -42,90 +33,113 @@ std::optional<std::pair<int64_t, int64_t>> lack(const State& state, NodeSlot nod
 
 }  // namespace
 
-// When the class's first pod has waited so long that a node may be kept for it.
-Time Engine::due_at(const ClassQueue& cls) const {
-  const PodState& head = state_.pod(*cls.pods.begin());
-  if (!options_.reservations.enabled || !head.queued_at) return Time{INT64_MAX};
-  return std::max(*head.queued_at + options_.reservations.after, cls.reserve_from);
+Time Engine::Reserve::due_at(const Engine& engine, const ClassQueue& cls) {
+  const ReservationOptions& options = engine.options_.reservations;
+  const PodState& head = engine.state_.pod(*cls.pods.begin());
+  if (!options.enabled || !head.queued_at) return Time{INT64_MAX};
+  return std::max(*head.queued_at + options.after, cls.reserve_from);
 }
 
-bool Engine::may_reserve(PodSlot pod) const {
-  const std::string queue = queue_of(state_.pod(pod).pod);
-  return std::ranges::count_if(nominees_, [&](PodSlot other) {
-           return state_.pod(other).node_kept && queue_of(state_.pod(other).pod) == queue;
-         }) < options_.reservations.per_queue;
+bool Engine::Reserve::may_reserve(PodSlot pod) const {
+  const State& state = engine.state_;
+  const std::string queue = queue_of(state.pod(pod).pod);
+  return std::ranges::count_if(engine.nominees_, [&](PodSlot other) {
+           return state.pod(other).node_kept && queue_of(state.pod(other).pod) == queue;
+         }) < engine.options_.reservations.per_queue;
 }
 
-// The best node to keep for the pod; invalid where none will do. Whatever it costs, it is looked at whole, so that
-// looks come to an end.
-NodeSlot Engine::node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work) {
-  const PodClass& pod_class = state_.pod_class(state_.pod(pod).cls);
-  std::vector<std::tuple<std::pair<int64_t, int64_t>, uint64_t, NodeSlot>> nodes;
+// The best node to keep for the pod, and when enough is free there; invalid where none will do. Whatever it costs, it
+// is looked at whole, so that looks come to an end.
+std::pair<NodeSlot, Time> Engine::Reserve::node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work) {
+  const State& state = engine.state_;
+  const PodClass& pod_class = state.pod_class(state.pod(pod).cls);
+  VictimSearch search(engine.search_context(), pod_class, cls.candidates.groups());
+  std::vector<std::tuple<Time, std::pair<int64_t, int64_t>, uint64_t, NodeSlot>> nodes;
   const bool asks_gpus = pod_class.requests_gpu || pod_class.shares_gpu;
-  for (const auto& [name, slot] : state_.nodes_by_name()) {
-    if (asks_gpus && state_.node(slot).node.mig) continue;
+  for (const auto& [name, slot] : state.nodes_by_name()) {
+    if (asks_gpus && state.node(slot).node.mig) continue;
     const FailureSetId failure = cls.candidates.failure(slot);
-    if (!failure.valid() || failure == kFits || !failure_sets_.preemption_helps(failure)) continue;
-    if (const auto missing = lack(state_, slot, pod_class)) nodes.emplace_back(*missing, state_.node(slot).order, slot);
+    if (!failure.valid() || failure == kFits || !engine.failure_sets_.preemption_helps(failure)) continue;
+    if (const auto missing = lack(state, slot, pod_class))
+      nodes.emplace_back(free_by(search, pod, slot), *missing, state.node(slot).order, slot);
   }
-  work.spend(static_cast<int64_t>(state_.node_count()));
+  work.spend(static_cast<int64_t>(state.node_count()) + search.take_effort());
   std::sort(nodes.begin(), nodes.end());
-  VictimSearch search(search_context(), pod_class, cls.candidates.groups());
-  for (const auto& [missing, order, slot] : nodes) {
+  for (const auto& [free_by, missing, order, slot] : nodes) {
     const bool fits = search.fits_when_left(pod, slot);
     work.spend(1 + search.take_effort());
-    if (fits) return slot;
+    if (fits) return {slot, free_by};
   }
-  return {};
+  return {NodeSlot{}, Time{INT64_MAX}};
 }
 
-// Keeps nodes for those who are due; all that waits is blocked. A class is looked at no sooner than a while after it
-// was last. False: out of work units.
-bool Engine::reserve(WorkBudget& work, CycleResult& result) {
+// When enough is free, as people are told: what is due is nothing to wait for.
+Time Engine::Reserve::told_of(const PodState& pod) const {
+  return pod.free_by > engine.now_ ? pod.free_by : Time{INT64_MAX};
+}
+
+// Says for which node the pod is nominated, and why it waits.
+void Engine::Reserve::tell(PodSlot pod, CycleResult& result) {
+  PodState& kept = engine.state_.mutable_pod(pod);
+  kept.told_free_by = told_of(kept);
+  const ClassQueue& cls = engine.queue_.of(kept.cls);
+  result.decisions.push_back(
+      {.kind = DecisionKind::kNominate,
+       .pod_uid = kept.pod.uid,
+       .namespace_name = kept.pod.namespace_name,
+       .pod_name = kept.pod.name,
+       .node_name = engine.state_.node(kept.node).node.name,
+       .message = std::make_shared<const std::string>(fit_message(cls.candidates.counts(), engine.failure_sets_) + " " +
+                                                      kept_text(kept.node, kept.told_free_by))});
+}
+
+// A class is looked at no sooner than a while after it was last.
+bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
+  const ReservationOptions& options = engine.options_.reservations;
+  State& state = engine.state_;
   std::vector<PodSlot> due;
-  for (const ClassId id : queue_.blocked()) {
-    ClassQueue& cls = queue_.of(id);
-    if (due_at(cls) > now_) continue;
-    cls.reserve_from = now_ + options_.reservations.retry;
+  for (const ClassId id : engine.queue_.blocked()) {
+    ClassQueue& cls = engine.queue_.of(id);
+    if (due_at(engine, cls) > engine.now_) continue;
+    cls.reserve_from = engine.now_ + options.retry;
     std::map<std::string, int32_t> by_queue;
     for (const PodSlot pod : cls.pods) {
-      const PodState& state = state_.pod(pod);
-      const bool waited = state.queued_at && *state.queued_at + options_.reservations.after <= now_;
-      if (waited && by_queue[queue_of(state.pod)]++ < options_.reservations.per_queue) due.push_back(pod);
+      const PodState& waiting = state.pod(pod);
+      const bool waited = waiting.queued_at && *waiting.queued_at + options.after <= engine.now_;
+      if (waited && by_queue[queue_of(waiting.pod)]++ < options.per_queue) due.push_back(pod);
     }
   }
-  std::sort(due.begin(), due.end(), QueueOrder{&state_});
+  std::sort(due.begin(), due.end(), QueueOrder{&state});
   for (const PodSlot pod : due) {
     if (!may_reserve(pod)) continue;
-    const ClassId id = state_.pod(pod).cls;
-    ClassQueue& cls = queue_.of(id);
-    if (work.left <= 0 || !look_at(id, cls, work)) {
-      cls.reserve_from = now_;
+    const ClassId id = state.pod(pod).cls;
+    ClassQueue& cls = engine.queue_.of(id);
+    if (work.left <= 0 || !engine.look_at(id, cls, work)) {
+      cls.reserve_from = engine.now_;
       return false;
     }
-    const NodeSlot node = cls.candidates.objection().empty() ? node_to_keep(pod, cls, work) : NodeSlot{};
+    const bool hopeless = !cls.candidates.objection().empty();
+    const auto [node, free_by] = hopeless ? std::pair(NodeSlot{}, Time{}) : node_to_keep(pod, cls, work);
     if (!node.valid()) continue;
-    queue_.erase(pod);
-    nominate(pod, node);
-    state_.mutable_pod(pod).node_kept = true;
-    ++reservations_;
-    const PodState& kept = state_.pod(pod);
-    const std::string& name = state_.node(node).node.name;
-    result.decisions.push_back({.kind = DecisionKind::kNominate,
-                                .pod_uid = kept.pod.uid,
-                                .namespace_name = kept.pod.namespace_name,
-                                .pod_name = kept.pod.name,
-                                .node_name = name,
-                                .message = std::make_shared<const std::string>(
-                                    fit_message(cls.candidates.counts(), failure_sets_) + " " + kept_text(node))});
+    engine.queue_.erase(pod);
+    engine.nominate(pod, node);
+    state.mutable_pod(pod).node_kept = true;
+    state.mutable_pod(pod).free_by = free_by;
+    ++engine.reservations_;
+    tell(pod, result);
   }
   return true;
 }
 
-// What is said of a pod for which the node is kept.
-std::string Engine::kept_text(NodeSlot node) const {
-  return fmt::format("It has waited for {}: what becomes free on node {} is kept for it.",
-                     format_duration(options_.reservations.after), state_.node(node).node.name);
+std::string Engine::Reserve::kept_text(NodeSlot node, Time free_by) const {
+  std::string out =
+      fmt::format("It has waited for {}: what becomes free on node {} is kept for it.",
+                  format_duration(engine.options_.reservations.after), engine.state_.node(node).node.name);
+  if (free_by > engine.now_ && free_by < Time{INT64_MAX}) {
+    out.back() = ';';
+    out += fmt::format(" by what runs there declares, that is enough by {}.", engine.time_text(free_by));
+  }
+  return out;
 }
 
 std::vector<PodSlot> Engine::reserved_pods() const {

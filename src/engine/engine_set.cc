@@ -8,12 +8,13 @@
 namespace berth::engine {
 
 // From now on they have waited.
-void Engine::note_queued() {
-  for (const PodSlot slot : newly_queued_) {
+void Engine::note_new() {
+  for (const PodSlot slot : newly_seen_) {
     PodState& pod = state_.mutable_pod(slot);
     if (pod.phase == PodPhase::kPending && !pod.queued_at) pod.queued_at = now_;
+    if (holds_room(pod.phase) && pod.placed_at == Time{INT64_MAX}) pod.placed_at = now_;
   }
-  newly_queued_.clear();
+  newly_seen_.clear();
 }
 
 // Whether the pod, whose turn is next, may be one of a set: it is not due, and its priority has not had its search.

@@ -81,11 +81,7 @@ struct WorkloadUpserted {
 // their places. Nothing where the UID is known. See quota::Admission::restore().
 struct WorkloadAdmitted {
   model::Workload workload;
-  std::string cluster_queue;
-  std::vector<quota::PodSetAssignment> assignment;
-  std::string evicted = {};        // the reason, where it is on its way out
-  std::optional<Time> since = {};  // when it was admitted; none: now
-  bool quota_only = false;         // it is not admitted, and waits for its checks
+  quota::HeldQuota held;
 };
 struct WorkloadEnded {
   std::string uid;

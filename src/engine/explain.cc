@@ -1,4 +1,4 @@
-#include "engine/engine.h"
+#include "engine/engine_reserve.h"
 #include "engine/evaluate.h"
 #include "engine/queued_workloads.h"
 #include "model/gpu_limit.h"
@@ -26,7 +26,10 @@ struct Look {
 
   NodeExplanation explain(NodeSlot node) {
     const NodeView view = state.view(node);
-    NodeExplanation out{view.node().name, {}, model::gpu_limit(view.node(), cls.spec->gpu_share, cls.spec->requests)};
+    NodeExplanation out{view.node().name,
+                        {},
+                        model::gpu_limit(view.node(), cls.spec->gpu_share, cls.spec->requests),
+                        model::device_mode(view.node(), *cls.spec)};
     reasons.clear();
     const bool fits_alone = run_filters(policies, cls, view, reasons);
     const GroupFacts facts = candidates.groups() != nullptr ? candidates.groups()->facts(node, cls) : GroupFacts{};
@@ -60,6 +63,9 @@ Explanation Engine::explain(const std::string& uid) {
     out.node = state_.node(pod.node).node.name;
     out.reason = to_string(pod.phase);
     out.message = (pod.phase == PodPhase::kBound ? "bound to " : "has a place on ") + out.node;
+    if (const auto end = expected_end(slot))
+      out.message +=
+          (*end > now_ ? "; by what it declares it ends by " : "; it should have ended by ") + time_text(*end);
     out.gpu_limit = state_.devices_of(slot).limit;
     return out;
   }
@@ -79,7 +85,8 @@ Explanation Engine::explain(const std::string& uid) {
   const bool fits = look.candidates.best().valid();
   if (pod.phase == PodPhase::kNominated) {
     out.reason = to_string(pod.phase);
-    out.message = fit_message(look.candidates.counts(), look.sets) + " " + kept_text(pod.node);
+    out.message =
+        fit_message(look.candidates.counts(), look.sets) + " " + Reserve{*this}.kept_text(pod.node, pod.free_by);
   } else if (pod.phase == PodPhase::kBackoff)
     out.reason = "Backoff", out.message = "waits after a failed attempt to start";
   else if (fits) out.reason = "Pending", out.message = "a node fits; the pod is in the queue";

@@ -4,6 +4,7 @@
 // label or shortage. True at the state it was made from (design I8).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ struct NodeReason {
 
 struct NodeExplanation {
   std::string node;
-  std::vector<NodeReason> reasons;  // empty: the pod fits
-  std::string_view gpu_limit = {};  // model::gpu_limit() of the pod there
+  std::vector<NodeReason> reasons;                    // empty: the pod fits
+  std::string_view gpu_limit = {};                    // model::gpu_limit() of the pod there
+  std::optional<model::DeviceMode> device_mode = {};  // model::device_mode() of the pod there
 };
 
 struct Explanation {

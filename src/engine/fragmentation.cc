@@ -102,8 +102,7 @@ void add_node(const NodeView& node, bool open, const Habit& habit, int64_t free,
 // Adds what a node with dynamic MIG could have for a shape beyond what it has.
 void add_cut(const NodeView& node, const Habit& habit, int64_t free, int64_t if_cut, ShapeRoom& shape) {
   const int64_t fit = room_on(node, habit, free, shape.size).fit();
-  shape.fit_if_cut =
-      shape.fit_if_cut.value_or(0) + std::max<int64_t>(0, room_on(node, habit, if_cut, shape.size).fit() - fit);
+  *shape.fit_if_cut += std::max<int64_t>(0, room_on(node, habit, if_cut, shape.size).fit() - fit);
 }
 
 // How many of the resource a GPU of the model is if it is nothing else; 0: it cannot be that.
@@ -129,12 +128,16 @@ ResourceRoom measure(const State& state, const Resource& resource, bool replicas
     const NodeView node = state.view(slot);
     const model::NodeGpus& gpus = node.node().gpus;
     if (replicas != (gpus.sharing == model::GpuSharing::kReplicas && gpus.resource == out.resource)) continue;
+    if (model::is_mig_resource(out.resource) && !node.node().mig_problem.empty()) continue;  // they take no new work
     const int64_t free = resource.id ? std::max<int64_t>(node.free(*resource.id), 0) : 0;
     out.allocatable += resource.id ? node.allocatable(*resource.id) : 0;
     out.free += free;
     const model::MigModel* const model = replicas ? nullptr : node.node().mig.model;
     if (model != nullptr && find_idle && model != room_of) room_of = model, each = room_on_device(*model, out.resource);
-    const IdleGpus* idle = model != nullptr && find_idle && each > 0 ? find_idle(slot) : nullptr;
+    const bool can_be_cut = model != nullptr && find_idle && each > 0;
+    const IdleGpus* idle = can_be_cut ? find_idle(slot) : nullptr;
+    if (can_be_cut)
+      for (ShapeRoom& shape : out.shapes) shape.fit_if_cut = shape.fit_if_cut.value_or(0);
     if (free == 0 && idle == nullptr) continue;
     const bool open = is_open(node.node(), habit, out.resource);
     for (ShapeRoom& shape : out.shapes) add_node(node, open, habit, free, shape);
@@ -153,7 +156,9 @@ const model::MigModel* model_by_profile(const model::Node& node) {
   const std::string* strategy = node.labels.find("nvidia.com/mig.strategy");
   const bool mixed = strategy != nullptr && *strategy == "mixed";
   const auto is_instance = [](const auto& each) { return each.second > 0 && model::is_mig_resource(each.first); };
-  if (!mixed && std::none_of(node.allocatable.begin(), node.allocatable.end(), is_instance)) return nullptr;
+  const auto has_mig = [](const model::GpuDevice& device) { return device.mig_enabled; };
+  const bool listed = std::any_of(node.devices.devices.begin(), node.devices.devices.end(), has_mig);
+  if (!mixed && !listed && std::none_of(node.allocatable.begin(), node.allocatable.end(), is_instance)) return nullptr;
   const std::string* product = node.labels.find("nvidia.com/gpu.product");
   return product == nullptr ? nullptr : model::read_gpu_product(*product).model;
 }
@@ -161,8 +166,7 @@ const model::MigModel* model_by_profile(const model::Node& node) {
 // Resources of which rows are due although no node may have them: all profiles of the nodes' models.
 std::set<std::string> profiles(const State& state) {
   std::set<const model::MigModel*> models;
-  for (const auto& [name, slot] : state.nodes_by_name())
-    if (state.node(slot).has_gpus || state.node(slot).node.mig) models.insert(model_by_profile(state.node(slot).node));
+  for (const auto& [name, slot] : state.nodes_by_name()) models.insert(model_by_profile(state.node(slot).node));
   models.erase(nullptr);
   std::set<std::string> out;
   for (const model::MigModel* model : models)

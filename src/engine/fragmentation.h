@@ -58,7 +58,8 @@ struct IdleGpus {
 using FindIdleGpus = std::function<const IdleGpus*(NodeSlot)>;
 
 // By name of the resource, whole devices before replicas; those that some node has, and the profiles of nodes that are
-// advertised by profile (the label nvidia.com/mig.strategy says `mixed`, or an instance is there) or have dynamic MIG.
+// advertised by profile (the label nvidia.com/mig.strategy says `mixed`, an instance is there, or an agent lists a GPU
+// with MIG) or have dynamic MIG.
 // Without `find_idle` nothing is said of cutting. O(nodes × resources + classes).
 std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindIdleGpus& find_idle = {});
 

@@ -125,6 +125,38 @@ TEST(Fragmentation, EveryProfileOfANodeThatIsAdvertisedByProfileHasItsRow) {
   expect_adds_up(driver.state());
 }
 
+TEST(Fragmentation, GpusWithMigThatAreNotCutAreToldOf) {
+  Driver driver(room_policies());
+  model::Node node = make_node("uncut", {});
+  node.labels = {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB"}, {"nvidia.com/mig.strategy", "mixed"}};
+  driver.add(node);
+  const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
+  ASSERT_EQ(rooms.size(), 7u);
+  for (const ResourceRoom& room : rooms) EXPECT_THAT(fits(room), ElementsAre(0)) << room.resource;
+  node.labels = {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB"}};
+  driver.add(node);
+  EXPECT_TRUE(measure_fragmentation(driver.state()).empty());
+  node.devices.devices.emplace_back().mig_enabled = true;
+  driver.add(node);
+  EXPECT_EQ(measure_fragmentation(driver.state()).size(), 7u) << "its agent says that it is there";
+}
+
+TEST(Fragmentation, InstancesThatTakeNoNewWorkAreNotFree) {
+  Driver driver(room_policies());
+  model::Node node = make_node("odd", {{"nvidia.com/mig-1g.5gb", 9}});
+  node.labels = {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB"}};
+  driver.add(node);
+  const auto fit = [&] {
+    int64_t sum = 0;
+    for (const ResourceRoom& room : measure_fragmentation(driver.state())) sum += room.shapes[0].fit + room.free;
+    return sum;
+  };
+  EXPECT_EQ(fit(), 9 + 9);
+  node.mig_problem = "more than one GPU has";
+  driver.add(node);
+  EXPECT_EQ(fit(), 0);
+}
+
 TEST(Fragmentation, WhatCuttingWouldGainObeysTheRestOfTheNode) {
   Driver driver(room_policies());
   const auto add = [&](const std::string& name, int64_t cpu_millis, std::vector<model::Taint> taints) {
@@ -147,6 +179,10 @@ TEST(Fragmentation, WhatCuttingWouldGainObeysTheRestOfTheNode) {
   EXPECT_EQ(of("nvidia.com/mig-1g.5gb").fit_if_cut, 14 + 2);
   EXPECT_EQ(of("nvidia.com/mig-7g.40gb").fit_if_cut, 2 * 2);  // no pod asks for it, so that cpu is no matter
   EXPECT_EQ(of("nvidia.com/gpu").fit_if_cut, of("nvidia.com/gpu").fit);
+  const auto none_idle = [](NodeSlot) -> const IdleGpus* { return nullptr; };
+  for (const ResourceRoom& room : measure_fragmentation(driver.state(), none_idle))
+    EXPECT_EQ(room.shapes.front().fit_if_cut, room.shapes.front().fit)
+        << room.resource << ": in use, it may be cut later";
 }
 
 }  // namespace

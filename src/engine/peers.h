@@ -116,6 +116,8 @@ class PeerIndex {
   // Grows whenever a term is made or forgotten.
   uint64_t terms_version() const { return terms_version_; }
   const model::Labels& namespace_labels(const std::string& name) const;
+  // Of all namespaces that have been told, in no order.
+  const absl::flat_hash_map<std::string, model::Labels>& all_namespace_labels() const { return namespace_labels_; }
 
  private:
   struct IdentityKey {

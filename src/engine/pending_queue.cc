@@ -50,6 +50,7 @@ void PendingQueue::push(PodSlot pod) {
   const size_t before = cls.pods.size();
   cls.pods.insert(cls.pods.end(), pod);
   check(cls.pods.size() == before + 1, "a pod is queued once");
+  if (const auto& runtime = state_.pod(pod).pod.runtime) cls.by_runtime.emplace(*runtime, pod);
   ++size_;
   if (leads && !cls.blocked) ready_.insert(id);
 }
@@ -60,6 +61,7 @@ void PendingQueue::erase(PodSlot pod) {
   if (!cls.blocked) ready_.erase(id);
   const size_t erased = cls.pods.erase(pod);
   check(erased == 1, "a queued pod is in its class's queue");
+  if (const auto& runtime = state_.pod(pod).pod.runtime) cls.by_runtime.erase({*runtime, pod});
   --size_;
   if (!cls.pods.empty()) {
     if (!cls.blocked) ready_.insert(id);

@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/candidates.h"
@@ -26,11 +27,20 @@ struct QueueOrder {
   bool operator()(PodSlot a, PodSlot b) const;
 };
 
+// The shortest declared runtime first; equals as they wait.
+struct RuntimeOrder {
+  QueueOrder before;
+  bool operator()(const std::pair<Duration, PodSlot>& a, const std::pair<Duration, PodSlot>& b) const {
+    return a.first != b.first ? a.first < b.first : before(a.second, b.second);
+  }
+};
+
 // What the engine keeps for one class while pods of it wait.
 struct ClassQueue {
-  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}) {}
+  explicit ClassQueue(const State& state) : pods(QueueOrder{&state}), by_runtime(RuntimeOrder{QueueOrder{&state}}) {}
 
   absl::btree_set<PodSlot, QueueOrder> pods;
+  absl::btree_set<std::pair<Duration, PodSlot>, RuntimeOrder> by_runtime;  // of these, those that declare one
   Candidates candidates;
   PreemptionView preemption;
   bool blocked = false;          // fits nowhere as of the last look, and nowhere can room be made

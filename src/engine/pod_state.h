@@ -51,10 +51,14 @@ struct PodState {
   // The time of the first cycle that found it in the queue.
   std::optional<Time> queued_at = {};
   Time backoff_until;
+  Time placed_at;                     // when it got the place that it has, or was first seen with it
   bool paused = false;                // preempts nobody for a while
   uint32_t lost_nominations = 0;      // for which others had to leave, and which came to nothing
   bool nomination_cost = false;       // others had to leave for its nomination
   bool node_kept = false;             // nominated for a node that is kept for it, though nobody has to leave
+  Time free_by{INT64_MAX};            // node_kept: when enough is free there; INT64_MAX: nobody knows
+  Time told_free_by{INT64_MAX};       // the same, as people were told
+  bool backfilled = false;            // has room that is kept for another, which it is to leave by its declared end
   bool takes_over = false;            // nominated for the place that a stand-in has kept for it
   bool evicting = false;              // an Evict decision about it is out
   Time evictable_from;                // when the server may be asked again, after it refused to let go of it

@@ -61,6 +61,15 @@ model::Pod QueuedWorkloads::stand_in(const model::Workload& workload, size_t set
   return out;
 }
 
+// A pod whose class knows by whom it is seen, by itself for example, which the first pod of a class learns afterwards.
+PodSlot QueuedWorkloads::enter(model::Pod&& pod) {
+  State& state = context_.state;
+  const PodSlot slot = state.add_pod(std::move(pod));
+  const PodState& made = state.pod(slot);
+  if (state.pod_class(made.cls).seen_by != state.peers().identity(made.identity).matches) state.reclassify(slot);
+  return slot;
+}
+
 // What is known of nodes for a class is kept while somebody has it.
 void QueuedWorkloads::keep_class(PodSlot pod) {
   State& state = context_.state;
@@ -68,7 +77,7 @@ void QueuedWorkloads::keep_class(PodSlot pod) {
   if (std::any_of(kept_.begin(), kept_.end(), [&](PodSlot kept) { return state.pod(kept).cls == id; })) return;
   model::Pod keeps = state.pod(pod).pod;
   keeps.uid = fmt::format("looks:{}", names_made_++);
-  const PodSlot slot = state.add_pod(std::move(keeps));
+  const PodSlot slot = enter(std::move(keeps));
   context_.queue.of(id).last_used = UINT64_MAX;  // not one of those that are dropped for being idle
   if (kept_.size() < kKeptMax) {
     kept_.push_back(slot);
@@ -92,7 +101,7 @@ const Candidates& QueuedWorkloads::look(PodSlot pod) {
 // What `question` says of the candidates of a pod of the set, which gets no place.
 template <typename Ask>
 auto QueuedWorkloads::ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question) {
-  const PodSlot looks = context_.state.add_pod(stand_in(workload, set, spec, -1));
+  const PodSlot looks = enter(stand_in(workload, set, spec, -1));
   const auto answer = question(look(looks));
   keep_class(looks);
   context_.state.remove_pod(looks);
@@ -156,16 +165,17 @@ void QueuedWorkloads::lift(quota::WorkloadId id, bool pods, Txn& txn) {
 }
 
 bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why) {
-  State& state = context_.state;
   const Spec spec = spec_of(request, set);
   const quota::PodSetAssignment& given = (*request.pod_sets)[set];
   int32_t count = quota::still_needed(given, request.workload->pod_sets[set]);
   if (const auto group = groups_.find(request.id); group != groups_.end() && set < group->second.sets.size())
     count -= group->second.sets[set].came;
   if (spec == nullptr) return true;
+  // All are there before the first is placed, so that where they want to be together it looks for room for all.
+  const size_t first = search.pods.size();
+  for (int32_t i = 0; i < count; ++i) search.pods.push_back(enter(stand_in(*request.workload, set, spec, -1)));
   for (int32_t i = 0; i < count; ++i) {
-    const PodSlot pod = state.add_pod(stand_in(*request.workload, set, spec, -1));
-    search.pods.push_back(pod);
+    const PodSlot pod = search.pods[first + static_cast<size_t>(i)];
     const NodeSlot node = look(pod).best();
     if (i == 0) keep_class(pod);
     if (!node.valid()) {
@@ -244,7 +254,7 @@ void QueuedWorkloads::add_stand_in(Group& group, const model::Workload& workload
                                    PodPhase phase, int32_t index) {
   auto& stand_ins = group.sets[set].stand_ins;
   if (index < 0) index = stand_ins.empty() ? 0 : stand_ins.back().second + 1;
-  const PodSlot slot = context_.state.add_pod(stand_in(workload, set, group.sets[set].spec, index));
+  const PodSlot slot = enter(stand_in(workload, set, group.sets[set].spec, index));
   const auto at = std::find_if(stand_ins.begin(), stand_ins.end(), [&](const auto& s) { return s.second > index; });
   stand_ins.insert(at, {slot, index});
   context_.state.assign(slot, node, phase);

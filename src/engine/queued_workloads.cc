@@ -23,9 +23,9 @@ void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
   const std::string name = event.workload.full_name();
   const quota::WorkloadId known = admission_.find(event.workload.uid);
   if (known.valid()) return;
-  by_name_[name] = admission_.restore(std::move(event.workload), event.cluster_queue, std::move(event.assignment),
-                                      event.evicted, event.since, event.quota_only);
-  if (event.evicted.empty()) restored_.push_back(by_name_[name]);
+  const bool stays = event.held.evicted.empty();
+  by_name_[name] = admission_.restore(std::move(event.workload), std::move(event.held));
+  if (stays) restored_.push_back(by_name_[name]);
 }
 
 // Pods that have come are met in this cycle; for the others places are looked for.
@@ -76,6 +76,19 @@ void QueuedWorkloads::check_reported(const WorkloadCheckReported& event) {
   if (!id.valid()) return;
   changed_ = true;
   admission_.check_state(id, event.report, event.at);
+}
+
+std::vector<quota::WorkloadId> QueuedWorkloads::all() const {
+  std::vector<quota::WorkloadId> out;
+  for (const auto& [name, id] : by_name_) out.push_back(id);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::optional<quota::WorkloadId> QueuedWorkloads::find(const std::string& name) const {
+  const auto known = by_name_.find(name);
+  if (known == by_name_.end()) return std::nullopt;
+  return known->second;
 }
 
 QueuedWorkloads::Group* QueuedWorkloads::keeps_places(const std::string& workload) {

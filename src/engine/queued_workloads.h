@@ -45,6 +45,9 @@ class QueuedWorkloads : public quota::Places {
     if (in_use_) changed_nodes_.insert(node);
   }
   const quota::Admission& admission() const { return admission_; }
+  std::vector<quota::WorkloadId> all() const;  // in their order
+  // By "namespace/name".
+  std::optional<quota::WorkloadId> find(const std::string& name) const;
 
   void upsert(model::Workload&& workload);
   // One that had been admitted; restore_places() makes room for its pods known, once the flavors are.
@@ -105,6 +108,7 @@ class QueuedWorkloads : public quota::Places {
 
   Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
   model::Pod stand_in(const model::Workload& workload, size_t set, const Spec& spec, int32_t index);
+  PodSlot enter(model::Pod&& pod);
   void keep_class(PodSlot pod);
   const Candidates& look(PodSlot pod);
   template <typename Ask>
@@ -131,7 +135,7 @@ class QueuedWorkloads : public quota::Places {
   bool in_use_ = false;  // something is known of queues or workloads
   quota::Admission admission_;
   absl::btree_map<quota::WorkloadId, Group> groups_;
-  absl::flat_hash_map<std::string, quota::WorkloadId> by_name_;   // "namespace/name"
+  absl::btree_map<std::string, quota::WorkloadId> by_name_;       // "namespace/name"
   absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it
   std::set<std::string> freed_;
   std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want

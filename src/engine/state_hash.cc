@@ -43,7 +43,7 @@ uint64_t State::hash() const {
   }
   std::vector<const PodState*> pods;
   for (const PodState& pod : pods_)
-    if (pod.in_use) pods.push_back(&pod);
+    if (pod.in_use && (!pod.pod.stand_in || holds_room(pod.phase))) pods.push_back(&pod);  // else it only looks
   std::sort(pods.begin(), pods.end(), [](auto* a, auto* b) { return a->pod.uid < b->pod.uid; });
   for (const PodState* pod : pods) {
     hash.text(pod->pod.uid);

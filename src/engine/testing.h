@@ -150,11 +150,11 @@ class Driver {
   void expect_sound() const {
     for (const std::string& sentence : broken_invariants(engine_)) throw BrokenInvariant(sentence);
   }
-  // Nobody has to leave for a pod that is not more important, or twice.
+  // Nobody has to leave twice, or for a pod that is not more important, but for one whose room it has borrowed.
   void expect_sound_eviction(const Decision& eviction) {
     const PodState& victim = state().pod(state().find_pod(eviction.pod_uid));
     const PodState& preemptor = state().pod(state().find_pod(eviction.preemptor_uid));
-    if (victim.pod.priority >= preemptor.pod.priority)
+    if (victim.pod.priority >= preemptor.pod.priority && !victim.backfilled)
       throw BrokenInvariant("pod " + eviction.pod_uid + " has to leave for one that is not more important");
     if (victim.pod.terminating) throw BrokenInvariant("pod " + eviction.pod_uid + " is leaving already");
   }

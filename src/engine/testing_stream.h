@@ -210,6 +210,7 @@ class Stream {
     pod.preemptible = s.c % 8 != 6;
     pod.daemon = s.b % 8 == 5;
     if (s.b % 4 == 2) pod.started = Time{1 + s.a % 3};
+    if (s.c % 3 > 0) pod.runtime = Duration::seconds(1 + s.b % 32);
     pod.created = Time{s.c / 4 % 4 * 1'000'000'000LL};
     pod.gated = s.c / 16 % 8 == 7;
     pod.placement = s.c / 16 % 8 == 3 ? model::Placement::kSpread : model::Placement::kDefault;

@@ -172,8 +172,72 @@ bool VictimSearch::fits_when_left(PodSlot waiting, NodeSlot node) {
     const bool stays = state_.pod(pod.pod).pod.daemon || (pod.nominated && before(pod.pod, waiting));
     if (pod.pod == waiting || !stays) groups_depend |= take_out(trial, here, pod);
   }
+  return fits_now(node, groups_depend);
+}
+
+bool VictimSearch::fits_now(NodeSlot node, bool groups_depend) {
   if (!fits_alone(node)) return false;
   return groups_ == nullptr || (groups_depend ? fits_groups(node) : groups_->failure(node) == kFits);
+}
+
+std::optional<Time> VictimSearch::free_by(PodSlot waiting, NodeSlot node, const EndOf& end_of) {
+  if (!state_.node(node).present) return std::nullopt;
+  const QueueOrder before{&state_};
+  const Residents::Table& here = residents_.of(node, state_, rules_);
+  Trial trial(state_, node, cls_);
+  gone_ = {};
+  bool groups_depend = false;
+  std::vector<std::pair<Time, const Resident*>> ends;
+  for (const Resident& pod : here.pods()) {
+    if (pod.pod == waiting || (pod.nominated && before(waiting, pod.pod))) groups_depend |= take_out(trial, here, pod);
+    else if (pod.nominated || state_.pod(pod.pod).pod.daemon) continue;
+    else if (const auto end = end_of(pod.pod)) ends.emplace_back(*end, &pod);
+  }
+  std::ranges::stable_sort(ends, {}, &std::pair<Time, const Resident*>::first);
+  if (fits_now(node, groups_depend)) return Time{INT64_MIN};
+  for (size_t i = 0; i < ends.size(); ++i) {
+    groups_depend |= take_out(trial, here, *ends[i].second);
+    const bool all_of_this_time = i + 1 == ends.size() || ends[i + 1].first != ends[i].first;
+    if (all_of_this_time && fits_now(node, groups_depend)) return ends[i].first;
+  }
+  return std::nullopt;
+}
+
+std::vector<PodSlot> VictimSearch::must_leave(PodSlot waiting, NodeSlot node, const std::vector<PodSlot>& may_leave) {
+  if (!state_.node(node).present || may_leave.empty()) return {};
+  const QueueOrder before{&state_};
+  const Residents::Table& here = residents_.of(node, state_, rules_);
+  Trial trial(state_, node, cls_);
+  gone_ = {};
+  bool groups_depend = false;
+  std::vector<const Resident*> asked(may_leave.size());
+  for (const Resident& pod : here.pods()) {
+    const auto at = std::find(may_leave.begin(), may_leave.end(), pod.pod);
+    if (at != may_leave.end()) asked[static_cast<size_t>(at - may_leave.begin())] = &pod;
+    const bool goes = pod.pod == waiting || (pod.nominated && before(waiting, pod.pod)) ||
+                      is_leaving(state_.pod(pod.pod)) || at != may_leave.end();
+    if (goes) groups_depend |= take_out(trial, here, pod);
+  }
+  std::vector<PodSlot> out;
+  if (!fits_now(node, groups_depend)) return out;
+  for (const Resident* pod : asked) {
+    put_back(trial, here, *pod);
+    if (fits_now(node, groups_depend)) continue;
+    take_out(trial, here, *pod);
+    out.push_back(pod->pod);
+  }
+  return out;
+}
+
+bool VictimSearch::fits_without(NodeSlot node, const std::vector<PodSlot>& others) {
+  if (!state_.node(node).present) return false;
+  const Residents::Table& here = residents_.of(node, state_, rules_);
+  Trial trial(state_, node, cls_);
+  gone_ = {};
+  bool groups_depend = false;
+  for (const Resident& pod : here.pods())
+    if (std::find(others.begin(), others.end(), pod.pod) != others.end()) groups_depend |= take_out(trial, here, pod);
+  return fits_now(node, groups_depend);
 }
 
 }  // namespace berth::engine

@@ -10,6 +10,8 @@
 // Source: kube-scheduler's DefaultPreemption plugin (SelectVictimsOnNode, pickOneNodeForPreemption).
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -83,6 +85,15 @@ class VictimSearch {
   // Whether a pod of the class, which may be nominated for the node itself, would fit there if all others had gone but
   // daemons, and pods that are nominated for it and come before this one in the queue's order.
   bool fits_when_left(PodSlot waiting, NodeSlot node);
+  // When a pod of the class, which may be nominated for the node itself, would fit there: the last of the ends for
+  // which it has to wait, INT64_MIN if for none. Nothing: not by the ends of those that have one.
+  using EndOf = std::function<std::optional<Time>(PodSlot)>;
+  std::optional<Time> free_by(PodSlot waiting, NodeSlot node, const EndOf& end_of);
+  // Whom a pod nominated for the node has to send away to fit there once all that are leaving are gone: of those that
+  // may be sent, the first are the first to stay. Nobody where it would not fit even without all of them.
+  std::vector<PodSlot> must_leave(PodSlot waiting, NodeSlot node, const std::vector<PodSlot>& may_leave);
+  // Whether a pod of the class fits on the node as it is, but for these.
+  bool fits_without(NodeSlot node, const std::vector<PodSlot>& others);
   // Units of work since the last call.
   int64_t take_effort();
 
@@ -91,6 +102,7 @@ class VictimSearch {
   bool is_leaving(const PodState& pod) const { return pod.pod.terminating || pod.evicting; }
   bool fits_alone(NodeSlot node);
   bool fits_groups(NodeSlot node);
+  bool fits_now(NodeSlot node, bool groups_depend);
   bool fits(NodeSlot node) { return fits_alone(node) && (groups_ == nullptr || fits_groups(node)); }
   bool take_out(Trial& trial, const Residents::Table& here, const Resident& pod);
   bool put_back(Trial& trial, const Residents::Table& here, const Resident& pod);

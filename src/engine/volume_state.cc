@@ -98,6 +98,21 @@ void VolumeState::remove(StorageKind kind, const std::string& key, Touched& touc
   }
 }
 
+std::vector<model::StorageObject> VolumeState::objects() const {
+  std::vector<model::StorageObject> out;
+  for (const auto& [key, claim] : claims_)
+    if (claim->object) out.emplace_back(*claim->object);
+  const auto add = [&](const auto& objects) {
+    for (const auto& [key, object] : objects) out.emplace_back(object);
+  };
+  add(volumes_);
+  add(classes_);
+  add(limits_);
+  add(drivers_);
+  add(capacities_);
+  return out;
+}
+
 std::vector<std::string> VolumeState::keys(StorageKind kind) const {
   switch (kind) {
     case StorageKind::kClaim: {

@@ -59,6 +59,8 @@ class VolumeState {
   void remove(model::StorageKind kind, const std::string& key, Touched& touched);
   // Names of all objects of a kind, in order.
   std::vector<std::string> keys(model::StorageKind kind) const;
+  // All objects, in the order of their kinds and names.
+  std::vector<model::StorageObject> objects() const;
 
   // A class names claims, until it leaves. The records stay where they are meanwhile.
   std::vector<ClaimRecord*> join(ClassId cls, const std::vector<model::ClaimUse>& claims);

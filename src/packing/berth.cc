@@ -2,17 +2,19 @@
 //
 //   loss = 100 · waste of the remnant that a share is taken from (ShareWorth)
 //        + what is stranded on the node, after less before
-//        - FGD's points / 25 (near 0 a point is 1/25 of a device)
+//        - FGD's points / 25 (near 0 a point is 1/25 of a device), times max(1, 1 / r)
 //        + 1.5 · devices taken · scarcity of their model (ModelScarcity)
 //        + free devices left on the node / 100
 //
 // Waste decides first, as a remnant that nothing fits is lost for good. What is stranded is the worth of the node's
 // free devices times 1 / (1 + x³), once for CPU and once for memory, where x is how often the CPU (memory) that is free
 // for each device holds a modest part of what the mix asks for per device: smooth, so that requests that ask for much
-// go where there is much, long before anything runs short. The part is a third of memory; of CPU it is 1 / r², at most
-// all of it, where r is how often the fleet's CPU per device holds what is asked for. FGD's points keep whole nodes for
-// requests of many devices, and models for requests that name them. Requests without devices go where no device is
-// left.
+// go where there is much, long before anything runs short. The part is a third of memory; of CPU it is 1 / q²,
+// at most all of it, where q is how often the fleet's CPU per device holds what is asked for beside one. Where r, which
+// counts the CPU of requests without devices as well, is below 1, it is short whoever gets it: the part is then all
+// that both ask for. FGD's points keep whole nodes for requests of many devices, and models for requests that name
+// them; the shorter CPU is, the more it is what fits nowhere that counts. Requests without devices go where no device
+// is left.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -30,7 +32,7 @@ namespace {
 constexpr double kWasteWeight = 100;
 constexpr double kPointsPerDevice = 25;
 constexpr double kFreeDeviceWeight = 0.01;
-constexpr double kModestPart = 1.0 / 3;  // of the mean demand per device
+constexpr double kModestPart = 1.0 / 3;  // of the mean demand for memory per device
 constexpr double kScarcityWeight = 1.5;
 // Scores: a loss of 0 gives kNoLoss, which no loss exceeds.
 constexpr double kScorePerDevice = 1e6;
@@ -60,16 +62,19 @@ class Mix {
         measure_(typical_mix({requests.begin(), requests.end()}, kTypicalPercent)),
         points_(measure_),
         scarcity_(model_scarcity(requests, supply.devices)) {
-    double devices = 0;
+    double devices = 0, all_cpu = 0, cpu = 0, memory = 0;  // the last two: beside devices
     for (const Request& request : requests) {
+      all_cpu += static_cast<double>(request.cpu_milli);
       if (request.devices == 0) continue;
+      cpu += static_cast<double>(request.cpu_milli);
       devices += static_cast<double>(request.device_milli()) / kMilliPerDevice;
-      modest_cpu_ += static_cast<double>(request.cpu_milli);
-      modest_memory_ += static_cast<double>(request.memory_bytes);
+      memory += static_cast<double>(request.memory_bytes);
     }
     if (devices == 0) return;
-    modest_cpu_ = modest_part(modest_cpu_ / devices, supply) * modest_cpu_ / devices;
-    modest_memory_ *= kModestPart / devices;
+    asked_cpu_ = asked_part(all_cpu / devices, supply);
+    const double beside = asked_part(cpu / devices, supply);
+    modest_cpu_ = (asked_cpu_ > 1 ? all_cpu : std::min(1.0, beside * beside) * cpu) / devices;
+    modest_memory_ = kModestPart * memory / devices;
   }
 
   double scarcity(ModelIndex model) const { return model < scarcity_.size() ? scarcity_[model] : 0; }
@@ -81,18 +86,17 @@ class Mix {
     return part_stranded(static_cast<double>(cpu_milli), modest_cpu_ * worth) * worth +
            part_stranded(static_cast<double>(memory_bytes), modest_memory_ * worth) * worth;
   }
-  int32_t points(const Node& node, int64_t cpu_after, const Devices& after) const {
-    return points_.of(measure_.of(node) - measure_.of(cpu_after, after, node.model()));
+  // FGD's points, in devices.
+  double points(const Node& node, int64_t cpu_after, const Devices& after) const {
+    return points_.of(measure_.of(node) - measure_.of(cpu_after, after, node.model())) / kPointsPerDevice *
+           std::max(1.0, asked_cpu_);
   }
 
  private:
-  // Of the CPU that is asked for per device: how much must be free per device for it not to be stranded. The shorter
-  // the fleet is of it, the more.
-  static double modest_part(double cpu_milli, const FleetSupply& supply) {
+  // How often the fleet would need its CPU for so much per device on all of its devices.
+  static double asked_part(double cpu_milli, const FleetSupply& supply) {
     const auto devices = static_cast<double>(std::accumulate(supply.devices.begin(), supply.devices.end(), int64_t{0}));
-    if (cpu_milli <= 0 || devices <= 0) return kModestPart;
-    const double asked = cpu_milli * devices / static_cast<double>(std::max<int64_t>(supply.cpu_milli, 1));
-    return std::min(1.0, asked * asked);
+    return cpu_milli * devices / static_cast<double>(std::max<int64_t>(supply.cpu_milli, 1));
   }
   static double part_stranded(double free, double modest) {
     if (modest <= 0) return 0;
@@ -104,6 +108,7 @@ class Mix {
   FragmentMeasure measure_;
   FragmentPoints points_;
   std::vector<double> scarcity_;  // by model
+  double asked_cpu_ = 0;          // of the fleet's: 1 / r
   double modest_cpu_ = 0;         // per device
   double modest_memory_ = 0;
 };
@@ -151,8 +156,7 @@ class Berth final : public PlacementPolicy {
     const int64_t memory_after = node.memory_bytes() - request.memory_bytes;
     const double loss =
         kWasteWeight * waste + mix_.stranded(cpu_after, memory_after, after) -
-        mix_.stranded(node.cpu_milli(), node.memory_bytes(), node.devices()) -
-        mix_.points(node, cpu_after, after) / kPointsPerDevice +
+        mix_.stranded(node.cpu_milli(), node.memory_bytes(), node.devices()) - mix_.points(node, cpu_after, after) +
         kScarcityWeight * mix_.scarcity(node.model()) * static_cast<double>(request.device_milli()) / kMilliPerDevice +
         kFreeDeviceWeight * static_cast<double>(after.free()) / kMilliPerDevice;
     return static_cast<int32_t>(std::lround(kNoLoss - loss * kScorePerDevice));

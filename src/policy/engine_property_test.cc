@@ -202,6 +202,25 @@ TEST(EngineProperty, TheSameCallsGiveTheSameDecisions) { expect_the_same_decisio
 TEST(EngineProperty, TheSameCallsGiveTheSameDecisionsToSets) { expect_the_same_decisions_of_the_same_calls(kAsSets); }
 TEST(EngineProperty, TheSameCallsKeepTheSameNodes) { expect_the_same_decisions_of_the_same_calls(kReserving); }
 
+TEST(EngineProperty, AskingForForecastsChangesNoDecision) {
+  const PolicySet policies = policy::default_policies();
+  for_all(60, [&](const Steps& steps, uint32_t) {
+    Stream asked(policies, kReserving), left_alone(policies, kReserving);
+    for (const Step& step : steps) {
+      for (const auto& [uid, forecast] : asked.driver().engine().forecast()) {
+        RC_ASSERT(forecast.p50.has_value() == forecast.p90.has_value());
+        RC_ASSERT(forecast.p50.has_value() == forecast.unknown.empty());
+        RC_ASSERT(!forecast.p50 || forecast.p50->nanos <= forecast.p90->nanos);
+        RC_ASSERT(forecast.declaring <= forecast.blockers);
+      }
+      asked.play(step);
+      left_alone.play(step);
+    }
+    RC_ASSERT(text_of(asked.log()) == text_of(left_alone.log()));
+    RC_ASSERT(asked.driver().state().hash() == left_alone.driver().state().hash());
+  });
+}
+
 void expect_the_same_decisions_in_any_order_of_events(const EngineOptions& options) {
   const PolicySet policies = policy::default_policies();
   for_all(300, [&](const Steps& steps, uint32_t seed) {

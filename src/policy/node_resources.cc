@@ -3,6 +3,7 @@
 // Source: kube-scheduler's NodeResourcesFit plugin (filter).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "engine/policy.h"
@@ -15,13 +16,25 @@ namespace {
 
 using namespace berth::engine;
 
+// The model of the node's GPUs, if it is known and `resource` a MIG profile that they cannot be cut into; else null.
+const model::MigModel* model_without(const std::string& resource, const NodeView& node) {
+  if (!model::is_mig_resource(resource)) return nullptr;
+  const std::string* product = node.node().labels.find("nvidia.com/gpu.product");
+  const model::MigModel* mig = product == nullptr ? nullptr : model::read_gpu_product(*product).model;
+  return mig != nullptr && !model::parse_mig_resource(*mig, resource) ? mig : nullptr;
+}
+
+// A MIG profile that no model has: a slip, and not only the wrong node.
+bool is_no_profile(const std::string& resource) {
+  return model::is_mig_resource(resource) && std::ranges::none_of(model::mig_models(), [&](const model::MigModel& mig) {
+           return model::parse_mig_resource(mig, resource).has_value();
+         });
+}
+
 // Of a MIG profile that the node's GPUs cannot be cut into: which they can.
 std::string mig_profiles(const std::string& resource, const NodeView& node) {
-  const std::string* product = node.node().labels.find("nvidia.com/gpu.product");
-  if (product == nullptr || !model::is_mig_resource(resource)) return "";
-  const model::MigModel* mig = model::read_gpu_product(*product).model;
-  const auto profile = mig == nullptr ? Result<model::MigProfileIndex>(0) : model::parse_mig_resource(*mig, resource);
-  return profile ? "" : "; " + profile.error().message;
+  const model::MigModel* mig = model_without(resource, node);
+  return mig == nullptr ? "" : "; " + model::parse_mig_resource(*mig, resource).error().message;
 }
 
 // How many instances of the resource the node's GPUs could have, however they were cut: of the nodes that may be cut
@@ -68,16 +81,21 @@ constexpr ReasonInfo kInsufficient{
 constexpr ReasonInfo kNeverEnough{.text = "Insufficient", .names_resource = true, .detail = &detail};
 // More than its GPUs could have, however they were cut.
 constexpr ReasonInfo kNeverCut{.text = "Never enough", .names_resource = true, .detail = &detail};
+// Of a MIG profile that no model has, where the node's is known.
+constexpr ReasonInfo kNoProfile{
+    .text = "node(s) had GPUs without the profile of", .names_resource = true, .detail = &detail};
 constexpr ReasonInfo kTooManyPods{.text = "Too many pods", .preemption_helps = true, .detail = &detail};
 
 void node_resources(const PodClass& pod, const NodeView& node, Reasons& reasons) {
   for (const ResourceAmount& request : pod.requests) {
     if (request.amount <= node.free(request.id)) continue;
-    const auto most = most_of(node.resources().name(request.id), node);
-    const ReasonInfo& reason = request.id == kPods                             ? kTooManyPods
-                               : most && request.amount > *most                ? kNeverCut
-                               : request.amount > node.allocatable(request.id) ? kNeverEnough
-                                                                               : kInsufficient;
+    const std::string& name = node.resources().name(request.id);
+    const auto most = most_of(name, node);
+    const ReasonInfo& reason = request.id == kPods                                ? kTooManyPods
+                               : most && request.amount > *most                   ? kNeverCut
+                               : request.amount <= node.allocatable(request.id)   ? kInsufficient
+                               : model_without(name, node) && is_no_profile(name) ? kNoProfile
+                                                                                  : kNeverEnough;
     reasons.push_back({&reason, request.id, 0});
   }
 }

@@ -8,7 +8,8 @@ namespace {
 using namespace berth::engine;
 
 std::string objection(const PodClass& pod, const State&) {
-  return pod.spec->resource_claims ? "the pod has ResourceClaims, which Berth does not allocate yet." : "";
+  return pod.spec->resource_claims ? "the pod has ResourceClaims (GPU mode DRA), which Berth does not allocate yet."
+                                   : "";
 }
 
 // The objection says it of all nodes.

@@ -1,0 +1,160 @@
+// The part of Engine that lends kept room to pods that will have ended before it is needed (engine/engine_reserve.h).
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "engine/engine_reserve.h"
+#include "engine/kept_aside.h"
+
+namespace berth::engine {
+namespace {
+
+// Pods of one class that are looked at for a node in one cycle, those that end first.
+constexpr size_t kLookedAtMax = 64;
+
+}  // namespace
+
+// It has kept room until its declared end, which has passed.
+bool Engine::Reserve::is_late(PodSlot slot) const {
+  const PodState& pod = engine.state_.pod(slot);
+  if (!pod.backfilled || pod.pod.terminating || pod.evicting) return false;
+  const auto end = engine.expected_end(slot);
+  return end && *end <= engine.now_ && !engine.rules_.is_protected(pod.pod) && pod.evictable_from <= engine.now_;
+}
+
+// When the pod has left its node, for those who wait for that. Nothing is known of one that runs longer than it said,
+// unless it can be told to leave, or has been.
+std::optional<Time> Engine::Reserve::end_for_reservation(PodSlot slot) const {
+  const auto end = engine.expected_end(slot);
+  if (!end || *end > engine.now_) return end;
+  const PodState& pod = engine.state_.pod(slot);
+  if (pod.pod.terminating || pod.evicting || is_late(slot)) return engine.now_;
+  return std::nullopt;
+}
+
+Time Engine::Reserve::free_by(VictimSearch& search, PodSlot waiting, NodeSlot node) const {
+  const std::vector<PodSlot>& pods = engine.state_.node(node).pods;
+  if (std::ranges::none_of(pods, [&](PodSlot pod) { return engine.expected_end(pod).has_value(); }))
+    return Time{INT64_MAX};
+  const auto end = search.free_by(waiting, node, [&](PodSlot pod) { return end_for_reservation(pod); });
+  return end ? std::max(*end, engine.now_) : Time{INT64_MAX};
+}
+
+std::vector<PodSlot> Engine::Reserve::kept_on(NodeSlot node) const {
+  std::vector<PodSlot> out;
+  std::ranges::copy_if(engine.nominees_, std::back_inserter(out), [&](PodSlot slot) {
+    const PodState& pod = engine.state_.pod(slot);
+    return pod.node_kept && pod.node == node;
+  });
+  return out;
+}
+
+// When enough is free for the pod, told anew where what it was told holds no longer. False: out of work units.
+bool Engine::Reserve::renew(PodSlot waiting, WorkBudget& work, CycleResult& result) {
+  const ClassId id = engine.state_.pod(waiting).cls;
+  const NodeSlot node = engine.state_.pod(waiting).node;
+  ClassQueue& cls = engine.queue_.of(id);
+  const bool declared = std::ranges::any_of(engine.state_.node(node).pods,
+                                            [&](PodSlot pod) { return engine.expected_end(pod).has_value(); });
+  if (!declared && engine.state_.pod(waiting).told_free_by == Time{INT64_MAX}) {
+    engine.state_.mutable_pod(waiting).free_by = Time{INT64_MAX};
+    return true;
+  }
+  if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+  VictimSearch search(engine.search_context(), engine.state_.pod_class(id), cls.candidates.groups());
+  PodState& pod = engine.state_.mutable_pod(waiting);
+  pod.free_by = free_by(search, waiting, node);
+  if (pod.free_by <= engine.now_) evict_late(waiting, search, result);
+  work.spend(1 + search.take_effort());
+  const bool told = pod.told_free_by < Time{INT64_MAX};
+  const Time to_tell = told_of(pod);
+  if (to_tell > pod.told_free_by || (!told && to_tell < Time{INT64_MAX})) tell(waiting, result);
+  return true;
+}
+
+// The room is needed now, and nothing else keeps the pod from it: those leave who should have ended, as few as must.
+void Engine::Reserve::evict_late(PodSlot waiting, VictimSearch& search, CycleResult& result) {
+  const NodeSlot node = engine.state_.pod(waiting).node;
+  std::vector<std::pair<Time, PodSlot>> late;
+  for (const PodSlot pod : engine.state_.node(node).pods)
+    if (is_late(pod)) late.emplace_back(*engine.expected_end(pod), pod);
+  std::sort(late.begin(), late.end(), [&](const auto& a, const auto& b) {  // who is latest leaves first
+    return a.first != b.first ? a.first > b.first : QueueOrder{&engine.state_}(a.second, b.second);
+  });
+  std::vector<PodSlot> may_leave;
+  for (const auto& [end, pod] : late) may_leave.push_back(pod);
+  for (const PodSlot victim : search.must_leave(waiting, node, may_leave)) {
+    PodState& leaves = engine.state_.mutable_pod(victim);
+    leaves.evicting = true;
+    result.decisions.push_back({.kind = DecisionKind::kEvict,
+                                .pod_uid = leaves.pod.uid,
+                                .namespace_name = leaves.pod.namespace_name,
+                                .pod_name = leaves.pod.name,
+                                .node_name = engine.state_.node(node).node.name,
+                                .preemptor_uid = engine.state_.pod(waiting).pod.uid});
+  }
+}
+
+bool Engine::Reserve::may_borrow(PodSlot slot, NodeSlot node, Time until) const {
+  const model::Pod& pod = engine.state_.pod(slot).pod;
+  return pod.workload.empty() && pod.runtime && engine.now_ + *pod.runtime <= until &&
+         !engine.rules_.is_protected(pod) && !engine.gives_way(slot, node);
+}
+
+// Gives what is kept on the node to who fits there now and has ended before it is needed, in the queue's order.
+bool Engine::Reserve::lend(NodeSlot node, const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
+  const std::vector<PodSlot> kept = kept_on(node);
+  Time until{INT64_MAX};
+  for (const PodSlot pod : kept) {
+    const PodState& state = engine.state_.pod(pod);
+    if (state.free_by == Time{INT64_MAX} || !engine.state_.pod_class(state.cls).claims.empty()) return true;
+    until = std::min(until, state.free_by);
+  }
+  if (until <= engine.now_) return true;
+  const auto fits = [&](ClassId id, ClassQueue& cls) {
+    const FailureSetId failure = cls.candidates.failure(node);
+    if (!cls.candidates.objection().empty() || !failure.valid() || failure == kFits) return false;
+    if (!engine.failure_sets_.preemption_helps(failure)) return false;
+    VictimSearch search(engine.search_context(), engine.state_.pod_class(id), cls.candidates.groups());
+    const bool out = search.fits_without(node, kept);
+    work.spend(1 + search.take_effort());
+    return out;
+  };
+  std::vector<PodSlot> borrowers;
+  for (const ClassId id : engine.queue_.blocked()) {
+    ClassQueue& cls = engine.queue_.of(id);
+    if (cls.by_runtime.empty() || engine.now_ + cls.by_runtime.begin()->first > until) continue;
+    if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+    if (!fits(id, cls)) continue;
+    size_t looked_at = 0;
+    for (const auto& [runtime, pod] : cls.by_runtime) {
+      if (engine.now_ + runtime > until || looked_at++ == kLookedAtMax) break;
+      if (may_borrow(pod, node, until)) borrowers.push_back(pod);
+    }
+  }
+  std::sort(borrowers.begin(), borrowers.end(), QueueOrder{&engine.state_});
+  for (const PodSlot pod : borrowers) {
+    const ClassId id = engine.state_.pod(pod).cls;
+    ClassQueue& cls = engine.queue_.of(id);
+    if (std::ssize(result.decisions) >= limits.max_binds) return false;
+    if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+    if (!fits(id, cls)) continue;
+    engine.queue_.erase(pod);
+    const KeptAside aside(engine.state_, node);
+    engine.place(pod, node, result);
+    engine.state_.mutable_pod(pod).backfilled = true;
+  }
+  return true;
+}
+
+bool Engine::Reserve::backfill(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
+  std::vector<NodeSlot> nodes;  // each once, in the order of those for whom they are kept
+  for (const PodSlot pod : engine.reserved_pods()) {
+    if (!renew(pod, work, result)) return false;
+    const NodeSlot node = engine.state_.pod(pod).node;
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  }
+  return std::ranges::all_of(nodes, [&](NodeSlot node) { return lend(node, limits, work, result); });
+}
+
+}  // namespace berth::engine

@@ -1,0 +1,57 @@
+// Reserve: the part of Engine that keeps nodes for pods which have waited long, so that a stream of smaller or later
+// pods does not pass them for ever (design I9), and lets those use the room meanwhile who declare that they will have
+// ended in time.
+//
+// A pod is due when it has waited for ReservationOptions::after and fits nowhere, nor can room be made for it. The
+// first in the queue's order of each queue is nominated for a node as if others were leaving it: its room is charged
+// there, so that whoever comes after it goes elsewhere, and what becomes free is kept until the pod fits. The node is
+// the one on which enough is free the soonest, by what those declare who run there; of others, the one that lacks
+// least, GPUs first, of those where the pod would fit if all others but daemons had gone. Only pods that come before it
+// can take the nomination away; if it has a place elsewhere first, or can make one, it goes there. A node whose GPUs
+// may be cut anew is not kept for a pod that asks for some, or nothing could be cut for it there.
+//
+// Where it is known when enough is free, a pod that fits nowhere may take the kept room if it will have ended by then
+// (EASY backfill: Lifka, The ANL/IBM SP scheduling system, 1995). One that has not is the first to leave.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace berth::engine {
+
+struct Engine::Reserve {
+  Engine& engine;
+
+  // Keeps nodes for those who are due; all that waits is blocked. False: out of work units.
+  bool run(WorkBudget& work, CycleResult& result);
+  // When the class's first pod has waited so long that a node may be kept for it.
+  static Time due_at(const Engine& engine, const ClassQueue& cls);
+  // What is said of a pod for which the node is kept; `free_by`: INT64_MAX where nobody knows.
+  std::string kept_text(NodeSlot node, Time free_by) const;
+
+  // Brings up to date when enough is free for whom nodes are kept, has those leave who are in the way past their time,
+  // and gives kept room to who has ended by then. False: out of work units, or of what a cycle may bind.
+  bool backfill(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
+  // When a pod of the class fits on the node, which may be kept for it: the latest end among those who have to end
+  // first, at the soonest now; INT64_MAX: those that declare one are not enough.
+  Time free_by(VictimSearch& search, PodSlot waiting, NodeSlot node) const;
+
+ private:
+  bool may_reserve(PodSlot pod) const;
+  std::pair<NodeSlot, Time> node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
+  Time told_of(const PodState& pod) const;
+  void tell(PodSlot pod, CycleResult& result);
+  bool is_late(PodSlot pod) const;
+  std::optional<Time> end_for_reservation(PodSlot pod) const;
+  bool renew(PodSlot waiting, WorkBudget& work, CycleResult& result);
+  void evict_late(PodSlot waiting, VictimSearch& search, CycleResult& result);
+  std::vector<PodSlot> kept_on(NodeSlot node) const;
+  bool lend(NodeSlot node, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
+  bool may_borrow(PodSlot pod, NodeSlot node, Time until) const;
+};
+
+}  // namespace berth::engine

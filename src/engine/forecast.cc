@@ -1,0 +1,297 @@
+// What comes next, played in a second engine (engine/forecast.h).
+#include "engine/forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/int128.h"
+#include "engine/engine.h"
+#include "engine/queued_workloads.h"
+#include "quota/admission.h"
+
+namespace berth::engine {
+namespace {
+
+constexpr int64_t kIdleWakeupsMax = 64;  // one after another, when nothing is left to end
+
+}  // namespace
+
+struct Engine::Rehearsal {
+  Rehearsal(const Engine& engine, int64_t thousandths)
+      : real(engine), ratio(thousandths), now(engine.now_), second(engine.policies_, options_of(engine)) {
+    take_over_cluster();
+    take_over_workloads();
+    take_over_pods();
+  }
+
+  void play(const ForecastLimits& limits);
+  static void count_blockers(const Engine& real, const PodClass& cls, Forecast& out);
+  static void count_blockers(const Engine& real, quota::WorkloadId id, Forecast& out);
+
+  const Engine& real;
+  const int64_t ratio;  // of what is declared, in thousandths
+  Time now;
+  Engine second;
+  std::map<std::string, Time> started = {};  // pods and workloads, by UID
+  bool cut_short = false;
+
+ private:
+  enum class Kind : uint8_t { kPod, kWorkload };
+
+  static EngineOptions options_of(const Engine& engine) {
+    EngineOptions out = engine.options_;
+    out.list_feasible = 0;
+    return out;
+  }
+  void take_over_cluster();
+  void take_over_workloads();
+  void take_over_pods();
+  void await_end(const std::optional<Time>& end, Kind kind, const std::string& uid);
+  bool carry_out(const CycleResult& result);
+  void end_due();
+  void end_workload(const std::string& uid, bool finished);
+
+  std::set<std::tuple<Time, Kind, std::string>> ends_ = {};
+  std::set<std::string> leaving_ = {};  // workloads that are on their way out, by "namespace/name"
+};
+
+void Engine::Rehearsal::take_over_cluster() {
+  second.apply(ClockAdvanced{real.now_});
+  const State& state = real.state_;
+  for (const auto& [name, slot] : state.nodes_by_name())
+    if (state.node(slot).present) second.apply(NodeUpserted{state.node(slot).node});
+  std::map<std::string, NamespaceUpserted> spaces;
+  for (const auto& [name, labels] : state.peers().all_namespace_labels()) spaces[name].labels = labels;
+  for (const auto& [name, placement] : real.namespace_placement_) spaces[name].placement = placement;
+  for (const std::string& name : real.rules_.protecting_namespaces()) spaces[name].protects_pods = true;
+  for (auto& [name, space] : spaces) {
+    space.name = name;
+    second.apply(space);
+  }
+  for (model::StorageObject& object : state.volumes().objects()) second.apply(StorageUpserted{std::move(object)});
+  for (model::DisruptionBudget& budget : real.rules_.budgets()) second.apply(BudgetUpserted{std::move(budget)});
+  const quota::Admission& admission = real.admission();
+  const auto configure = [&](const auto& objects) {
+    for (const auto& [name, object] : objects) second.apply(QueueObjectUpserted{object});
+  };
+  configure(admission.flavors());
+  configure(admission.cohorts());
+  configure(admission.cluster_queues());
+  configure(admission.local_queues());
+  configure(admission.checks());
+}
+
+void Engine::Rehearsal::take_over_workloads() {
+  for (const quota::WorkloadId id : real.workloads_->all()) {
+    const quota::WorkloadStatus& status = real.admission().status(id);
+    if (status.phase == quota::WorkloadPhase::kFinished) continue;
+    model::Workload workload = status.workload;
+    const bool has_quota = status.phase != quota::WorkloadPhase::kPending;
+    if (has_quota && !status.evicted.empty()) leaving_.insert(workload.full_name());
+    if (!has_quota || !status.evicted.empty()) {
+      second.apply(WorkloadUpserted{std::move(workload)});
+      continue;
+    }
+    const std::optional<quota::Term> term = real.admission().term(id);
+    if (term) workload.past_execution = term->before;
+    const std::string uid = workload.uid;
+    second.apply(WorkloadAdmitted{std::move(workload),
+                                  {.cluster_queue = status.cluster_queue,
+                                   .assignment = status.assignment,
+                                   .admitted = term ? std::optional(term->since) : std::nullopt,
+                                   .quota_only = status.phase == quota::WorkloadPhase::kQuotaReserved}});
+    if (term) second.apply(WorkloadPodsReady{uid, true, real.now_});
+    await_end(real.expected_end(id), Kind::kWorkload, uid);
+  }
+}
+
+// Pods that are leaving have left, so have those of workloads that are on their way out.
+void Engine::Rehearsal::take_over_pods() {
+  const State& state = real.state_;
+  std::vector<PodSlot> slots(state.pods().begin(), state.pods().end());
+  std::sort(slots.begin(), slots.end(),
+            [&](PodSlot a, PodSlot b) { return state.pod(a).pod.uid < state.pod(b).pod.uid; });
+  for (const PodSlot slot : slots) {
+    const PodState& from = state.pod(slot);
+    if (from.pod.stand_in || from.pod.terminating || from.evicting || leaving_.contains(from.pod.workload)) continue;
+    model::Pod pod = from.pod;
+    pod.gave_up = false;
+    if (holds_room(from.phase))
+      (from.phase == PodPhase::kNominated ? pod.nominated_node : pod.node_name) = state.node(from.node).node.name;
+    const std::string uid = pod.uid;
+    const bool of_workload = !pod.workload.empty() && real.workloads_->find(pod.workload).has_value();
+    second.apply(PodUpserted{std::move(pod)});
+    PodState& copy = second.state_.mutable_pod(second.state_.find_pod(uid));
+    copy.queued_at = from.queued_at;
+    copy.placed_at = from.placed_at;
+    copy.backfilled = from.backfilled;
+    if (copy.phase == PodPhase::kNominated) {
+      copy.node_kept = from.node_kept;
+      copy.takes_over = from.takes_over;
+    }
+    if (!of_workload) await_end(real.expected_end(slot), Kind::kPod, uid);
+  }
+}
+
+// Who should have ended by now may run for ever.
+void Engine::Rehearsal::await_end(const std::optional<Time>& end, Kind kind, const std::string& uid) {
+  if (!end || *end <= now) return;
+  const Int128 left = Int128{(*end - now).nanos} * ratio / RuntimeRatios::kWhole;
+  ends_.emplace(now + Duration{static_cast<int64_t>(left)}, kind, uid);
+}
+
+// False: nothing was decided that the next cycle could depend on.
+bool Engine::Rehearsal::carry_out(const CycleResult& result) {
+  bool decided = !result.admissions.empty();
+  for (const Decision& decision : result.decisions) {
+    if (decision.kind == DecisionKind::kEvict) second.apply(PodDeleted{decision.pod_uid});
+    if (decision.kind == DecisionKind::kBind) {
+      second.apply(BindProgress{decision.pod_uid, BindOutcome::kSucceeded});
+      started.emplace(decision.pod_uid, now);
+      const PodSlot slot = second.state_.find_pod(decision.pod_uid);
+      const std::string& workload = second.state_.pod(slot).pod.workload;
+      if (workload.empty() || !second.workloads_->find(workload))
+        await_end(second.expected_end(slot), Kind::kPod, decision.pod_uid);
+    }
+    decided |= decision.kind == DecisionKind::kEvict || decision.kind == DecisionKind::kBind;
+  }
+  for (const quota::AdmissionDecision& decision : result.admissions) {
+    const std::string uid = second.admission().status(decision.workload).workload.uid;
+    if (decision.kind == quota::AdmissionDecision::Kind::kEvict) end_workload(uid, false);
+    if (decision.kind != quota::AdmissionDecision::Kind::kAdmit) continue;
+    started.emplace(uid, now);
+    second.apply(WorkloadPodsReady{uid, true, now});
+    await_end(second.expected_end(decision.workload), Kind::kWorkload, uid);
+  }
+  return decided;
+}
+
+// Its pods go with it.
+void Engine::Rehearsal::end_workload(const std::string& uid, bool finished) {
+  const quota::WorkloadId id = second.admission().find(uid);
+  if (!id.valid()) return;
+  const std::set<std::string>* known = second.workloads_->pods_of(second.admission().status(id).workload.full_name());
+  const std::set<std::string> pods = known == nullptr ? std::set<std::string>() : *known;
+  if (finished) second.apply(WorkloadEnded{uid});
+  for (const std::string& pod : pods)
+    if (holds_room(second.state_.pod(second.state_.find_pod(pod)).phase)) second.apply(PodDeleted{pod});
+  if (!finished) second.apply(WorkloadReleased{uid});
+}
+
+void Engine::Rehearsal::end_due() {
+  while (!ends_.empty() && std::get<Time>(*ends_.begin()) <= now) {
+    const auto [end, kind, uid] = *ends_.begin();
+    ends_.erase(ends_.begin());
+    if (kind == Kind::kPod) second.apply(PodDeleted{uid});
+    else end_workload(uid, true);
+  }
+}
+
+void Engine::Rehearsal::play(const ForecastLimits& limits) {
+  int64_t work = limits.work, idle = 0;
+  for (int64_t cycle = 0; !cut_short; ++cycle) {
+    cut_short = cycle == limits.cycles || work <= 0;
+    if (cut_short) return;
+    const CycleResult result = second.run_cycle(now, {.work = work});
+    work -= std::max<int64_t>(1, result.work_used);
+    if (carry_out(result) || result.unfinished) continue;
+    Time next = ends_.empty() ? Time{INT64_MAX} : std::get<Time>(*ends_.begin());
+    idle = ends_.empty() ? idle + 1 : 0;
+    if (result.has_wakeup) next = std::min(next, result.wakeup);
+    if (next == Time{INT64_MAX} || idle > kIdleWakeupsMax || (ends_.empty() && result.only_reserves)) return;
+    now = std::max(next, now + Duration{1});
+    end_due();
+  }
+}
+
+// Those on nodes which could have the class's pods without them.
+void Engine::Rehearsal::count_blockers(const Engine& real, const PodClass& cls, Forecast& out) {
+  FailureSets sets;
+  Candidates candidates;
+  WorkBudget unlimited{INT64_MAX};
+  candidates.refresh(real.state_, real.policies_, cls, sets, unlimited);
+  if (!candidates.objection().empty()) return;
+  for (const auto& [name, node] : real.state_.nodes_by_name()) {
+    const FailureSetId failure = candidates.failure(node);
+    if (!failure.valid() || failure == kFits || !sets.preemption_helps(failure)) continue;
+    for (const PodSlot slot : real.state_.node(node).pods) {
+      const PodState& pod = real.state_.pod(slot);
+      if (pod.pod.daemon || pod.phase == PodPhase::kNominated) continue;
+      ++out.blockers;
+      const auto end = real.expected_end(slot);
+      out.declaring += end && *end > real.now_ ? 1 : 0;
+    }
+  }
+}
+
+// Those that hold the quota which it lacks; where it lacks none, all pods that have a place.
+void Engine::Rehearsal::count_blockers(const Engine& real, quota::WorkloadId id, Forecast& out) {
+  std::set<std::string> holders;
+  bool lacks_quota = false;
+  for (const quota::WaitingFor::Account& account : real.admission().explain(id).quota) {
+    lacks_quota |= account.short_by > 0;
+    for (const auto& holder : account.holders)
+      if (account.short_by > 0) holders.insert(holder.workload);
+  }
+  const auto count = [&](const std::optional<Time>& end) {
+    ++out.blockers;
+    out.declaring += end && *end > real.now_ ? 1 : 0;
+  };
+  for (const std::string& name : holders)
+    if (const auto holder = real.workloads_->find(name)) count(real.expected_end(*holder));
+  if (lacks_quota) return;
+  for (const PodSlot slot : real.state_.pods())
+    if (const PodState& pod = real.state_.pod(slot); pod.phase >= PodPhase::kHeld && !pod.pod.daemon)
+      count(real.expected_end(slot));
+}
+
+Forecasts Engine::forecast(const ForecastLimits& limits) const {
+  Forecasts out;
+  std::map<uint32_t, Forecast> by_class;  // what is in the way of its pods
+  const QueueOrder before{&state_};
+  PodSlot silent_first;  // of those that wait and declare nothing
+  for (const PodSlot slot : state_.pods()) {
+    const PodState& pod = state_.pod(slot);
+    if (!waits(pod.pod) || pod.phase >= PodPhase::kHeld) continue;
+    const auto [known, added] = by_class.try_emplace(pod.cls.value);
+    if (added) Rehearsal::count_blockers(*this, state_.pod_class(pod.cls), known->second);
+    out[pod.pod.uid] = known->second;
+    if (!pod.pod.runtime && (!silent_first.valid() || before(slot, silent_first))) silent_first = slot;
+  }
+  for (const quota::WorkloadId id : workloads_->all())
+    if (const quota::WorkloadStatus& status = admission().status(id);
+        status.phase == quota::WorkloadPhase::kPending || status.phase == quota::WorkloadPhase::kQuotaReserved)
+      Rehearsal::count_blockers(*this, id, out[status.workload.uid]);
+  if (out.empty()) return out;
+  Rehearsal longest(*this, RuntimeRatios::kWhole);
+  longest.play(limits);
+  std::optional<Rehearsal> middle;
+  if (ratios_.median() < RuntimeRatios::kWhole) middle.emplace(*this, ratios_.median()).play(limits);
+  for (auto& [uid, forecast] : out) {
+    if (const auto start = longest.started.find(uid); start != longest.started.end()) {
+      forecast.p50 = forecast.p90 = start->second - now_;
+      if (!middle) continue;
+      const auto sooner = middle->started.find(uid);
+      if (sooner != middle->started.end()) forecast.p50 = std::min(*forecast.p90, sooner->second - now_);
+      continue;
+    }
+    const int64_t silent = forecast.blockers - forecast.declaring;
+    if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
+    else if (forecast.blockers == 0) forecast.unknown = "nothing that could end is in its way";
+    else if (silent > 0)
+      forecast.unknown =
+          fmt::format("of {} in its way, {} declare no runtime, or have passed it", forecast.blockers, silent);
+    else if (const PodSlot pod = state_.find_pod(uid); pod.valid() && silent_first.valid() && before(silent_first, pod))
+      forecast.unknown = "one that waits before it declares no runtime";
+    else forecast.unknown = "it would not start when all in its way have ended either";
+  }
+  return out;
+}
+
+}  // namespace berth::engine
