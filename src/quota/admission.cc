@@ -42,12 +42,29 @@ bool Admission::leaving(const Record& record) const {
   return record.standing == Standing::kHolding && ledger_->holder(record.key.id).evicted;
 }
 
+// What had become of a workload before this process knew it.
+void Admission::begin_record(Record& record, const model::Workload& workload) const {
+  record.ran = workload.past_execution;
+  if (!workload.requeue) return;
+  const model::Requeue& before = *workload.requeue;
+  const bool of_readiness = before.reason == kPodsReadyTimeout;
+  const bool keeps_place = of_readiness && options_.pods_ready.timestamp == RequeuingTimestamp::kCreation;
+  record.status.requeues = before.count;
+  if (!of_readiness && before.reason != kCheckEviction) return;
+  record.status.evicted = before.reason;
+  record.status.requeue_at = before.at;
+  record.eviction = EvictionReason{before.reason, before.message};
+  record.eviction->requeue_at = before.at;
+  if (!keeps_place) record.eviction->ranks_since = before.evicted + options_.created_ahead;
+}
+
 WorkloadId Admission::upsert(model::Workload workload) {
   const WorkloadId next{static_cast<uint32_t>(records_.size())};
   const auto [at, is_new] = by_uid_.try_emplace(workload.uid, next);
   const WorkloadId id = at->second;
-  if (is_new) records_.emplace_back().ran = workload.past_execution;
+  if (is_new) begin_record(records_.emplace_back(), workload);
   else leave(id);
+  workload.requeue.reset();  // it has been looked at
   Record& record = this->record(id);
   const bool was_active = is_new || record.status.workload.active;
   if (!was_active && workload.active) reactivate(record);
@@ -129,7 +146,8 @@ void Admission::evict(WorkloadId id, EvictionReason why, std::vector<AdmissionDe
   record.status.evicted = why.reason;
   record.status.preempted.clear();
   record.eviction = why;
-  if (why.reason == kPodsReadyTimeout) ++record.requeues;
+  record.status.requeue_at = why.requeue_at;
+  if (why.reason == kPodsReadyTimeout) ++record.status.requeues;
   ledger_->set_evicted(id);
   want_place_.erase(id);
   record.checks_retry_at = {};

@@ -53,12 +53,8 @@ class Admission {
   // Workloads. A known UID with other facts is an update: `active` and what it gives back are looked at.
   WorkloadId upsert(model::Workload workload);
   // One that holds quota already, as whoever decided before has written: it stays admitted, whatever the queue has now.
-  // `assignment` has an entry for each pod set, in their order; `evicted`: the reason, where it is on its way out;
-  // `since`: when it was admitted (none: now); `quota_only`: it is not, and waits for its checks. A ClusterQueue that
-  // is not known counts as deleted. One that is known stays as it is.
-  WorkloadId restore(model::Workload workload, const std::string& cluster_queue,
-                     std::vector<PodSetAssignment> assignment, const std::string& evicted,
-                     std::optional<Time> since = {}, bool quota_only = false);
+  // A ClusterQueue that is not known counts as deleted. A workload that is known stays as it is.
+  WorkloadId restore(model::Workload workload, HeldQuota held);
   void finish(WorkloadId id);
   void remove(WorkloadId id);
   // An evicted workload has let go of what it held.
@@ -78,6 +74,7 @@ class Admission {
   // When time alone changes something, so that a cycle is to be run then; none: only a call can.
   std::optional<Time> next_due() const;
 
+  std::optional<Term> term(WorkloadId id) const;  // while it is admitted
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   // For people: costs what waits in its queue and is held around it.
   WaitingFor explain(WorkloadId id) const;
@@ -89,6 +86,9 @@ class Admission {
   QueueOverview overview() const;
   const QuotaTree::Queues& cluster_queues() const { return queues_; }
   const Flavors& flavors() const { return flavors_; }
+  const QuotaTree::Cohorts& cohorts() const { return cohorts_; }
+  const std::map<std::string, model::AdmissionCheck, std::less<>>& checks() const { return checks_; }
+  const std::map<std::pair<std::string, std::string>, model::LocalQueue>& local_queues() const { return local_queues_; }
   // As of the last cycle.
   const Ledger& ledger() const { return *ledger_; }
 
@@ -97,6 +97,7 @@ class Admission {
   const Record& record(WorkloadId id) const { return records_[id.value]; }
   Claimant claimant(const Record& record) const;
   bool leaving(const Record& record) const;
+  void begin_record(Record& record, const model::Workload& workload) const;
   std::string path(QuotaNode queue) const;
   bool is_counted_as_waiting(const Record& record) const;
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
@@ -153,7 +154,7 @@ class Admission {
   bool fits(QuotaNode queue, const Amounts& usage) const;
   bool consider_fewer_pods(Entry& entry);
   void try_assignment(Entry& entry, const std::vector<int32_t>& counts);
-  bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const NextFlavors& resume);
+  bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);
   PlaceRequest place_of(const Entry& entry) const;
   bool has_place(const Entry& entry) const;
   size_t next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done);

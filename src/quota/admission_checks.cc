@@ -88,9 +88,9 @@ std::optional<EvictionReason> Admission::failed_check(const Record& record) cons
                                       fmt::join(rejected, ",")),
                           true};
   if (!retries) return std::nullopt;
-  EvictionReason out{"AdmissionCheck", "At least one admission check is false"};
+  EvictionReason out{std::string(kCheckEviction), "At least one admission check is false"};
   out.requeue_at = record.checks_retry_at;
-  out.ranks_since = now_;
+  out.ranks_since = now_ + options_.created_ahead;
   return out;
 }
 

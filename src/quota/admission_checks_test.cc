@@ -104,7 +104,7 @@ TEST_F(AdmissionChecks, ARestoredWorkloadThatHasQuotaAloneIsAdmittedByWhatItsChe
   PodSetAssignment given{"main", 1};
   given.flavors[kGpu] = {"default", FlavorMode::kFit};
   given.usage.set(kGpu, 4);
-  admission.restore(workload("train"), "team", {given}, "", {}, true);
+  admission.restore(workload("train"), {.cluster_queue = "team", .assignment = {given}, .quota_only = true});
   report("train", "budget", CheckState::kReady, 1);
   at(1);
   EXPECT_EQ(phase("train"), WorkloadPhase::kAdmitted);

@@ -103,34 +103,32 @@ void Admission::rebuild_ledger() {
     if (record.key.id.valid()) touched_.push_back(record.key.id);
 }
 
-WorkloadId Admission::restore(model::Workload workload, const std::string& cluster_queue,
-                              std::vector<PodSetAssignment> assignment, const std::string& evicted,
-                              std::optional<Time> since, bool quota_only) {
+WorkloadId Admission::restore(model::Workload workload, HeldQuota held) {
   if (const WorkloadId known = find(workload.uid); known.valid()) return known;
   const WorkloadId id = upsert(std::move(workload));
-  if (!queues_.contains(cluster_queue)) {
-    model::ClusterQueue& gone = queues_[cluster_queue];
-    gone.name = cluster_queue;
+  if (!queues_.contains(held.cluster_queue)) {
+    model::ClusterQueue& gone = queues_[held.cluster_queue];
+    gone.name = held.cluster_queue;
     gone.stop = model::StopPolicy::kHold;
-    going_.insert(cluster_queue);
+    going_.insert(held.cluster_queue);
     reconfigure();
   }
   rebuild_ledger();
   Record& record = this->record(id);
   record.standing = Standing::kHolding;
-  record.status.phase = quota_only ? WorkloadPhase::kQuotaReserved : WorkloadPhase::kAdmitted;
-  record.status.cluster_queue = cluster_queue;
-  record.status.assignment = std::move(assignment);
-  record.status.evicted = evicted;
-  record.admitted = since;
-  if (evicted.empty() && options_.pods_ready.enabled) not_ready_.insert(id);
+  record.status.phase = held.quota_only ? WorkloadPhase::kQuotaReserved : WorkloadPhase::kAdmitted;
+  record.status.cluster_queue = std::move(held.cluster_queue);
+  record.status.assignment = std::move(held.assignment);
+  record.status.evicted = held.evicted;
+  record.admitted = held.admitted;
+  if (held.evicted.empty() && options_.pods_ready.enabled) not_ready_.insert(id);
   Holder holder;
   static_cast<Claimant&>(holder) = claimant(record);
   holder.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
-  holder.reserved = record.status.workload.created;
-  holder.evicted = !evicted.empty();
+  holder.reserved = held.reserved.value_or(record.status.workload.created);
+  holder.evicted = !held.evicted.empty();
   ledger_->reserve(std::move(holder));
-  if (!quota_only) count_usage(record);
+  if (!held.quota_only) count_usage(record);
   return id;
 }
 

@@ -107,11 +107,12 @@ bool Admission::has_place(const Entry& entry) const {
 
 // The flavors that come first by quota, and who has to go for them. False: quota would do, or others could be made to
 // give it, but no node has a place with these flavors.
-bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, const NextFlavors& resume) {
+bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) {
   const Record& record = this->record(entry.id);
   const Preemption preemption(*ledger_, options_.fair);
   const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
-  const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts, spares, &resume};
+  const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts,
+                              spares,           &entry.resume,           &without};
   Assignment& assignment = entry.assignment;
   assignment = assign_flavors(*ledger_, preemption, flavors_, request);
   entry.victims.clear();
@@ -135,14 +136,14 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
 // Where nodes speak against the first flavors, others are tried, as long as they are not worse by quota than making
 // room; else room is made with the first that allow it.
 void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
-  if (try_flavors(entry, counts, entry.resume)) return;
+  PassedFlavors without;
+  if (try_flavors(entry, counts, without)) return;
   Entry next = entry;
   std::string why = entry.assignment.no_place;
   for (int tries = tries_max(*entry.spec, record(entry.id).status.workload); tries > 0; --tries) {
     const bool settled = !entry.victims.empty() && !entry.spec->fungibility.try_next_before_preempting;
-    const NextFlavors resume = next.assignment.next_flavor;
-    if (settled || resume.empty()) break;
-    const bool by_quota = try_flavors(next, counts, resume);
+    if (settled || !pass_over(next.assignment, *entry.spec, without)) break;
+    const bool by_quota = try_flavors(next, counts, without);
     if (by_quota && next.assignment.outcome == Outcome::kFit) {
       entry = std::move(next);
       return;
@@ -307,6 +308,7 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   entry.admitted = true;
   record.placeless = entry.placeless;
   record.eviction.reset();
+  status.requeue_at.reset();
   if (options_.pods_ready.enabled) not_ready_.insert(entry.id);
   sync_checks(record);
   admit_if_ready(record, decisions);

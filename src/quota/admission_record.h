@@ -28,7 +28,8 @@ struct OrderKey {
 // Where a workload is. kHolding: it has quota reserved, perhaps on its way out.
 enum class Standing : uint8_t { kNone, kPending, kParked, kHeldBack, kHolding };
 
-inline constexpr std::string_view kPodsReadyTimeout = "PodsReadyTimeout";
+// Reasons of evictions after which a workload is requeued later, at a place of its own.
+inline constexpr std::string_view kPodsReadyTimeout = "PodsReadyTimeout", kCheckEviction = "AdmissionCheck";
 
 // Why a workload that holds quota has to give it back.
 struct EvictionReason {
@@ -60,7 +61,6 @@ struct Record {
   Duration ran = {};                            // in terms before this
   Readiness readiness = Readiness::kStarting;   // of its pods, in this term
   Time recovers_since;                          // kRecovering
-  int32_t requeues = 0;                         // since it was made active: for pods that were not ready
   std::optional<EvictionReason> eviction = {};  // the last, until it has quota again
   std::optional<Time> due = {};                 // when time alone may change something
   // AdmissionChecks, and usage of LocalQueues.

@@ -50,6 +50,12 @@ std::optional<Time> Admission::deadline(const Record& record) const {
   return next;
 }
 
+std::optional<Term> Admission::term(WorkloadId id) const {
+  const Record& record = this->record(id);
+  if (!record.admitted || record.standing != Standing::kHolding) return std::nullopt;
+  return Term{*record.admitted, record.ran};
+}
+
 // Why a workload that is admitted may not go on.
 std::optional<EvictionReason> Admission::overdue(const Record& record) const {
   if (!record.admitted) return std::nullopt;
@@ -74,7 +80,7 @@ std::optional<Time> Admission::not_ready_until(const Record& record) const {
 
 std::optional<EvictionReason> Admission::too_long_not_ready(const Record& record) const {
   const WaitForPodsReady& options = options_.pods_ready;
-  const int32_t requeues = record.requeues + 1;
+  const int32_t requeues = record.status.requeues + 1;
   if (options.backoff_limit && requeues > *options.backoff_limit)
     return EvictionReason{"DeactivatedDueToRequeuingLimitExceeded",
                           "The workload is deactivated due to exceeding the maximum number of re-queuing retries",
@@ -82,7 +88,7 @@ std::optional<EvictionReason> Admission::too_long_not_ready(const Record& record
   EvictionReason out{std::string(kPodsReadyTimeout),
                      "Exceeded the PodsReady timeout " + record.status.workload.full_name()};
   out.requeue_at = now_ + options.backoff(requeues);
-  if (options.timestamp == RequeuingTimestamp::kEviction) out.ranks_since = now_;
+  if (options.timestamp == RequeuingTimestamp::kEviction) out.ranks_since = now_ + options_.created_ahead;
   return out;
 }
 
@@ -131,11 +137,10 @@ void Admission::end_usage(Record& record) {
 
 // Somebody made it active again: it begins with all its time and all its retries.
 void Admission::reactivate(Record& record) {
-  if (record.deactivated()) {
-    record.ran = {};
-    record.eviction.reset();
-  }
-  record.requeues = 0;
+  if (record.deactivated()) record.ran = {};
+  record.eviction.reset();
+  record.status.requeues = 0;
+  record.status.requeue_at.reset();
 }
 
 Duration WaitForPodsReady::backoff(int32_t n) const {

@@ -38,7 +38,8 @@ TEST_F(AdmissionTimes, TermsBeforeThisProcessCount) {
   given.flavors[kGpu] = {"default", FlavorMode::kFit};
   given.usage.set(kGpu, 4);
   at(1);
-  admission.restore(limited, "team", {given}, "", Time{} + Duration::seconds(5));
+  admission.restore(limited,
+                    {.cluster_queue = "team", .assignment = {given}, .admitted = Time{} + Duration::seconds(5)});
   at(20);
   EXPECT_EQ(due(), 45);
   EXPECT_THAT(at(45), ElementsAre(kTooLong));

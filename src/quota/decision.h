@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,16 @@ struct PodSetAssignment {
   std::map<std::string, FlavorPick> flavors = {};  // by resource; empty though it asks for something: none fits
   model::ResourceList usage = {};                  // of all its pods, of covered resources
   std::vector<std::string> reasons = {};           // why not better, one for each flavor and resource that fell short
+};
+
+// Quota that a workload holds already, as its object says.
+struct HeldQuota {
+  std::string cluster_queue = {};
+  std::vector<PodSetAssignment> assignment = {};  // an entry for each of its pod sets, in their order
+  std::string evicted = {};                       // the reason, where it is on its way out
+  std::optional<Time> reserved = {};              // since when it has it; none: since it was created
+  std::optional<Time> admitted = {};              // since when it is; none: now
+  bool quota_only = false;                        // it is not admitted, and waits for its checks
 };
 
 enum class CheckState : uint8_t { kPending, kReady, kRetry, kRejected };

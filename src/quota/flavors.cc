@@ -127,24 +127,30 @@ class Assigner {
     const size_t reasons_before = set.reasons.size();
     const GroupSelector selector(group, flavors_, request_.workload->pod_sets[index]);
     const std::string& key = group.resources.front();
+    const std::pair place(index, key);
+    const auto is_passed = [&](size_t flavor) {
+      const auto passed = request_.without == nullptr ? PassedFlavors::const_iterator() : request_.without->find(place);
+      return request_.without != nullptr && passed != request_.without->end() && passed->second.contains(flavor);
+    };
     size_t at = 0;
     if (request_.resume != nullptr)
-      if (const auto next = request_.resume->find({index, key}); next != request_.resume->end()) at = next->second;
+      if (const auto next = request_.resume->find(place); next != request_.resume->end()) at = next->second;
     Grade best{FlavorMode::kNoFit, std::numeric_limits<int>::max()};
     std::map<std::string, FlavorPick> picks, best_picks;
     for (; at < group.flavors.size(); ++at) {
       const std::string& flavor = group.flavors[at].flavor;
-      if (!is_for(flavor, selector, request_.workload->pod_sets[index], set)) continue;
+      if (is_passed(at) || !is_for(flavor, selector, request_.workload->pod_sets[index], set)) continue;
       picks.clear();
       const Grade grade = grade_of(flavor, group, asked, set, picks);
       const bool enough = good_enough(grade, request_.queue->fungibility);
       if (!enough && !preferred(grade, best, request_.queue->fungibility)) continue;
       best = grade;
       best_picks = picks;
+      out_.chosen[place] = at;
       if (enough) break;
     }
     if (best.mode == FlavorMode::kNoFit) return false;
-    if (at + 1 < group.flavors.size()) out_.next_flavor[{index, key}] = at + 1;
+    if (at + 1 < group.flavors.size()) out_.next_flavor[place] = at + 1;
     set.flavors.merge(best_picks);
     if (best.mode == FlavorMode::kFit) set.reasons.resize(reasons_before);
     else out_.outcome = std::min(out_.outcome, Outcome::kPreempt);
@@ -273,6 +279,18 @@ std::vector<FlavorResource> Assignment::taken() const {
   for (const auto& [fr, amount] : usage)
     if (amount > 0) out.push_back(fr);
   return out;
+}
+
+bool pass_over(const Assignment& assignment, const model::ClusterQueue& queue, PassedFlavors& passed) {
+  bool left = false;
+  for (const auto& [place, flavor] : assignment.chosen)
+    for (const model::ResourceGroup& group : queue.groups) {
+      if (group.resources.front() != place.second) continue;
+      const auto known = passed.find(place);
+      const size_t before = known == passed.end() ? 0 : known->second.size();
+      if (before + 1 < group.flavors.size()) left |= passed[place].insert(flavor).second;
+    }
+  return left;
 }
 
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,

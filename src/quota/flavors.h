@@ -21,12 +21,16 @@ enum class Outcome : uint8_t { kNoFit, kPreempt, kFit };
 // By pod set and resource group (its first resource): the flavor to try next; absent: all have been.
 using NextFlavors = std::map<std::pair<size_t, std::string>, size_t>;
 
+// The same: flavors that are passed over.
+using PassedFlavors = std::map<std::pair<size_t, std::string>, std::set<size_t>>;
+
 struct Assignment {
   std::vector<PodSetAssignment> pod_sets;
   Amounts usage;
   int borrowing = 0;  // height of the lowest subtree that holds it; 0: the queue's own quota does
   Outcome outcome = Outcome::kFit;
   NextFlavors next_flavor;
+  NextFlavors chosen = {};       // what was taken of each
   bool waits_for_quota = false;  // some flavor would do if less were in use
   bool exceeds_quota = false;    // some flavor would not do even with nothing in use
   std::string no_place = {};     // quota would do, and nodes do not: why
@@ -46,7 +50,11 @@ struct FlavorRequest {
   std::vector<int32_t> counts;          // of each pod set; empty: all
   uint64_t spares_winners_of = 0;       // see PreemptionRequest
   const NextFlavors* resume = nullptr;  // Assignment::next_flavor of the last try
+  const PassedFlavors* without = nullptr;
 };
+
+// Adds what was chosen to `passed`, but for the last flavor of a group; false: there is no other left.
+bool pass_over(const Assignment& assignment, const model::ClusterQueue& queue, PassedFlavors& passed);
 
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
                           const FlavorRequest& request);

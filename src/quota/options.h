@@ -47,6 +47,9 @@ struct AdmissionOptions {
   std::optional<FairRules> fair = {};  // none: without fair sharing
   WaitForPodsReady pods_ready = {};
   AdmissionFairSharing usage = {};
+  // What a workload's creation is told in, less what cycles are: on a cluster these are the wall clock's time and one
+  // that never jumps.
+  Duration created_ahead = {};
 };
 
 }  // namespace berth::quota

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,14 @@ struct WorkloadStatus {
   std::string reason, message;
   std::vector<CheckReport> checks = {};  // of its AdmissionChecks, by name; while it has quota
   std::string evicted, preempted;        // reasons of these conditions while they are true
+  int32_t requeues = 0;                  // since it was made active: for pods that were not ready in time
+  std::optional<Time> requeue_at = {};   // evicted: it waits in no queue before
+};
+
+// Since when a workload has been admitted, and how long it was before, in all terms together.
+struct Term {
+  Time since;
+  Duration before;
 };
 
 // Why a workload waits, in figures. Amounts are in the canonical units of the resource.

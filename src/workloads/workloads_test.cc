@@ -4,6 +4,7 @@
 #include "workloads/daemonset/daemonset.h"
 #include "workloads/job/job.h"
 #include "workloads/kinds.h"
+#include "workloads/kueue/queued.h"
 
 namespace berth::workloads {
 namespace {
@@ -35,6 +36,29 @@ std::string controller(const std::string& kind, const std::string& fields) {
          "berth.dev/placement: pack}}\n" +
          "spec:\n" + fields + "  selector: {matchLabels: {app: x}}\n" +
          "  template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: x}]}}\n";
+}
+
+// What the Workload of a Job declares; "" for nothing.
+std::string estimate_of(const std::string& metadata, const std::string& spec, const std::string& pod) {
+  const api::Workload workload = workload_of(
+      std::get<api::Job>(object_of("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: team" + metadata +
+                                   "}\nspec: {" + spec + "template: {metadata: {annotations: {" + pod +
+                                   "}}, spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}")));
+  const std::string* out = workload.metadata.annotation("berth.dev/runtime-estimate");
+  return out == nullptr ? "" : *out;
+}
+
+TEST(QueuedJobs, DeclareTheRuntimeOfTheWhole) {
+  const std::string pod = "berth.dev/runtime-estimate: 10m", five = "parallelism: 2, completions: 5, ";
+  EXPECT_EQ(estimate_of("", "", ""), "");
+  EXPECT_EQ(estimate_of("", "", pod), "600s");
+  EXPECT_EQ(estimate_of("", five, pod), "1800s") << "three rounds";
+  EXPECT_EQ(estimate_of(", annotations: {kueue.x-k8s.io/job-min-parallelism: \"1\"}", five, pod), "3000s")
+      << "five, if only one runs at a time";
+  EXPECT_EQ(estimate_of("", five + "activeDeadlineSeconds: 60, ", pod), "60s");
+  EXPECT_EQ(estimate_of(", annotations: {berth.dev/runtime-estimate: 1.5s}", "activeDeadlineSeconds: 60, ", pod), "2s");
+  EXPECT_EQ(estimate_of(", labels: {kueue.x-k8s.io/max-exec-time-seconds: \"90\"}", "", pod), "")
+      << "its maximumExecutionTimeSeconds says that";
 }
 
 TEST(Deployments, MakeNumberedPodsOwnedByThem) {

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "api/kueue_names.h"
+#include "api/runtime_estimate.h"
 #include "workloads/job/job.h"
 
 namespace berth::workloads {
@@ -35,10 +36,17 @@ std::optional<int32_t> number(const std::string* text) {
   return out;
 }
 
-// The label's value, where it is one.
-std::optional<int32_t> max_execution_of(const api::ObjectMeta& owner) {
-  const auto seconds = number(owner.labels.find(api::kMaxExecutionLabel));
-  return seconds && *seconds > 0 ? seconds : std::nullopt;
+// How long the Job runs at most, as it declares itself; else as its pods do, of which as many run one after the other
+// as must where the least that will do run at a time.
+std::optional<Duration> runtime_of(const api::Job& job, const api::WorkloadPodSet& set) {
+  if (const auto whole = api::declared_runtime(job.metadata, job.active_deadline_s)) return whole;
+  const auto one = api::declared_runtime(job.pod_template.metadata, job.pod_template.spec.active_deadline_s);
+  if (!one) return std::nullopt;
+  const int64_t at_a_time = std::max(1, set.min_count.value_or(set.count));
+  const int64_t completions = std::max<int64_t>(1, job.completions.value_or(1));
+  const int64_t waves = (completions + at_a_time - 1) / at_a_time;
+  if (one->nanos > api::kRuntimeMax.nanos / waves) return std::nullopt;
+  return *one * waves;
 }
 
 api::Workload workload_for(std::string_view kind, std::string_view api_version, const api::ObjectMeta& owner) {
@@ -58,7 +66,7 @@ api::Workload workload_for(std::string_view kind, std::string_view api_version, 
   out.queue_name = queue_of(owner);
   if (const std::string* priority = owner.labels.find(api::kPriorityClassLabel); priority != nullptr)
     out.metadata.labels.set(std::string(api::kPriorityClassLabel), *priority);
-  out.max_execution_s = max_execution_of(owner);
+  out.max_execution_s = api::max_execution_s(owner);
   return out;
 }
 
@@ -79,6 +87,11 @@ api::Workload workload_of(const api::Job& job) {
   if (const auto least = number(job.metadata.annotation(api::kMinParallelismAnnotation)); least && *least > 0)
     set.min_count = std::min(*least, set.count);
   out.priority = job.pod_template.spec.priority.value_or(0);
+  if (const auto runtime = runtime_of(job, set)) {
+    const int64_t second = Duration::seconds(1).nanos, seconds = (runtime->nanos + second - 1) / second;
+    if (!out.max_execution_s || seconds != *out.max_execution_s)
+      out.metadata.annotations.set(std::string(api::kRuntimeEstimateAnnotation), fmt::format("{}s", seconds));
+  }
   return out;
 }
 
@@ -93,7 +106,7 @@ api::Workload workload_of(const api::Pod& pod) {
 
 std::string max_execution_problem(const api::ObjectMeta& metadata) {
   const std::string* text = metadata.labels.find(api::kMaxExecutionLabel);
-  if (text == nullptr || max_execution_of(metadata)) return "";
+  if (text == nullptr || api::max_execution_s(metadata)) return "";
   return fmt::format("'{}' is no number of seconds from 1 to {}", *text, INT32_MAX);
 }
 

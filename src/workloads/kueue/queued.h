@@ -19,7 +19,8 @@ std::string_view queue_of(const api::ObjectMeta& metadata);
 
 // The Workload of a Job: one pod set, "main", of as many pods as run at a time; fewer will do where the annotation
 // kueue.x-k8s.io/job-min-parallelism says so. Its priority is that of the pods; the caller puts a WorkloadPriorityClass
-// in its place. The name is unique among all objects of the namespace that have one; the UID is empty.
+// in its place. The name is unique among all objects of the namespace that have one; the UID is empty. Where the Job or
+// its pods declare a runtime, the annotation berth.dev/runtime-estimate says that of the whole.
 api::Workload workload_of(const api::Job& job);
 // The same of a pod by itself.
 api::Workload workload_of(const api::Pod& pod);
