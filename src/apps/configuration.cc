@@ -136,6 +136,7 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"reservations", [](const Reader& r, Configuration& c) { scenario::read_reservations(r, c.engine.reservations); }},
     {"waitForPodsReady",
      [](const Reader& r, Configuration& c) { scenario::read_pods_ready(r, c.engine.admission.pods_ready); }},
+    {"fairSharing", [](const Reader& r, Configuration& c) { scenario::read_fair_sharing(r, c.engine.admission.fair); }},
     {"admissionFairSharing",
      [](const Reader& r, Configuration& c) { scenario::read_usage(r, c.engine.admission.usage); }},
     {"cycleMaxWork",
@@ -308,6 +309,9 @@ std::string admission_yaml(const quota::AdmissionOptions& options) {
     backoffLimitCount: {}  # so often it is queued again, then it is deactivated; null: always
     backoffBaseSeconds: {}  # before it is queued again; doubles each time
     backoffMaxSeconds: {}
+fairSharing:  # of ClusterQueues and Cohorts by their weights: who has the smaller share comes first, and takes from who has more
+  enable: {}
+  preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]  # one after the other; or one of them
 admissionFairSharing:  # of LocalQueues whose ClusterQueue has the admissionScope UsageBasedAdmissionFairSharing
   usageHalfLifeTime: {}  # what was used counts half after so long; 0s: not at all
   usageSamplingInterval: {}  # a workload counts as if it had run so long when it is admitted
@@ -318,7 +322,8 @@ admissionFairSharing:  # of LocalQueues whose ClusterQueue has the admissionScop
       ready.timestamp == quota::RequeuingTimestamp::kEviction ? "Eviction" : "Creation",
       ready.backoff_limit ? std::to_string(*ready.backoff_limit) : "null",
       ready.backoff_base.nanos / Duration::seconds(1).nanos, ready.backoff_max.nanos / Duration::seconds(1).nanos,
-      format_duration(options.usage.half_life), format_duration(options.usage.sampling_interval), weights);
+      options.fair.has_value(), format_duration(options.usage.half_life),
+      format_duration(options.usage.sampling_interval), weights);
 }
 
 }  // namespace

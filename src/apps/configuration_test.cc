@@ -80,8 +80,27 @@ TEST(Configuration, ToNameWaitForPodsReadyTurnsItOnAsInKueue) {
   EXPECT_FALSE(Configuration().engine.admission.pods_ready.enabled);
 }
 
+TEST(Configuration, ToNameFairSharingTurnsItOnUnlessItSaysOtherwise) {
+  const auto fair_of = [](const std::string& body) {
+    api::Problems problems;
+    auto fair = read_configuration(std::string(kHeader) + body, "f", problems).engine.admission.fair;
+    EXPECT_THAT(problems, IsEmpty());
+    return fair;
+  };
+  using quota::FairRule;
+  EXPECT_EQ(fair_of(""), std::nullopt);
+  EXPECT_EQ(fair_of("fairSharing: {}"),
+            (quota::FairRules{FairRule::kLessThanOrEqualToFinalShare, FairRule::kLessThanInitialShare}));
+  EXPECT_EQ(fair_of("fairSharing: {preemptionStrategies: [LessThanInitialShare]}"),
+            quota::FairRules{FairRule::kLessThanInitialShare});
+  EXPECT_EQ(fair_of("fairSharing: {enable: false, preemptionStrategies: [LessThanInitialShare]}"), std::nullopt);
+}
+
 TEST(Configuration, SaysWhatIsWrongWithTimesOfQueues) {
   expect_one_problem_each({
+      {"fairSharing: {preemptionStrategies: [Nice]}",
+       "'Nice' is neither LessThanOrEqualToFinalShare nor LessThanInitialShare"},
+      {"fairSharing: {preemptionStrategies: []}", "must name a strategy"},
       {"waitForPodsReady: {timeout: 0s}", "waitForPodsReady.timeout: must be longer than 0"},
       {"waitForPodsReady: {timout: 5m}", "did you mean 'timeout'?"},
       {"waitForPodsReady: {requeuingStrategy: {timestamp: Now}}", "'Now' is neither Eviction nor Creation"},

@@ -49,12 +49,6 @@ int run_scheduler(const Flags& flags) {
     std::fprintf(stderr, "error: --scheduler-name '%s': %s\n", printable(name).c_str(), wrong.c_str());
     return 2;
   }
-  if (configuration->engine.admission.pods_ready.enabled) {
-    std::fprintf(stderr,
-                 "error: waitForPodsReady: the daemon does not tell its engine yet which pods are ready, so every "
-                 "workload would be evicted; leave it out, or try it with berth simulate\n");
-    return 2;
-  }
   const auto access = load_access(configuration->client);
   if (!access) return 2;
   set_up_log(configuration->logging.format, configuration->logging.level);

@@ -72,10 +72,11 @@ int simulate(const Flags& flags) {
   OfflineInput input = flags.input;
   if (const std::string wrong = wrong_choice(flags.format, {"table", "wide", "json", "yaml"}); !wrong.empty())
     input.wrong_flags.push_back("--output: " + printable(wrong) + "; see `berth simulate --help`");
-  if (flags.format == "json" || flags.format == "yaml") input.list_feasible = kFeasibleNamesMax;
+  const bool for_programs = flags.format == "json" || flags.format == "yaml";
+  if (for_programs) input.list_feasible = kFeasibleNamesMax;
   const auto cluster = run_offline(input);
   if (cluster == nullptr) return kExitUsage;
-  const scenario::Report report = cluster->report();
+  const scenario::Report report = for_programs ? cluster->report_with_forecasts() : cluster->report();
   note_what_was_bound(report);
   std::cout << scenario::render(report, kFormats.at(flags.format)) << std::flush;
   if (!std::cout) {

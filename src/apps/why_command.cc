@@ -76,6 +76,7 @@ int why(const scenario::WorkloadReport& workload) {
   if (!workload.message.empty()) std::cout << "  " << printable(workload.message, 2000) << "\n";
   if (!workload.evicted_for.empty()) std::cout << "  evicted: " << printable(workload.evicted_for) << "\n";
   std::cout << scenario::quota_text(workload);
+  if (workload.forecast) std::cout << "  forecast: " << scenario::forecast_text(*workload.forecast) << "\n";
   return kExitOk;
 }
 
@@ -83,11 +84,12 @@ int why(const Flags& flags) {
   const auto cluster = run_offline(flags.input);
   if (cluster == nullptr) return kExitUsage;
   const std::string name = full_name(flags, {"pod/", "pods/", "po/"});
-  const scenario::Report report = cluster->report();
+  const scenario::Report report = cluster->report_with_forecasts();
   for (auto pod = report.pods.rbegin(); pod != report.pods.rend(); ++pod) {
     if (pod->namespace_name + "/" + pod->name != name) continue;
     std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended)
               << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::asks_text(*pod) << "\n";
+    if (pod->forecast) std::cout << "  forecast: " << scenario::forecast_text(*pod->forecast) << "\n";
     if (const auto* workload = find_workload(flags, report); workload != nullptr && workload->kind == "Pod")
       why(*workload);
     if (pod->verdict >= report.verdicts.size()) return kExitOk;

@@ -37,10 +37,6 @@ std::optional<std::vector<quota::PodSetAssignment>> in_order(const SeenWorkload&
 
 }  // namespace
 
-bool Desk::managed(const api::Job& job) const {
-  return !workloads::queue_of(job.metadata).empty() && served_.contains(job.pod_template.spec.scheduler_name);
-}
-
 void Desk::see(SeenWorkload seen) {
   const Name name = name_of<Name>(seen.workload.metadata);
   if (const auto known = workloads_.find(name); known != workloads_.end()) {
@@ -114,14 +110,8 @@ void Desk::see_pod_priority(const std::string& priority_class, std::optional<int
   else pod_priorities_.erase(priority_class);
 }
 
-std::vector<engine::Event> Desk::take_events(Time wall) {
-  for (engine::Event& event : events_) {
-    auto* admitted = std::get_if<engine::WorkloadAdmitted>(&event);
-    if (admitted == nullptr) continue;
-    const auto known = workloads_.find({admitted->workload.namespace_name, admitted->workload.name});
-    if (known != workloads_.end())
-      admitted->workload.past_execution = admitted->workload.past_execution + known->second.seen.admitted_for(wall);
-  }
+std::vector<engine::Event> Desk::take_events(Time now, Time wall) {
+  for (engine::Event& event : events_) tell_time(event, now, wall - now);
   return std::exchange(events_, {});
 }
 
@@ -135,10 +125,13 @@ void Desk::tell_engine(WorkloadRecord& record) {
   }
   model::Workload workload = bridge::to_model(seen.workload, levels_);
   const bool holds = !record.in_engine && seen.admission && seen.is("QuotaReserved");
-  if (auto given = holds ? in_order(seen) : std::nullopt)
-    events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), seen.admission->cluster_queue, std::move(*given),
-                                                  seen.is("Evicted") ? seen.condition("Evicted")->reason : ""});
-  else events_.emplace_back(engine::WorkloadUpserted{std::move(workload)});
+  if (!record.in_engine) workload.requeue = requeue_of(seen);
+  if (auto given = holds ? in_order(seen) : std::nullopt) {
+    events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), held_by(seen, std::move(*given))});
+    if (pods_ready_) tell_readiness(record);
+  } else {
+    events_.emplace_back(engine::WorkloadUpserted{std::move(workload)});
+  }
   record.in_engine = true;
 }
 

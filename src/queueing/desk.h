@@ -25,55 +25,19 @@
 #include "bridge/to_model.h"
 #include "engine/event.h"
 #include "queueing/seen.h"
+#include "queueing/write.h"
 #include "quota/admission.h"
 #include "workloads/kueue/pod_group.h"
 
 namespace berth::queueing {
 
-// An event about an object, as people see it.
-struct Note {
-  std::string kind;  // "Job", "Pod", "Workload"
-  std::string namespace_name, name, uid;
-  std::string reason, text;
-  bool warning = false;
-};
-
-struct Write {
-  enum class Kind : uint8_t {
-    kCreateWorkload,  // POST
-    kPatchStatus,     // merge patch of the status of a Workload or queue
-    kPatchJob,        // merge patch of a Job
-    kPatchJobStatus,  // of its status
-    kPatchWorkload,   // merge patch of a Workload's metadata
-    kPatchPod,        // merge patch of a pod
-    kDeletePod,       // DELETE with options
-  };
-  // For whom it is, and who waits for its answer. A group is named as its Workload.
-  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod, kClusterQueue, kLocalQueue };
-  Kind kind = Kind::kCreateWorkload;
-  Party party = Party::kJob;
-  std::string namespace_name, name;  // the party's
-  std::string body;
-  std::vector<Note> notes = {};  // to be told once it is stored
-};
-
-// How a write ended.
-struct Answer {
-  Write write;
-  bool stored = false;
-  int http_status = 0;  // where it was not; 0: nobody knows
-  std::string error = {};
-  Duration wait = {};                         // that the server asks for
-  std::optional<SeenWorkload> workload = {};  // as it is stored now
-  std::optional<SeenJob> job = {};
-  std::optional<SeenPod> pod = {};
-  std::optional<SeenQueue> queue = {};
-};
+struct Wanted;
 
 class Desk {
  public:
-  Desk(bridge::SchedulerNames served, bridge::TopologyLevels levels)
-      : served_(std::move(served)), levels_(std::move(levels)) {}
+  // `pods_ready`: the engine is to hear whether pods are ready (quota::WaitForPodsReady).
+  Desk(bridge::SchedulerNames served, bridge::TopologyLevels levels, bool pods_ready = false)
+      : served_(std::move(served)), levels_(std::move(levels)), pods_ready_(pods_ready) {}
 
   // What watches bring.
   void see(SeenWorkload seen);
@@ -86,8 +50,8 @@ class Desk {
   void see_priority(const std::string& workload_priority_class, std::optional<int32_t> value);
   void see_pod_priority(const std::string& priority_class, std::optional<int32_t> value);
 
-  // For the engine, in their order. `wall` is now, from which those that are admitted already have run so long.
-  std::vector<engine::Event> take_events(Time wall);
+  // For the engine, in their order. Both times are now: what objects say of times becomes that of cycles.
+  std::vector<engine::Event> take_events(Time now, Time wall);
   // Events about objects to which nothing is written.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
   // What the engine has decided about these; the others are compared now and then.
@@ -116,14 +80,17 @@ class Desk {
     SeenWorkload seen;
     Lane lane;
     bool in_engine = false;
-    bool ended = false;     // the engine knows that it has finished
-    bool released = false;  // since it was last evicted
+    bool ended = false;       // the engine knows that it has finished
+    bool released = false;    // since it was last evicted
+    bool told_ready = false;  // the engine knows its pods as ready
     Time told_at{INT64_MIN};
     std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
   };
   struct JobRecord {
     SeenJob seen;
     Lane lane;
+    std::string told;                // why it has no Workload
+    int64_t resized_generation = 0;  // of the Job as its Workload follows it
   };
   struct PodRecord {
     SeenPod seen;
@@ -135,14 +102,26 @@ class Desk {
     Lane lane;
     std::string told;  // why it has no Workload
   };
-  // What a Workload's status should be.
-  struct Wanted;
 
   void tell_engine(WorkloadRecord& record);
+  static quota::HeldQuota held_by(const SeenWorkload& seen, std::vector<quota::PodSetAssignment> given);
+  static std::optional<model::Requeue> requeue_of(const SeenWorkload& seen);
+  static void tell_time(engine::Event& event, Time now, Duration ahead);
+  void tell_readiness(WorkloadRecord& record);
   void forget(std::map<Name, WorkloadRecord>::iterator at);
-  bool managed(const api::Job& job) const;
+  bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
+  void tell(JobRecord& record, const char* reason, const std::string& text);
+  std::optional<Write> warn_of_other_scheduler(const SeenJob& job) const;
+  std::optional<Write> resize(JobRecord& record, const SeenWorkload& workload) const;
   const WorkloadRecord* workload_of(const SeenJob& job) const;
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
+  bool is_orphan(const WorkloadRecord& record) const;
+  bool want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
+            const workloads::GroupEnd& end, Wanted& wanted, std::vector<Note>& notes, std::vector<Write>& writes);
+  void follow_checks(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted);
+  bool is_ready(const SeenWorkload& seen, const quota::WorkloadStatus& status) const;
+  void follow_readiness(WorkloadRecord& record, const quota::WorkloadStatus& status, Wanted& wanted);
+  void say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted) const;
   void look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   void look_at(const Name& name, GroupRecord& group, const quota::Admission& admission, std::vector<Write>& writes);
   void begin_group(const Name& name, GroupRecord& group, std::vector<Write>& writes);
@@ -153,6 +132,7 @@ class Desk {
   void adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload, std::vector<Write>& writes);
   static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
+  void let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   void deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool may_write(Lane& lane);
   bool send(Lane& lane, Write&& write, std::vector<Write>& writes);
@@ -161,10 +141,11 @@ class Desk {
   const GroupRecord* group_of(const SeenWorkload& workload) const;
   bool set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spec, api::Workload& workload,
                     std::optional<std::string>& priority_class) const;
-  std::optional<Write> create_workload(const SeenJob& job) const;
+  std::optional<Write> create_workload(JobRecord& record);
 
   const bridge::SchedulerNames served_;
   const bridge::TopologyLevels levels_;
+  const bool pods_ready_;
   std::map<Name, WorkloadRecord> workloads_;
   std::map<Name, JobRecord> jobs_;
   std::map<std::string, Name> workload_of_owner_;  // by UID of the owner

@@ -51,12 +51,25 @@ bool Desk::set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spe
   return true;
 }
 
+// Says once why the Job has no Workload.
+void Desk::tell(JobRecord& record, const char* reason, const std::string& text) {
+  if (std::exchange(record.told, text) != text)
+    notes_.push_back(note_of(record.seen.job.metadata, "Job", reason, text, true));
+}
+
 // A Workload for the Job; nothing while its priority class is not known.
-std::optional<Write> Desk::create_workload(const SeenJob& job) const {
+std::optional<Write> Desk::create_workload(JobRecord& record) {
+  const SeenJob& job = record.seen;
   api::Workload workload = workloads::workload_of(job.job);
   workload.metadata.labels.set("kueue.x-k8s.io/job-uid", job.job.metadata.uid);
   std::optional<std::string> priority_class;
-  if (!set_priority(job.job.metadata, job.job.pod_template.spec, workload, priority_class)) return std::nullopt;
+  if (!set_priority(job.job.metadata, job.job.pod_template.spec, workload, priority_class)) {
+    tell(record, "ErrWorkloadCompose",
+         fmt::format("WorkloadPriorityClass {} is not there, so that the Job waits for it",
+                     *job.job.metadata.labels.find(api::kPriorityClassLabel)));
+    return std::nullopt;
+  }
+  record.told.clear();
   return Write{.kind = Write::Kind::kCreateWorkload,
                .namespace_name = job.job.metadata.namespace_name,
                .name = job.job.metadata.name,
@@ -66,6 +79,57 @@ std::optional<Write> Desk::create_workload(const SeenJob& job) const {
                    fmt::format("Created Workload: {}/{}", job.job.metadata.namespace_name, workload.metadata.name))}};
 }
 
+// Of a Job that names a queue while its pods are another scheduler's: a condition that says so, once.
+std::optional<Write> Desk::warn_of_other_scheduler(const SeenJob& job) const {
+  constexpr const char* kQueued = "berth.dev/Queued";
+  Json conditions = Json::parse(job.conditions);
+  for (const Json& one : conditions)
+    if (one.value("type", "") == kQueued) return std::nullopt;
+  const api::ObjectMeta& metadata = job.job.metadata;
+  const std::string text = fmt::format(
+      "names queue {}, and its pods the scheduler {}, which Berth does not serve: it does not wait in the queue. Let "
+      "its "
+      "template say schedulerName: {}, or install the webhook, and create it anew",
+      workloads::queue_of(metadata), job.job.pod_template.spec.scheduler_name, *served_.begin());
+  const std::string now = format_rfc3339(wall_);
+  conditions.push_back({{"type", kQueued},
+                        {"status", "False"},
+                        {"reason", "OtherScheduler"},
+                        {"message", text},
+                        {"lastProbeTime", now},
+                        {"lastTransitionTime", now}});
+  return Write{
+      .kind = Write::Kind::kPatchJobStatus,
+      .namespace_name = metadata.namespace_name,
+      .name = metadata.name,
+      .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"conditions", std::move(conditions)}}}}.dump(),
+      .notes = {note_of(metadata, "Job", "NotQueued", text, true)}};
+}
+
+// The Workload of a Job that waits follows it, where its size or its pods are others by now.
+std::optional<Write> Desk::resize(JobRecord& record, const SeenWorkload& workload) const {
+  const SeenJob& job = record.seen;
+  if (record.resized_generation == job.job.metadata.generation || workload.is("QuotaReserved")) return std::nullopt;
+  record.resized_generation = job.job.metadata.generation;
+  const api::Workload wanted = workloads::workload_of(job.job);
+  const api::WorkloadPodSet &now = wanted.pod_sets.front(), &was = workload.workload.pod_sets.front();
+  const Json pod_template = Json::parse(job.pod_template);
+  if (now.count == was.count && now.min_count == was.min_count &&
+      nlohmann::json(pod_template) == nlohmann::json::parse(workload.templates.front()))
+    return std::nullopt;
+  Json set = {{"name", was.name}, {"count", now.count}, {"template", pod_template}};
+  if (now.min_count) set["minCount"] = *now.min_count;
+  const api::ObjectMeta& metadata = workload.workload.metadata;
+  return Write{.kind = Write::Kind::kPatchWorkload,
+               .party = Write::Party::kWorkload,
+               .namespace_name = metadata.namespace_name,
+               .name = metadata.name,
+               .body = Json{{"metadata", metadata_json(metadata)}, {"spec", {{"podSets", {std::move(set)}}}}}.dump(),
+               .notes = {note_of(
+                   job.job.metadata, "Job", "UpdatedWorkload",
+                   fmt::format("Updated Workload to match the Job: {}/{}", metadata.namespace_name, metadata.name))}};
+}
+
 namespace {
 
 // Lets the Job's pods come, as they were admitted.
@@ -73,13 +137,13 @@ Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admi
   const api::ObjectMeta& metadata = seen.job.metadata;
   const quota::PodSetAssignment& given = workload.admission->pod_sets.front();
   const quota::FlavorTerms terms = quota::terms_of(given, admission.flavors());
-  const Json before = Json::parse(seen.pod_template);
-  Json selector = Json::object(),
-       tolerations = with_tolerations(at_path(before, {"spec", "tolerations"}), terms.tolerations);
+  const Json before = at_path(Json::parse(seen.pod_template), {"spec", "tolerations"});
+  const Json more = pod_set_updates(workload, given.name);
+  Json selector = more["nodeSelector"], tolerations = with_tolerations(before, terms.tolerations, more["tolerations"]);
   for (const auto& [key, value] : terms.node_labels) selector[key] = value;
-  Json pod_template = {{"metadata",
-                        {{"annotations", {{std::string(api::kWorkloadAnnotation), workload.workload.metadata.name}}},
-                         {"labels", {{std::string(api::kPodSetLabel), given.name}}}}}};
+  Json pod_template = {{"metadata", {{"annotations", more["annotations"]}, {"labels", more["labels"]}}}};
+  pod_template["metadata"]["annotations"][std::string(api::kWorkloadAnnotation)] = workload.workload.metadata.name;
+  pod_template["metadata"]["labels"][std::string(api::kPodSetLabel)] = given.name;
   if (!selector.empty()) pod_template["spec"]["nodeSelector"] = std::move(selector);
   if (!tolerations.is_null()) pod_template["spec"]["tolerations"] = std::move(tolerations);
   Json spec = {{"suspend", false}, {"template", std::move(pod_template)}};
@@ -136,14 +200,16 @@ Write restore(const SeenJob& seen, const SeenWorkload& workload) {
 
 void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes) {
   const SeenJob& seen = record.seen;
-  if (!managed(seen.job) || !seen.finished.empty() || seen.job.metadata.deleted) return;
+  if (workloads::queue_of(seen.job.metadata).empty() || !seen.finished.empty() || seen.job.metadata.deleted) return;
   const auto send = [&](std::optional<Write> write) {
     if (write && !this->send(record.lane, std::move(*write), writes) && !record.lane.busy) dirty_jobs_.insert(name);
   };
   const WorkloadRecord* workload = workload_of(seen);
+  // One that has a Workload was queued before, by whomever.
+  if (workload == nullptr && !is_ours(seen.job)) return send(warn_of_other_scheduler(seen));
   if (workload == nullptr) {
     if (!seen.job.suspend) return send(stop(seen, "Missing Workload; unable to restore pod templates"));
-    return send(create_workload(seen));
+    return send(create_workload(record));
   }
   const SeenWorkload& stored = workload->seen;
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
@@ -162,6 +228,14 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   if (seen.job.active > 0) return;  // its pods are still there
   if (seen.started) return send(forget_start(seen));
   if (is_injected(seen.job)) return send(restore(seen, stored));
+  if (status.phase == quota::WorkloadPhase::kPending)
+    if (auto write = resize(record, stored)) {
+      WorkloadRecord& its = workloads_.at(workload_of_owner_.at(seen.job.metadata.uid));
+      if (this->send(its.lane, std::move(*write), writes)) return;
+      record.resized_generation = 0;
+      dirty_jobs_.insert(name);
+      return;
+    }
   if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
     events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
 }

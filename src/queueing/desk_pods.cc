@@ -28,19 +28,24 @@ Write write_of(const SeenPod& seen, Write::Kind kind, const Json& body) {
 }
 
 // Takes the gate away, with what its flavors add.
-Write start(const SeenPod& seen, const std::string& workload, const std::string& queue,
-            const quota::PodSetAssignment& given, const quota::FlavorTerms& terms) {
+Write start(const SeenPod& seen, const SeenWorkload& workload, const quota::PodSetAssignment& given,
+            const quota::FlavorTerms& terms) {
+  const Json more = pod_set_updates(workload, given.name), before = Json::parse(seen.tolerations);
   Json metadata = metadata_json(seen.pod.metadata), gates = Json::array(), spec = Json::object();
-  metadata["annotations"][std::string(api::kWorkloadAnnotation)] = workload;
+  metadata["annotations"] = more["annotations"];
+  metadata["labels"] = more["labels"];
+  metadata["annotations"][std::string(api::kWorkloadAnnotation)] = workload.workload.metadata.name;
   metadata["labels"][std::string(api::kPodSetLabel)] = given.name;
   for (const Json& gate : Json::parse(seen.gates))
     if (gate.value("name", "") != api::kAdmissionGate) gates.push_back(gate);
   spec["schedulingGates"] = std::move(gates);
+  if (!more["nodeSelector"].empty()) spec["nodeSelector"] = more["nodeSelector"];
   for (const auto& [key, value] : terms.node_labels) spec["nodeSelector"][key] = value;
-  if (Json added = with_tolerations(Json::parse(seen.tolerations), terms.tolerations); !added.is_null())
+  if (Json added = with_tolerations(before, terms.tolerations, more["tolerations"]); !added.is_null())
     spec["tolerations"] = std::move(added);
   Write write = write_of(seen, Write::Kind::kPatchPod, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
-  write.notes = {note_of(seen.pod.metadata, "Pod", "Started", "Admitted by clusterQueue " + queue)};
+  write.notes = {
+      note_of(seen.pod.metadata, "Pod", "Started", "Admitted by clusterQueue " + workload.admission->cluster_queue)};
   return write;
 }
 
@@ -169,9 +174,7 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
     }
     for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room)
       send(waiting[i]->lane,
-           start(waiting[i]->seen, spec.metadata.name, stored.cluster_queue, *given,
-                 quota::terms_of(*given, admission.flavors())),
-           writes);
+           start(waiting[i]->seen, workload.seen, *given, quota::terms_of(*given, admission.flavors())), writes);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "api/kueue_names.h"
 #include "model/quantity.h"
-#include "queueing/write_json.h"
+#include "queueing/wanted.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::queueing {
@@ -34,64 +34,37 @@ Json conditions_json(const std::vector<StoredCondition>& conditions) {
   return out;
 }
 
+Json reclaimable_json(const api::Workload& workload, const std::vector<int32_t>& unneeded) {
+  Json out = Json::array();
+  for (size_t i = 0; i < unneeded.size(); ++i)
+    if (unneeded[i] > 0) out.push_back({{"name", workload.pod_sets[i].name}, {"count", unneeded[i]}});
+  return out;
+}
+
 // As it is stored: of flavors, how good a choice they were is not.
 bool same(const std::optional<StoredAdmission>& a, const std::optional<StoredAdmission>& b) {
   return a.has_value() == b.has_value() && (!a || admission_json(*a) == admission_json(*b));
 }
 
-}  // namespace
-
-struct Desk::Wanted {
-  std::vector<StoredCondition> conditions;
-  std::optional<StoredAdmission> admission;
-  int32_t reclaimable = 0;
-  bool text_only = true;  // nothing but the reason why it waits differs from what is stored
-  Time wall;
-  int64_t generation = 0;
-
-  void set(const std::string& type, bool is_true, std::string reason, std::string message, bool of_waiting = false) {
-    auto at = std::ranges::find(conditions, type, &StoredCondition::type);
-    if (at == conditions.end()) {
-      at = conditions.emplace(at);
-      at->type = type;
-    }
-    const std::string status = is_true ? "True" : "False";
-    if (at->status == status && at->reason == reason && at->message == message) return;
-    text_only &= of_waiting && at->status == status;
-    if (at->status != status) at->since = format_rfc3339(wall);
-    at->status = status;
-    at->reason = std::move(reason);
-    at->message = std::move(message);
-    at->observed_generation = generation;
-  }
-  // A condition that was true is so no longer; where it never was, nothing is said.
-  void unset(const std::string& type, const std::string& reason, const std::string& message) {
-    const auto at = std::ranges::find(conditions, type, &StoredCondition::type);
-    if (at != conditions.end() && at->status == "True") set(type, false, reason, message);
-  }
-};
-
-namespace {
-
-// The conditions of one that is let in, has to go, or waits; and events for what is new.
-template <typename Wanted>
-void say_admitted(const quota::WorkloadStatus& status, const SeenWorkload& seen, Wanted& wanted,
+// The conditions of one that has quota, is let in, has to go, or waits; and events for what is new.
+void say_reserved(const quota::WorkloadStatus& status, const SeenWorkload& seen, Wanted& wanted,
                   std::vector<Note>& notes) {
-  const std::string queue = status.cluster_queue;
-  if (!seen.is("QuotaReserved"))
-    notes.push_back(note_of(seen.workload.metadata, "Workload", "QuotaReserved",
-                            fmt::format("Quota reserved in ClusterQueue {}", queue)));
-  if (!seen.is("Admitted"))
-    notes.push_back(
-        note_of(seen.workload.metadata, "Workload", "Admitted", fmt::format("Admitted by ClusterQueue {}", queue)));
-  wanted.set("QuotaReserved", true, "QuotaReserved", fmt::format("Quota reserved in ClusterQueue {}", queue));
-  wanted.set("Admitted", true, "Admitted", "The workload is admitted");
+  const std::string text = "Quota reserved in ClusterQueue " + status.cluster_queue;
+  if (!seen.is("QuotaReserved")) notes.push_back(note_of(seen.workload.metadata, "Workload", "QuotaReserved", text));
+  wanted.set("QuotaReserved", true, "QuotaReserved", text);
   for (const char* type : {"Evicted", "Preempted"})
     if (const StoredCondition* known = seen.condition(type); known != nullptr)
       wanted.unset(type, "QuotaReserved", "Previously: " + known->message);
+  if (seen.requeue && status.requeues == 0) wanted.change("requeueState", nullptr);
+  if (status.phase != quota::WorkloadPhase::kAdmitted)
+    return wanted.set("Admitted", false, status.reason.empty() ? "UnsatisfiedChecks" : status.reason, status.message,
+                      true);
+  if (!seen.is("Admitted"))
+    notes.push_back(
+        note_of(seen.workload.metadata, "Workload", "Admitted", "Admitted by ClusterQueue " + status.cluster_queue));
+  wanted.set("Admitted", true, "Admitted", "The workload is admitted");
 }
 
-template <typename Wanted>
 void say_evicted(const quota::WorkloadStatus& status, const quota::AdmissionDecision* by, const SeenWorkload& seen,
                  Wanted& wanted, std::vector<Note>& notes) {
   std::string text = by != nullptr ? by->message : "The workload is evicted: " + status.evicted;
@@ -107,7 +80,6 @@ void say_evicted(const quota::WorkloadStatus& status, const quota::AdmissionDeci
   wanted.set("Preempted", true, status.preempted, text);
 }
 
-template <typename Wanted>
 void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, Wanted& wanted,
                  std::vector<Note>& notes) {
   const std::string reason = status.reason.empty() ? "Pending" : status.reason;
@@ -116,7 +88,11 @@ void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, 
     notes.push_back(note_of(seen.workload.metadata, "Workload", "Pending", status.message, true));
   wanted.set("QuotaReserved", false, reason, status.message, true);
   wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
-  if (seen.is("Evicted")) wanted.set("Requeued", true, seen.condition("Evicted")->reason, "The workload waits again");
+  if (seen.requeue && status.requeues == 0 && !status.requeue_at) wanted.change("requeueState", nullptr);
+  if (!seen.is("Evicted")) return;
+  const std::string& evicted = seen.condition("Evicted")->reason;
+  const bool later = status.reason == evicted;  // it backs off, or is not to wait at all
+  wanted.set("Requeued", !later, evicted, later ? status.message : "The workload waits again");
 }
 
 }  // namespace
@@ -161,16 +137,67 @@ void Desk::deactivate(const Name& name, WorkloadRecord& record, std::vector<Writ
   if (!send(record.lane, std::move(write), writes) && !record.lane.busy) dirty_workloads_.insert(name);
 }
 
+// Whoever the workload stands for has gone for good: the garbage collector is about to take it.
+bool Desk::is_orphan(const WorkloadRecord& record) const {
+  const SeenWorkload& seen = record.seen;
+  return workloads::is_of_pods(seen.workload) && job_of(seen) == nullptr && group_of(seen) == nullptr;
+}
+
+// Says in `write` what people are to hear, and in `wanted` what the status is to be; false: nothing yet.
+bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
+                const workloads::GroupEnd& end, Wanted& wanted, std::vector<Note>& notes, std::vector<Write>& writes) {
+  const SeenWorkload& seen = record.seen;
+  const bool has_job = job_of(seen) != nullptr, alone = !has_job && group_of(seen) == nullptr;
+  if (!end.reason.empty()) {
+    wanted.set("Finished", true, end.reason, end.message);
+    notes.push_back(note_of(seen.workload.metadata, "Workload", "FinishedWorkload",
+                            has_job ? "The Job has finished" : "The pods have finished"));
+    return true;
+  }
+  if (is_leaving(status)) {
+    say_evicted(status, record.evicted_by ? &*record.evicted_by : nullptr, seen, wanted, notes);
+    if (seen.is("Evicted")) deactivate(name, record, writes);
+    else say_requeue(seen, status, wanted);
+    if (alone && seen.is("Evicted") && !std::exchange(record.released, true))  // nothing runs for it
+      events_.emplace_back(engine::WorkloadReleased{seen.workload.metadata.uid});
+    return true;
+  }
+  if (status.phase == quota::WorkloadPhase::kAdmitted || status.phase == quota::WorkloadPhase::kQuotaReserved) {
+    wanted.admission = StoredAdmission{status.cluster_queue, status.assignment};
+    say_reserved(status, seen, wanted, notes);
+    follow_checks(seen, status, wanted);
+    follow_readiness(record, status, wanted);
+    return true;
+  }
+  record.told_ready = false;
+  if (status.reason.empty()) return false;  // nobody has looked at it yet
+  wanted.admission.reset();
+  say_waiting(status, seen, wanted, notes);
+  if (seen.is("Evicted") && status.reason == seen.condition("Evicted")->reason) deactivate(name, record, writes);
+  return true;
+}
+
+// One that is being deleted, and that Kueue had kept from it, goes.
+void Desk::let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
+  if (!record.seen.finalizer) return;
+  Json metadata = metadata_json(record.seen.workload.metadata);
+  metadata["finalizers"] = record.seen.finalizers;
+  Write write{.kind = Write::Kind::kPatchWorkload,
+              .party = Write::Party::kWorkload,
+              .namespace_name = name.first,
+              .name = name.second,
+              .body = Json{{"metadata", std::move(metadata)}}.dump()};
+  if (!send(record.lane, std::move(write), writes) && !record.lane.busy) dirty_workloads_.insert(name);
+}
+
 void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission,
                    std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
+  if (seen.workload.metadata.deleted) return let_go(name, record, writes);
   const quota::WorkloadId id = admission.find(seen.workload.metadata.uid);
-  if (!id.valid() || record.ended || seen.workload.metadata.deleted) return;
-  const quota::WorkloadStatus& status = admission.status(id);
-  const JobRecord* job = job_of(seen);
-  const GroupRecord* group = group_of(seen);
-  if (job == nullptr && group == nullptr && workloads::is_of_pods(seen.workload)) {
-    record.ended = true;  // the garbage collector is about to take it
+  if (!id.valid() || record.ended) return;
+  if (is_orphan(record)) {
+    record.ended = true;
     events_.emplace_back(engine::WorkloadEnded{seen.workload.metadata.uid});
     return;
   }
@@ -183,47 +210,23 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
               .namespace_name = name.first,
               .name = name.second,
               .body = {}};
+  const JobRecord* job = job_of(seen);
+  const GroupRecord* group = group_of(seen);
   const workloads::GroupEnd end = end_of(seen, job, group);
-  std::optional<int64_t> past_s;  // in terms that are over, once this one is
-  if (!end.reason.empty()) {
-    wanted.set("Finished", true, end.reason, end.message);
-    write.notes.push_back(note_of(seen.workload.metadata, "Workload", "FinishedWorkload",
-                                  job != nullptr ? "The Job has finished" : "The pods have finished"));
-  } else if (is_leaving(status)) {
-    say_evicted(status, record.evicted_by ? &*record.evicted_by : nullptr, seen, wanted, write.notes);
-    if (seen.is("Evicted")) deactivate(name, record, writes);
-    if (!seen.is("Evicted") && seen.workload.max_execution_s)
-      past_s = seen.workload.past_execution_s + seen.admitted_for(wall_).nanos / Duration::seconds(1).nanos;
-    if (job == nullptr && group == nullptr && seen.is("Evicted") &&
-        !std::exchange(record.released, true))  // nothing runs for it
-      events_.emplace_back(engine::WorkloadReleased{seen.workload.metadata.uid});
-  } else if (status.phase == quota::WorkloadPhase::kAdmitted) {
-    wanted.admission = StoredAdmission{status.cluster_queue, status.assignment};
-    say_admitted(status, seen, wanted, write.notes);
-  } else if (status.reason.empty()) {
-    return;  // nobody has looked at it yet
-  } else {
-    wanted.admission.reset();
-    say_waiting(status, seen, wanted, write.notes);
-  }
+  if (!want(name, record, admission.status(id), end, wanted, write.notes, writes)) return;
+  if (const auto unneeded = end.reason.empty() ? reclaimable_of(seen, job, group) : std::vector<int32_t>();
+      !unneeded.empty())
+    wanted.change("reclaimablePods", reclaimable_json(seen.workload, unneeded));
   const bool same_admission = same(wanted.admission, seen.admission);
-  const std::vector<int32_t> reclaimable =
-      end.reason.empty() ? reclaimable_of(seen, job, group) : std::vector<int32_t>();
-  const bool reclaims = !reclaimable.empty();
-  if (wanted.conditions == seen.conditions && same_admission && !reclaims) return;
-  if (wanted.text_only && same_admission && !reclaims && record.told_at + told_every_ > now_) {
+  if (wanted.conditions == seen.conditions && same_admission && wanted.more.empty()) return;
+  if (wanted.text_only && same_admission && record.told_at + told_every_ > now_) {
     wakeup_ = std::min(wakeup_.value_or(record.told_at + told_every_), record.told_at + told_every_);
     return;
   }
   if (!may_write(record.lane)) return;
-  Json body = {{"metadata", metadata_json(seen.workload.metadata)},
-               {"status", {{"conditions", conditions_json(wanted.conditions)}}}};
+  Json body = {{"metadata", metadata_json(seen.workload.metadata)}, {"status", std::move(wanted.more)}};
+  body["status"]["conditions"] = conditions_json(wanted.conditions);
   if (!same_admission) body["status"]["admission"] = wanted.admission ? admission_json(*wanted.admission) : Json();
-  if (past_s) body["status"]["accumulatedPastExecutionTimeSeconds"] = *past_s;
-  for (size_t i = 0; i < reclaimable.size(); ++i)
-    if (reclaimable[i] > 0)
-      body["status"]["reclaimablePods"].push_back(
-          {{"name", seen.workload.pod_sets[i].name}, {"count", reclaimable[i]}});
   write.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
   record.told_at = now_;
   send(record.lane, std::move(write), writes);

@@ -1,10 +1,6 @@
 #include "queueing/desk.h"
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
+#include "queueing/desk_world.h"
 
 namespace berth::queueing {
 namespace {
@@ -12,174 +8,6 @@ namespace {
 using Json = nlohmann::json;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr const char* kGpu = "nvidia.com/gpu";
-
-// The API server, the engine's admission without nodes, and the desk between them.
-struct World {
-  quota::Admission admission{{}};
-  Desk desk{{"berth"}, bridge::default_topology_levels()};
-  std::map<std::string, Json> jobs, workloads, pods;  // as they are stored
-  std::vector<std::string> notes;
-  int version = 10;
-  Time now{}, wall{Duration::seconds(1'800'000'000).nanos};
-
-  World() {
-    model::ResourceFlavor flavor;
-    flavor.name = "h100";
-    flavor.node_labels = {{"gpu", "h100"}};
-    model::Toleration& toleration = flavor.tolerations.emplace_back();
-    toleration.key = "gpu";
-    toleration.op = model::TolerationOperator::kExists;
-    admission.upsert(flavor);
-    admission.set_namespace_labels("default", {});
-    for (const char* name : {"red", "blue"}) {
-      model::ClusterQueue queue;
-      queue.name = name;
-      queue.cohort = "all";
-      queue.namespaces.selects_nothing = false;
-      queue.preemption.reclaim_within_cohort = model::PreemptionPolicy::kAny;
-      model::ResourceQuota quota;
-      quota.nominal = 4;
-      queue.groups = {{{kGpu}, {{"h100", {{kGpu, quota}}}}}};
-      admission.upsert(queue);
-      admission.upsert(model::LocalQueue{"default", name, name});
-    }
-  }
-
-  void submit(const std::string& name, const std::string& queue, int gpus, const std::string& scheduler = "berth") {
-    jobs[name] = Json::parse(fmt::format(
-        R"({{"metadata": {{"name": "{0}", "namespace": "default", "uid": "job-{0}", "resourceVersion": "{1}",
-             "labels": {{"kueue.x-k8s.io/queue-name": "{2}"}}}},
-            "spec": {{"suspend": true, "parallelism": 1, "completions": 1, "template": {{"metadata": {{"labels": {{"a": "b"}}}},
-              "spec": {{"schedulerName": "{4}", "restartPolicy": "Never", "nodeSelector": {{"zone": "x"}},
-                "containers": [{{"name": "main", "image": "app", "resources": {{"requests": {{"nvidia.com/gpu": "{3}"}}}}}}]}}}}}}}})",
-        name, ++version, queue, gpus, scheduler));
-    desk.see(*decode_job(jobs[name].dump()));
-  }
-  void change(const std::string& job, const Json& patch) {
-    jobs[job].merge_patch(patch);
-    jobs[job]["metadata"]["resourceVersion"] = std::to_string(++version);
-    desk.see(*decode_job(jobs[job].dump()));
-  }
-
-  // A pod with the webhook's gate; of a group of so many where one is given.
-  void submit_pod(const std::string& name, const std::string& queue, int gpus, const std::string& group = "",
-                  int total = 0) {
-    Json pod = Json::parse(fmt::format(
-        R"({{"metadata": {{"name": "{0}", "namespace": "default", "uid": "pod-{0}", "resourceVersion": "{1}",
-             "labels": {{"kueue.x-k8s.io/queue-name": "{2}", "kueue.x-k8s.io/managed": "true"}}}},
-            "spec": {{"schedulerName": "berth", "schedulingGates": [{{"name": "else"}}, {{"name": "kueue.x-k8s.io/admission"}}],
-              "tolerations": [{{"key": "own", "operator": "Exists"}}],
-              "containers": [{{"name": "main", "image": "app", "resources": {{"requests": {{"nvidia.com/gpu": "{3}"}}}}}}]}},
-            "status": {{"phase": "Pending"}}}})",
-        name, ++version, queue, gpus));
-    if (!group.empty()) pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = group;
-    if (total > 0) pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = std::to_string(total);
-    pods[name] = std::move(pod);
-    desk.see(*decode_pod(pods[name].dump()));
-  }
-  void change_pod(const std::string& name, const Json& patch) {
-    pods[name].merge_patch(patch);
-    pods[name]["metadata"]["resourceVersion"] = std::to_string(++version);
-    desk.see(*decode_pod(pods[name].dump()));
-  }
-  bool gated(const std::string& pod) { return pods[pod]["spec"]["schedulingGates"].size() == 2; }
-
-  void store_pod(const Write& write, Answer& answer) {
-    const Json body = Json::parse(write.body);
-    if (write.kind == Write::Kind::kDeletePod) {
-      EXPECT_EQ(body["preconditions"]["uid"], pods[write.name]["metadata"]["uid"]);
-      pods.erase(write.name);
-      return desk.pod_gone("default", write.name);
-    }
-    EXPECT_EQ(body["metadata"]["resourceVersion"], pods[write.name]["metadata"]["resourceVersion"]);
-    pods[write.name].merge_patch(body);
-    pods[write.name]["metadata"]["resourceVersion"] = std::to_string(++version);
-    answer.pod = *decode_pod(pods[write.name].dump());
-  }
-
-  // What the server makes of a write.
-  void store(const Write& write) {
-    Answer answer{.write = write, .stored = true};
-    for (const Note& note : write.notes) notes.push_back(note.name + " " + note.reason);
-    if (write.party == Write::Party::kPod) {
-      store_pod(write, answer);
-      return desk.answered(answer, now);
-    }
-    Json body = Json::parse(write.body);
-    if (write.kind == Write::Kind::kCreateWorkload) {
-      const std::string name = body["metadata"]["name"];
-      body["metadata"]["uid"] = "uid-" + name;
-      body["metadata"]["generation"] = 1;
-      body["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z";
-      workloads[name] = std::move(body);
-      workloads[name]["metadata"]["resourceVersion"] = std::to_string(++version);
-      answer.workload = *decode_workload(workloads[name].dump());
-    } else {
-      const bool of_job = write.party == Write::Party::kJob;
-      if (write.kind == Write::Kind::kPatchWorkload) body["metadata"]["generation"] = version;
-      Json& object = of_job ? jobs[write.name] : workloads[write.name];
-      EXPECT_EQ(body["metadata"]["resourceVersion"], object["metadata"]["resourceVersion"]);
-      if (write.kind != Write::Kind::kPatchWorkload) body.erase("metadata");
-      object.merge_patch(body);
-      object["metadata"]["resourceVersion"] = std::to_string(++version);
-      if (of_job) answer.job = *decode_job(object.dump());
-      else answer.workload = *decode_workload(object.dump());
-    }
-    desk.answered(answer, now);
-  }
-  void apply(std::vector<engine::Event> events) {
-    for (engine::Event& event : events) {
-      if (auto* upserted = std::get_if<engine::WorkloadUpserted>(&event)) admission.upsert(upserted->workload);
-      if (auto* kept = std::get_if<engine::WorkloadAdmitted>(&event))
-        admission.restore(kept->workload, kept->cluster_queue, kept->assignment, kept->evicted);
-      if (auto* ended = std::get_if<engine::WorkloadEnded>(&event)) {
-        const quota::WorkloadId id = admission.find(ended->uid);
-        if (ended->deleted) admission.remove(id);
-        else admission.finish(id);
-      }
-      if (auto* released = std::get_if<engine::WorkloadReleased>(&event))
-        admission.released(admission.find(released->uid));
-    }
-  }
-  std::vector<Write> look() {
-    now = now + Duration::seconds(60);
-    wall = wall + Duration::seconds(60);
-    apply(desk.take_events(wall));
-    for (bool more = true; more;) {
-      std::vector<quota::AdmissionDecision> decisions;
-      more = admission.run_cycle(now, decisions);
-      desk.decided(decisions, admission);
-    }
-    return desk.look(admission, now, wall, Duration::seconds(30));
-  }
-  // Until nothing is left to be written.
-  void settle() {
-    for (int turns = 0; turns < 50; ++turns) {
-      const std::vector<Write> writes = look();
-      for (const Write& write : writes) store(write);
-      for (const Note& note : desk.take_notes()) notes.push_back(note.name + " " + note.reason + ": " + note.text);
-      std::vector<engine::Event> events = desk.take_events(wall);
-      if (writes.empty() && events.empty()) return;
-      apply(std::move(events));
-    }
-    FAIL() << "the desk does not come to rest";
-  }
-
-  Json& workload(const std::string& job) {
-    for (auto& [name, object] : workloads)
-      if (object["metadata"]["ownerReferences"][0]["name"] == job) return object;
-    throw std::runtime_error("no workload of " + job);
-  }
-  // "True Preempted", "" without it.
-  std::string condition(const std::string& job, const std::string& type) {
-    for (const Json& one : workload(job)["status"]["conditions"])
-      if (one["type"] == type) return one["status"].get<std::string>() + " " + one["reason"].get<std::string>();
-    return "";
-  }
-  bool suspended(const std::string& job) { return jobs[job]["spec"]["suspend"]; }
-};
 
 struct DeskTest : World, ::testing::Test {};
 
@@ -211,10 +39,64 @@ TEST_F(DeskTest, AJobIsAdmittedFirstAndStartedThen) {
                 workload("train")["metadata"]["name"].get<std::string>() + " Admitted", "train Started"}));
 }
 
-TEST_F(DeskTest, OthersJobsAreLeftAlone) {
+TEST_F(DeskTest, OthersJobsAreLeftAloneAndSaySo) {
   submit("other", "red", 2, "default-scheduler");
   settle();
   EXPECT_THAT(workloads, IsEmpty());
+  ASSERT_THAT(jobs["other"]["status"]["conditions"], SizeIs(1));
+  EXPECT_EQ(jobs["other"]["status"]["conditions"][0]["reason"], "OtherScheduler");
+  EXPECT_EQ(notes, std::vector<std::string>{"other NotQueued"});
+}
+
+TEST_F(DeskTest, AJobThatAnotherHasQueuedGoesOnAsItIs) {
+  submit("old", "red", 4);
+  settle();
+  jobs["old"]["spec"]["template"]["spec"]["schedulerName"] = "default-scheduler";
+  workload("old")["spec"]["podSets"][0]["template"]["spec"]["schedulerName"] = "default-scheduler";
+  World fresh;
+  fresh.take_over(*this);
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("old", "Admitted"), "True Admitted");
+  EXPECT_FALSE(fresh.suspended("old"));
+  fresh.change("old", {{"status", {{"active", 1}, {"startTime", "2026-01-01T00:00:00Z"}}}});
+  fresh.change_status("old", Json::object());
+  fresh.admission.upsert([&] {
+    model::ClusterQueue queue = fresh.admission.cluster_queues().at("red");
+    queue.stop = model::StopPolicy::kHoldAndDrain;
+    return queue;
+  }());
+  fresh.settle();
+  EXPECT_TRUE(fresh.suspended("old")) << "it is stopped like any other";
+}
+
+TEST_F(DeskTest, AWorkloadFollowsAJobThatChangesWhileItWaits) {
+  submit("first", "red", 8);
+  settle();
+  submit("second", "red", 8);
+  settle();
+  EXPECT_EQ(condition("second", "QuotaReserved"), "False WaitingForQuota");
+  change("second", {{"metadata", {{"generation", 2}}}, {"spec", {{"parallelism", 2}, {"completions", 2}}}});
+  settle();
+  EXPECT_EQ(workload("second")["spec"]["podSets"][0]["count"], 2);
+  EXPECT_THAT(notes, ::testing::Contains("second UpdatedWorkload"));
+  change("second", {{"metadata", {{"generation", 3}}}, {"spec", {{"parallelism", 1}, {"completions", 1}}}});
+  settle();
+  EXPECT_EQ(workload("second")["spec"]["podSets"][0]["count"], 1);
+  EXPECT_THAT(workload("second")["spec"]["podSets"], SizeIs(1));
+}
+
+TEST_F(DeskTest, AMissingPriorityClassIsToldOnce) {
+  submit("train", "red", 2);
+  change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/priority-class", "gone"}}}}}});
+  settle();
+  settle();
+  EXPECT_THAT(workloads, IsEmpty());
+  EXPECT_EQ(notes,
+            std::vector<std::string>{"train ErrWorkloadCompose: WorkloadPriorityClass gone is not there, so that "
+                                     "the Job waits for it"});
+  desk.see_priority("gone", 7);
+  settle();
+  EXPECT_EQ(condition("train", "Admitted"), "True Admitted");
 }
 
 TEST_F(DeskTest, AJobThatRunsWithoutBeingAdmittedIsStopped) {
@@ -299,7 +181,7 @@ TEST_F(DeskTest, AWriteThatFailsIsTriedAgainLater) {
   std::vector<Write> writes = look();
   ASSERT_THAT(writes, SizeIs(1));
   desk.answered({.write = writes[0], .http_status = 500, .error = "no"}, now);
-  apply(desk.take_events(wall));
+  apply(desk.take_events(now, wall));
   EXPECT_THAT(desk.look(admission, now, wall, {}), IsEmpty());
   ASSERT_TRUE(desk.wakeup().has_value());
   EXPECT_EQ(*desk.wakeup(), now + Duration::seconds(1));
@@ -437,12 +319,7 @@ TEST_F(DeskTest, PastItsTimeAJobIsStoppedForGoodAndARestartDoesNotGiveItMore) {
   EXPECT_EQ(workload("train")["spec"]["maximumExecutionTimeSeconds"], 3600);
   EXPECT_FALSE(suspended("train"));
   World fresh;
-  std::swap(fresh.jobs, jobs);
-  std::swap(fresh.workloads, workloads);
-  fresh.version = version + 100;
-  fresh.wall = wall + Duration::seconds(3000);
-  for (const auto& [name, object] : fresh.workloads) fresh.desk.see(*decode_workload(object.dump()));
-  for (const auto& [name, object] : fresh.jobs) fresh.desk.see(*decode_job(object.dump()));
+  fresh.take_over(*this, Duration::seconds(3000));
   fresh.settle();
   EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
   for (int minute = 0; minute < 12; ++minute) fresh.settle();

@@ -61,6 +61,39 @@ std::optional<StoredAdmission> admission_of(const Json& status) {
   return out;
 }
 
+// A state that is not known counts as none: the workload waits.
+std::vector<StoredCheck> checks_of(const Json& status) {
+  std::vector<StoredCheck> out;
+  for (const Json& one : member(status, "admissionChecks")) {
+    StoredCheck& check = out.emplace_back(StoredCheck{text(one, "name"), text(one, "state"), {}, one.dump()});
+    check.report.check = check.name;
+    check.report.message = text(one, "message");
+    if (check.state == "Ready") check.report.state = quota::CheckState::kReady;
+    if (check.state == "Retry") check.report.state = quota::CheckState::kRetry;
+    if (check.state == "Rejected") check.report.state = quota::CheckState::kRejected;
+    check.report.requeue_after = Duration::seconds(number(one, "requeueAfterSeconds"));
+  }
+  return out;
+}
+
+std::optional<StoredRequeue> requeue_of(const Json& status) {
+  const Json& state = member(status, "requeueState");
+  if (state.empty()) return std::nullopt;
+  StoredRequeue out{static_cast<int32_t>(number(state, "count"))};
+  if (const auto at = parse_rfc3339(text(state, "requeueAt"))) out.at = *at;
+  return out;
+}
+
+// True: Kueue's is among them; `others` gains the rest.
+bool read_finalizers(const Json& metadata, std::string_view of_kueue, std::vector<std::string>& others) {
+  bool found = false;
+  for (const Json& finalizer : member(metadata, "finalizers")) {
+    if (finalizer == of_kueue) found = true;
+    else if (finalizer.is_string()) others.push_back(finalizer.get<std::string>());
+  }
+  return found;
+}
+
 Result<Json> parse(std::string_view json) {
   Json out = Json::parse(json, nullptr, false);
   if (!out.is_object()) return fail(ErrorCode::kInvalidInput, "not a JSON object");
@@ -124,6 +157,9 @@ Result<SeenWorkload> decode_workload(std::string_view json) {
     out.templates.push_back(member(set, "template").dump());
   out.conditions = conditions_of(member(raw, "status"));
   out.admission = admission_of(member(raw, "status"));
+  out.checks = checks_of(member(raw, "status"));
+  out.requeue = requeue_of(member(raw, "status"));
+  out.finalizer = read_finalizers(member(raw, "metadata"), api::kInUseFinalizer, out.finalizers);
   return out;
 }
 
@@ -135,6 +171,7 @@ Result<SeenJob> decode_job(std::string_view json) {
   out.pod_template = member(member(raw, "spec"), "template").dump();
   const Json& status = member(raw, "status");
   out.started = status.contains("startTime") && !status["startTime"].is_null();
+  out.conditions = status.value("conditions", Json::array()).dump();
   for (const StoredCondition& condition : conditions_of(status)) {
     if (condition.status != "True" || (condition.type != "Complete" && condition.type != "Failed")) continue;
     out.finished = condition.type == "Complete" ? "Succeeded" : "Failed";
@@ -157,10 +194,7 @@ Result<SeenPod> decode_pod(std::string_view json) {
   out.pod_template = pod_template.dump();
   out.gates = spec.value("schedulingGates", Json::array()).dump();
   out.tolerations = spec.value("tolerations", Json::array()).dump();
-  for (const Json& finalizer : member(metadata, "finalizers")) {
-    if (finalizer == api::kManagedLabel) out.finalizer = true;
-    else if (finalizer.is_string()) out.finalizers.push_back(finalizer.get<std::string>());
-  }
+  out.finalizer = read_finalizers(metadata, api::kManagedLabel, out.finalizers);
   return out;
 }
 

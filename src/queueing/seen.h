@@ -27,11 +27,28 @@ struct StoredAdmission {
   std::vector<quota::PodSetAssignment> pod_sets;
 };
 
+// What status.admissionChecks says of one of them.
+struct StoredCheck {
+  std::string name, state;  // as it stands there
+  quota::CheckReport report;
+  std::string json;  // all of it, with what is to be added to the pods
+};
+
+// status.requeueState.
+struct StoredRequeue {
+  int32_t count = 0;
+  std::optional<Time> at = {};
+};
+
 struct SeenWorkload {
   api::Workload workload;
   std::vector<std::string> templates;  // JSON, by pod set
   std::vector<StoredCondition> conditions;
   std::optional<StoredAdmission> admission;
+  std::vector<StoredCheck> checks = {};
+  std::optional<StoredRequeue> requeue = {};
+  std::vector<std::string> finalizers = {};  // but Kueue's
+  bool finalizer = false;                    // it has Kueue's, which keeps it until it is taken off
 
   const StoredCondition* condition(std::string_view type) const;
   // The condition is there and True.
@@ -44,6 +61,7 @@ struct SeenJob {
   api::Job job;
   std::string pod_template;  // JSON
   bool started = false;      // status.startTime
+  std::string conditions;    // status.conditions, JSON
   std::string finished;      // "Succeeded" or "Failed", as the Workload's condition has it; empty: it has not
   std::string how_finished;  // the message of that condition
 };

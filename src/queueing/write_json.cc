@@ -21,12 +21,33 @@ Json metadata_json(const api::ObjectMeta& metadata) {
   return {{"uid", metadata.uid}, {"resourceVersion", metadata.resource_version}};
 }
 
-Json with_tolerations(const Json& present, const std::vector<model::Toleration>& added) {
+Json with_tolerations(const Json& present, const std::vector<model::Toleration>& added, const Json& of_checks) {
   Json out = present.is_array() ? present : Json::array();
   const size_t before = out.size();
-  for (const model::Toleration& toleration : added)
-    if (Json one = toleration_json(toleration); std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
+  const auto add = [&out](Json one) {
+    if (std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
+  };
+  for (const Json& toleration : of_checks) add(toleration);
+  for (const model::Toleration& toleration : added) add(toleration_json(toleration));
   return out.size() == before ? Json() : out;
+}
+
+Json pod_set_updates(const SeenWorkload& workload, const std::string& pod_set) {
+  Json out = {{"labels", Json::object()},
+              {"annotations", Json::object()},
+              {"nodeSelector", Json::object()},
+              {"tolerations", Json::array()}};
+  for (const StoredCheck& check : workload.checks) {
+    const Json stored = Json::parse(check.json);
+    for (const Json& update : stored.value("podSetUpdates", Json::array())) {
+      if (update.value("name", "") != pod_set) continue;
+      for (const char* member : {"labels", "annotations", "nodeSelector"})
+        out[member].update(update.value(member, Json::object()));
+      for (const Json& toleration : update.value("tolerations", Json::array()))
+        out["tolerations"].push_back(toleration);
+    }
+  }
+  return out;
 }
 
 Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reason, std::string text, bool warning) {

@@ -132,6 +132,7 @@ TEST(Validate, TellsOfAnnotationsThatAreNotHeeded) {
   EXPECT_THAT(warnings(plain, "gpu-frac"), ElementsAre(HasSubstr("did you mean gpu-fraction?")));
   EXPECT_THAT(warnings(plain, "berth.dev/gpu-fracton"), ElementsAre(HasSubstr("did you mean berth.dev/gpu-fraction?")));
   EXPECT_THAT(warnings(plain, "berth.dev/gpu-fraction"), IsEmpty());
+  EXPECT_THAT(warnings(plain, "berth.dev/runtime-estimate"), ElementsAre(HasSubstr("'0.5' is not a duration")));
   EXPECT_THAT(warnings(plain, "example.com/owner"), IsEmpty());
   EXPECT_THAT(warnings(plain, "berth.dev/gpu-devices"), ElementsAre(HasSubstr("is ignored")));
   EXPECT_THAT(warnings(bound, "berth.dev/gpu-devices"), IsEmpty());

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "api/names.h"
+#include "api/runtime_estimate.h"
 #include "base/printable.h"
 #include "model/quantity.h"
 #include "webhook/object.h"
@@ -135,6 +136,11 @@ class Check {
       if (!near.empty() && !key.ends_with(near))
         findings_.warnings.push_back(
             fmt::format("annotation {} means nothing to Berth; did you mean {}{}?", printable(key, 80), prefix, near));
+      const std::string estimate = key == api::kRuntimeEstimateAnnotation && value.is_string()
+                                       ? api::runtime_estimate_problem(value.get_ref<const std::string&>())
+                                       : "";
+      if (!estimate.empty())
+        findings_.warnings.push_back(fmt::format("annotation {}: {}; it has no effect", key, estimate));
       if (key == kGpuDevices && !bound)
         findings_.warnings.push_back(fmt::format(
             "annotation {} is ignored: which devices a pod gets Berth chooses, and writes there with the bind", key));

@@ -10,6 +10,7 @@ constexpr std::string_view kGroup = "kueue.x-k8s.io", kVersion = "v1beta2";
 
 constexpr kube::Resource kResources[kQueueKinds] = {
     {kGroup, kVersion, "resourceflavors", "ResourceFlavor"},
+    {kGroup, kVersion, "admissionchecks", "AdmissionCheck"},
     {kGroup, kVersion, "cohorts", "Cohort"},
     {kGroup, kVersion, "clusterqueues", "ClusterQueue"},
     {kGroup, kVersion, "localqueues", "LocalQueue"},

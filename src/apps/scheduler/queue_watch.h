@@ -21,6 +21,7 @@ namespace berth::apps {
 // In the order in which they are to be heard of where several have come: what others refer to comes first.
 enum class QueueKind : uint8_t {
   kResourceFlavor,
+  kAdmissionCheck,
   kCohort,
   kClusterQueue,
   kLocalQueue,
@@ -30,7 +31,7 @@ enum class QueueKind : uint8_t {
   kJob,
   kPod,
 };
-inline constexpr size_t kQueueKinds = 9;
+inline constexpr size_t kQueueKinds = 10;
 
 using SeenQueueObject =
     std::variant<queueing::SeenQueue, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob, queueing::SeenPod>;

@@ -52,6 +52,12 @@ Result<SeenNamespace> decode_seen_namespace(std::string_view json) {
   return SeenNamespace{bridge::to_event(object), object.metadata.uid, bridge::annotation_problem(object.metadata)};
 }
 
+// Cycles tell a time that never jumps, and objects the wall's.
+engine::EngineOptions on_clock(engine::EngineOptions options, const Clock& clock) {
+  options.wall_offset = options.admission.created_ahead = clock.wall() - clock.monotonic();
+  return options;
+}
+
 }  // namespace
 
 Session::Session(SessionOptions options)
@@ -59,7 +65,7 @@ Session::Session(SessionOptions options)
       config_(*options_.configuration),
       clock_(io::SystemClock::instance()),
       served_(config_.scheduler_names.begin(), config_.scheduler_names.end()),
-      engine_(*policy::make_policy_set(config_.policies), config_.engine),
+      engine_(*policy::make_policy_set(config_.policies), on_clock(config_.engine, clock_)),
       plan_({.longest = config_.turn_max, .work_max = config_.cycle_max_work}) {}
 
 Result<std::unique_ptr<Session>> Session::start(SessionOptions options) {
@@ -131,8 +137,9 @@ Status Session::open() {
   storage_ =
       std::make_unique<StorageWatch>(*watch_client_, [this](StorageUpdates batch) { inbox_.push(std::move(batch)); });
   queues_ = std::make_unique<WorkQueues>(
-      WorkQueues::Options{served_, config_.topology_levels, config_.engine.report_interval}, *watch_client_,
-      *queue_client_, engine_, set_aside_, *events_, options_.metrics->queues(),
+      WorkQueues::Options{served_, config_.topology_levels, config_.engine.report_interval,
+                          config_.engine.admission.pods_ready.enabled},
+      *watch_client_, *queue_client_, engine_, set_aside_, *events_, options_.metrics->queues(),
       WorkQueues::Hooks{
           [this](QueueMessage message) { inbox_.push(std::move(message)); }, options_.may_bind,
           [this](const std::string& kind, const kube::Malformed& object) { quarantine(kind.c_str(), object); }});

@@ -187,7 +187,7 @@ class Session {
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;
-  bool budgets_refused_ = false, cycle_due_ = false;
+  bool budgets_refused_ = false, cycle_due_ = false, all_listed_ = false;
   bool notes_held_ = false;  // events give way to binds
   bool has_wakeup_ = false;
   Time wakeup_, published_at_;

@@ -51,15 +51,17 @@ void Session::turn() {
   const bool lists = apply_messages();
   const Time now = clock_.monotonic();
   if (deciding_) volumes_->tick(now);
-  const bool listed =
-      pods_listed_ && nodes_listed_ && namespaces_listed_ && budgets_listed() && storage_listed() && queues_->listed();
+  const bool queues_listed = queues_->listed();
+  const bool listed = pods_listed_ && nodes_listed_ && namespaces_listed_ && budgets_listed() && storage_listed() &&
+                      (queues_listed || queues_->overdue(now));
+  if (listed != std::exchange(all_listed_, listed)) cycle_due_ = true;
   if (listed && deciding_) follow_cuts(now);
-  const bool due = (listed && queues_->tell_engine(clock_.wall())) || plan_.messages() > 0 || cycle_due_ ||
-                   (has_wakeup_ && wakeup_ <= now);
+  const bool due = (listed && queues_listed && queues_->tell_engine(now, clock_.wall())) || plan_.messages() > 0 ||
+                   cycle_due_ || (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
-  if (listed && deciding_ && options_.may_bind()) {
+  if (listed && queues_listed && deciding_ && options_.may_bind()) {
     queues_->write(now, clock_.wall());
-    cycle_due_ |= queues_->tell_engine(clock_.wall());
+    cycle_due_ |= queues_->tell_engine(now, clock_.wall());
   }
   balance_lanes();
   if (now - published_at_ >= Duration::seconds(1)) {

@@ -9,6 +9,7 @@ namespace berth::apps {
 namespace {
 
 constexpr size_t kWritesMax = 512;  // on the wire or waiting for it
+constexpr Duration kListedWithin = Duration::seconds(20);
 constexpr Duration kCountEvery = Duration::seconds(1);
 constexpr Duration kWriteTimeout = Duration::seconds(10);
 
@@ -18,6 +19,11 @@ std::optional<engine::QueueObject> queue_object_of(const api::KueueObject& objec
   if (const auto* queue = std::get_if<api::ClusterQueue>(&object)) return queue->queue;
   if (const auto* cohort = std::get_if<api::Cohort>(&object)) return cohort->cohort;
   if (const auto* local = std::get_if<api::LocalQueue>(&object)) return local->queue;
+  if (const auto* check = std::get_if<api::AdmissionCheck>(&object)) {
+    model::AdmissionCheck out = check->check;
+    out.active = check->active.value_or(false);  // on a cluster its controller says so
+    return out;
+  }
   return std::nullopt;
 }
 
@@ -37,6 +43,7 @@ engine::QueueObject named(QueueKind kind, const std::string& namespace_name, con
     return engine::QueueObject(std::move(object));
   };
   if (kind == QueueKind::kResourceFlavor) return with_name(model::ResourceFlavor{});
+  if (kind == QueueKind::kAdmissionCheck) return with_name(model::AdmissionCheck{});
   if (kind == QueueKind::kCohort) return with_name(model::Cohort{});
   if (kind == QueueKind::kClusterQueue) return with_name(model::ClusterQueue{});
   model::LocalQueue local;
@@ -56,7 +63,7 @@ WorkQueues::WorkQueues(Options options, kube::Client& watch, kube::Client& write
       metrics_(metrics),
       hooks_(std::move(hooks)),
       watch_(watch, [post = hooks_.post](QueueUpdates updates) { post(std::move(updates)); }),
-      desk_(options_.served, options_.levels) {}
+      desk_(options_.served, options_.levels, options_.pods_ready) {}
 
 bool WorkQueues::listed() {
   for (size_t i = 0; i < kQueueKinds && known_.size() < kQueueKinds; ++i) {
@@ -67,6 +74,15 @@ bool WorkQueues::listed() {
     log_info("not there, or not to be read: deploy/crds and deploy/rbac.yaml have what queues need",
              {{"resource", std::string(resource_of(kind).plural)}});
   }
+  return true;
+}
+
+bool WorkQueues::overdue(Time now) {
+  if (!waits_since_) waits_since_ = now;
+  if (now - *waits_since_ < kListedWithin) return false;
+  if (!std::exchange(told_overdue_, true))
+    log_warn("queues cannot be read; what names none is scheduled meanwhile, and nothing is admitted",
+             {{"error", watch_.last_error()}});
   return true;
 }
 
@@ -136,8 +152,8 @@ bool WorkQueues::handle(QueueUpdates& batch) {
   return went_back;
 }
 
-bool WorkQueues::tell_engine(Time wall) {
-  std::vector<engine::Event> events = desk_.take_events(wall);
+bool WorkQueues::tell_engine(Time now, Time wall) {
+  std::vector<engine::Event> events = desk_.take_events(now, wall);
   for (engine::Event& event : events) engine_.apply(std::move(event));
   return !events.empty();
 }

@@ -36,7 +36,8 @@ class WorkQueues {
   struct Options {
     bridge::SchedulerNames served;
     bridge::TopologyLevels levels;
-    Duration told_every;  // the reason why something waits is written at most this often
+    Duration told_every;      // the reason why something waits is written at most this often
+    bool pods_ready = false;  // the engine is to hear whether pods are ready
   };
 
   // All references outlive this object.
@@ -50,8 +51,10 @@ class WorkQueues {
   bool handle(QueueMessage& message, Time now);
   // Every kind has been listed, or is not there to be.
   bool listed();
+  // That takes too long: whoever names no queue does not wait for it any more.
+  bool overdue(Time now);
   // Applies what the engine is to hear of workloads; true if there was something.
-  bool tell_engine(Time wall);
+  bool tell_engine(Time now, Time wall);
   void decided(const std::vector<quota::AdmissionDecision>& decisions, Time wall);
   // Sends what is to be written. `wall` is for people.
   void write(Time now, Time wall);
@@ -79,7 +82,9 @@ class WorkQueues {
   QueueWatch watch_;
   queueing::Desk desk_;
   queueing::QueueStatuses statuses_;
-  std::optional<Time> counted_at_;             // what queues have
+  std::optional<Time> counted_at_;   // what queues have
+  std::optional<Time> waits_since_;  // for lists
+  bool told_overdue_ = false;
   std::map<QueueKind, std::set<Name>> known_;  // of the kinds that were listed
   size_t under_way_ = 0;                       // writes that are not answered
 };

@@ -1,0 +1,151 @@
+// The part of Desk that hears from AdmissionChecks and of the readiness of pods, and keeps what an eviction leaves
+// behind.
+#include <algorithm>
+
+#include "api/kueue_names.h"
+#include "queueing/wanted.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::queueing {
+namespace {
+
+constexpr const char *kNotReady = "Not all pods are ready or succeeded",
+                     *kReady = "All pods reached readiness and the workload is running";
+
+Json pending_check(const std::string& name, const std::string& message, Time wall) {
+  return {{"name", name}, {"state", "Pending"}, {"lastTransitionTime", format_rfc3339(wall)}, {"message", message}};
+}
+
+bool is_ready(const api::Pod& pod) {
+  const api::Condition* ready = pod.status.condition("Ready");
+  return pod.status.phase == "Succeeded" || (ready != nullptr && ready->status == "True");
+}
+
+}  // namespace
+
+// The engine hears what the controllers of checks say; checks that the queue asks for anew are listed as pending.
+void Desk::follow_checks(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted) {
+  Json all = Json::array();
+  bool same = seen.checks.size() == status.checks.size();
+  for (const quota::CheckReport& known : status.checks) {
+    const auto stored = std::ranges::find(seen.checks, known.check, &StoredCheck::name);
+    if (stored == seen.checks.end()) {
+      all.push_back(pending_check(known.check, "", wanted.wall));
+      same = false;
+      continue;
+    }
+    all.push_back(Json::parse(stored->json));
+    if (stored->report.state != known.state || stored->report.message != known.message)
+      events_.emplace_back(engine::WorkloadCheckReported{seen.workload.metadata.uid, stored->report, {}});
+  }
+  if (!same) wanted.change("admissionChecks", std::move(all));
+}
+
+// Whether all pods that it was admitted with are ready or have succeeded; who has no Job and no pods is asked himself.
+bool Desk::is_ready(const SeenWorkload& seen, const quota::WorkloadStatus& status) const {
+  int32_t wanted = 0, ready = 0;
+  for (const quota::PodSetAssignment& set : status.assignment) wanted += set.count;
+  if (const JobRecord* job = job_of(seen); job != nullptr) {
+    ready = job->seen.job.ready + job->seen.job.succeeded;
+  } else if (const GroupRecord* group = group_of(seen); group != nullptr) {
+    for (const auto& [name, pod] : group->pods) ready += queueing::is_ready(pod.seen.pod) ? 1 : 0;
+  } else {
+    return seen.is("PodsReady");
+  }
+  return ready >= wanted;
+}
+
+void Desk::follow_readiness(WorkloadRecord& record, const quota::WorkloadStatus& status, Wanted& wanted) {
+  const SeenWorkload& seen = record.seen;
+  if (!pods_ready_ || status.phase != quota::WorkloadPhase::kAdmitted) return;
+  const bool ready = is_ready(seen, status), was_ready = seen.is("PodsReady");
+  if (ready != std::exchange(record.told_ready, ready))
+    events_.emplace_back(engine::WorkloadPodsReady{seen.workload.metadata.uid, ready, {}});
+  const StoredCondition* before = seen.condition("PodsReady");
+  const bool recovers = before != nullptr && before->reason == "WaitForRecovery";
+  if (ready && !was_ready) wanted.set("PodsReady", true, recovers ? "Recovered" : "Started", kReady);
+  if (!ready && was_ready) wanted.set("PodsReady", false, "WaitForRecovery", kNotReady);
+  if (!ready && before == nullptr) wanted.set("PodsReady", false, "WaitForStart", kNotReady);
+}
+
+// Of one that is evicted: what checks have said holds no longer, nor that its pods are ready, and when it may come back
+// outlives this process.
+void Desk::say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted) const {
+  Json checks = Json::array();
+  for (const StoredCheck& check : seen.checks)
+    checks.push_back(pending_check(check.name, "Reset to Pending after eviction. Previously: " + check.state, wall_));
+  if (!checks.empty()) wanted.change("admissionChecks", std::move(checks));
+  if (seen.condition("PodsReady") != nullptr) wanted.set("PodsReady", false, "WaitForStart", kNotReady);
+  if (status.requeue_at) {
+    Json requeue = {{"requeueAt", format_rfc3339(wall_ + (*status.requeue_at - now_))}};
+    if (status.requeues > 0) requeue["count"] = status.requeues;
+    wanted.change("requeueState", std::move(requeue));
+  }
+  if (seen.workload.max_execution_s)
+    wanted.change("accumulatedPastExecutionTimeSeconds",
+                  seen.workload.past_execution_s + seen.admitted_for(wall_).nanos / Duration::seconds(1).nanos);
+}
+
+namespace {
+
+std::optional<Time> time_of(const SeenWorkload& seen, const char* type) {
+  const auto since = seen.is(type) ? parse_rfc3339(seen.condition(type)->since) : Result<Time>(Time{});
+  return since && *since != Time{} ? std::optional(*since) : std::nullopt;
+}
+
+}  // namespace
+
+// What is stored of a workload that this process hears of first; times are the wall's.
+quota::HeldQuota Desk::held_by(const SeenWorkload& seen, std::vector<quota::PodSetAssignment> given) {
+  return {.cluster_queue = seen.admission->cluster_queue,
+          .assignment = std::move(given),
+          .evicted = seen.is("Evicted") ? seen.condition("Evicted")->reason : "",
+          .reserved = time_of(seen, "QuotaReserved"),
+          .admitted = time_of(seen, "Admitted"),
+          .quota_only = !seen.is("Admitted")};
+}
+
+std::optional<model::Requeue> Desk::requeue_of(const SeenWorkload& seen) {
+  if (!seen.requeue && !seen.is("Evicted")) return std::nullopt;
+  model::Requeue out;
+  if (seen.requeue) {
+    out.count = seen.requeue->count;
+    out.at = seen.requeue->at;
+  }
+  if (!seen.is("Evicted")) return out;
+  out.reason = seen.condition("Evicted")->reason;
+  out.message = seen.condition("Evicted")->message;
+  out.evicted = time_of(seen, "Evicted").value_or(Time{});
+  return out;
+}
+
+// Of one that this process hears of first: whether its pods had been ready in this term.
+void Desk::tell_readiness(WorkloadRecord& record) {
+  const StoredCondition* told = record.seen.condition("PodsReady");
+  const bool recovers = told != nullptr && told->reason == "WaitForRecovery";
+  if (!recovers && !record.seen.is("PodsReady")) return;
+  events_.emplace_back(engine::WorkloadPodsReady{record.seen.workload.metadata.uid, true, {}});
+  if (recovers) events_.emplace_back(engine::WorkloadPodsReady{record.seen.workload.metadata.uid, false, {}});
+  record.told_ready = !recovers;
+}
+
+// From the wall's time to that of cycles, which is `now`; what controllers and pods say they say now.
+void Desk::tell_time(engine::Event& event, Time now, Duration ahead) {
+  if (auto* ready = std::get_if<engine::WorkloadPodsReady>(&event)) ready->at = now;
+  if (auto* check = std::get_if<engine::WorkloadCheckReported>(&event)) check->at = now;
+  const auto here = [&](std::optional<Time>& time) {
+    if (time) time = *time + (Duration{} - ahead);
+  };
+  auto* held = std::get_if<engine::WorkloadAdmitted>(&event);
+  auto* upserted = std::get_if<engine::WorkloadUpserted>(&event);
+  model::Workload* workload = held != nullptr ? &held->workload : upserted != nullptr ? &upserted->workload : nullptr;
+  if (held != nullptr) {
+    here(held->held.reserved);
+    here(held->held.admitted);
+  }
+  if (workload == nullptr || !workload->requeue) return;
+  here(workload->requeue->at);
+  workload->requeue->evicted = workload->requeue->evicted + (Duration{} - ahead);
+}
+
+}  // namespace berth::queueing

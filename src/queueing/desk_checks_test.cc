@@ -1,0 +1,194 @@
+#include "queueing/desk_world.h"
+
+namespace berth::queueing {
+namespace {
+
+using Json = nlohmann::json;
+
+struct DeskChecks : World, ::testing::Test {
+  DeskChecks() {
+    for (const char* name : {"budget", "nodes"}) admission.upsert(model::AdmissionCheck{name, "example.com/c", true});
+    model::ClusterQueue queue = admission.cluster_queues().at("red");
+    queue.checks = {{"budget"}, {"nodes"}};
+    admission.upsert(queue);
+  }
+  // As a controller of the check does.
+  void says(const std::string& job, const std::string& check, const std::string& state,
+            const Json& more = Json::object()) {
+    Json all = workload(job)["status"]["admissionChecks"];
+    for (Json& one : all) {
+      if (one["name"] != check) continue;
+      one["state"] = state;
+      one.merge_patch(more);
+    }
+    change_status(job, {{"admissionChecks", all}});
+  }
+  std::string states(const std::string& job) {
+    std::string out;
+    for (const Json& one : workload(job)["status"]["admissionChecks"])
+      out += one["name"].get<std::string>() + "=" + one["state"].get<std::string>() + " ";
+    return out;
+  }
+};
+
+TEST_F(DeskChecks, AJobWithQuotaStartsWhenAllAreReadyWithWhatTheyAdd) {
+  submit("train", "red", 4);
+  settle();
+  EXPECT_EQ(condition("train", "QuotaReserved"), "True QuotaReserved");
+  EXPECT_EQ(condition("train", "Admitted"), "False UnsatisfiedChecks");
+  EXPECT_EQ(states("train"), "budget=Pending nodes=Pending ");
+  EXPECT_TRUE(workload("train")["status"].contains("admission"));
+  says("train", "budget", "Ready");
+  settle();
+  EXPECT_TRUE(suspended("train"));
+  says("train", "nodes", "Ready",
+       Json::parse(R"({"podSetUpdates": [{"name": "main", "labels": {"made": "yes"}, "annotations": {"by": "nodes"},
+         "nodeSelector": {"fresh": "yes"}, "tolerations": [{"key": "fresh", "operator": "Exists"}]},
+         {"name": "other", "labels": {"not": "ours"}}]})"));
+  settle();
+  EXPECT_EQ(condition("train", "Admitted"), "True Admitted");
+  EXPECT_FALSE(suspended("train"));
+  const Json& made = jobs["train"]["spec"]["template"];
+  EXPECT_EQ(made["spec"]["nodeSelector"].dump(), R"({"fresh":"yes","gpu":"h100","zone":"x"})");
+  EXPECT_EQ(made["spec"]["tolerations"].dump(),
+            R"([{"key":"fresh","operator":"Exists"},{"key":"gpu","operator":"Exists"}])");
+  EXPECT_EQ(made["metadata"]["labels"].dump(), R"({"a":"b","kueue.x-k8s.io/podset":"main","made":"yes"})");
+  EXPECT_EQ(made["metadata"]["annotations"]["by"], "nodes");
+}
+
+TEST_F(DeskChecks, RetryGivesTheQuotaBackAndTheStatesBeginAnew) {
+  submit("train", "red", 4);
+  settle();
+  says("train", "budget", "Ready");
+  says("train", "nodes", "Retry", {{"requeueAfterSeconds", 600}, {"message", "none to be had"}});
+  settle();
+  EXPECT_EQ(condition("train", "Evicted"), "True AdmissionCheck");
+  EXPECT_EQ(states("train"), "budget=Pending nodes=Pending ");
+  EXPECT_EQ(workload("train")["status"]["admissionChecks"][1]["message"],
+            "Reset to Pending after eviction. Previously: Retry");
+  EXPECT_FALSE(workload("train")["status"].contains("admission"));
+  EXPECT_EQ(condition("train", "Requeued"), "False AdmissionCheck");
+  World fresh;  // a restart does not have it come back earlier
+  fresh.take_over(*this);
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "QuotaReserved"), "False AdmissionCheck");
+  for (int minute = 0; minute < 10; ++minute) fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "QuotaReserved"), "True QuotaReserved");
+  EXPECT_EQ(fresh.condition("train", "Evicted"), "False QuotaReserved");
+  EXPECT_FALSE(fresh.workload("train")["status"].contains("requeueState"));
+}
+
+TEST_F(DeskChecks, WhatARejectedCheckStopsWaitsForSomebodyToMakeItActive) {
+  submit("train", "red", 4);
+  settle();
+  says("train", "budget", "Rejected", {{"message", "spent"}});
+  settle();
+  EXPECT_EQ(condition("train", "Evicted"), "True DeactivatedDueToAdmissionCheck");
+  EXPECT_EQ(workload("train")["spec"]["active"], false);
+  EXPECT_EQ(states("train"), "budget=Pending nodes=Pending ");
+  settle();
+  EXPECT_TRUE(suspended("train"));
+}
+
+TEST_F(DeskChecks, ARestartReadsWhatChecksHaveSaid) {
+  submit("train", "red", 4);
+  settle();
+  says("train", "budget", "Ready");
+  settle();
+  DeskChecks* before = this;
+  struct Fresh : DeskChecks {
+    void TestBody() override {}
+  } fresh;
+  fresh.take_over(*before);
+  fresh.says("train", "nodes", "Ready");
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+  EXPECT_FALSE(fresh.suspended("train"));
+}
+
+quota::AdmissionOptions waiting_for_pods() {
+  quota::AdmissionOptions out;
+  out.pods_ready.enabled = true;
+  out.pods_ready.timeout = Duration::seconds(3600);
+  out.pods_ready.recovery_timeout = Duration::seconds(7200);
+  out.pods_ready.backoff_base = Duration::seconds(10'800);
+  out.pods_ready.backoff_limit = 1;
+  return out;
+}
+
+struct DeskReadiness : World, ::testing::Test {
+  DeskReadiness() : World(waiting_for_pods()) {}
+};
+
+// To come to rest takes some minutes more.
+void pass(World& world, int hours) {
+  world.now = world.now + Duration::seconds(hours * 3600);
+  world.wall = world.wall + Duration::seconds(hours * 3600);
+  world.settle();
+}
+
+TEST_F(DeskReadiness, AJobWhosePodsAreReadyGoesOn) {
+  submit("train", "red", 4);
+  settle();
+  EXPECT_EQ(condition("train", "PodsReady"), "False WaitForStart");
+  change("train", {{"status", {{"active", 1}, {"ready", 1}}}});
+  settle();
+  EXPECT_EQ(condition("train", "PodsReady"), "True Started");
+  pass(*this, 5);
+  change("train", {{"status", {{"ready", 0}}}});
+  settle();
+  EXPECT_EQ(condition("train", "PodsReady"), "False WaitForRecovery");
+  World fresh(waiting_for_pods());  // it has two hours to recover, whoever looks
+  fresh.take_over(*this, Duration::seconds(60));
+  pass(fresh, 1);
+  EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+  fresh.change("train", {{"status", {{"ready", 1}}}});
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "PodsReady"), "True Recovered");
+}
+
+TEST_F(DeskReadiness, WhoDoesNotComeUpInTimeWaitsLongerEachTimeAndAtLastForGood) {
+  submit("train", "red", 4);
+  settle();
+  change("train", {{"status", {{"active", 1}}}});
+  pass(*this, 1);
+  EXPECT_EQ(condition("train", "Evicted"), "True PodsReadyTimeout");
+  EXPECT_EQ(condition("train", "PodsReady"), "False WaitForStart");
+  EXPECT_EQ(workload("train")["status"]["requeueState"]["count"], 1);
+  EXPECT_TRUE(suspended("train"));
+  change("train", {{"status", {{"active", 0}}}});
+  settle();
+  EXPECT_EQ(condition("train", "Requeued"), "False PodsReadyTimeout");
+  World fresh(waiting_for_pods());
+  fresh.take_over(*this);
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "QuotaReserved"), "False PodsReadyTimeout");
+  pass(fresh, 3);
+  EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+  EXPECT_FALSE(fresh.suspended("train"));
+  fresh.change("train", {{"status", {{"active", 1}}}});
+  pass(fresh, 1);
+  EXPECT_EQ(fresh.condition("train", "Evicted"), "True DeactivatedDueToRequeuingLimitExceeded");
+  EXPECT_EQ(fresh.workload("train")["spec"]["active"], false);
+}
+
+TEST_F(DeskReadiness, OfAGroupAllPodsHaveToBeReady) {
+  for (const char* name : {"one", "two"}) submit_pod(name, "red", 2, "group", 2);
+  settle();
+  const Json ready = {{"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+  change_pod("one", ready);
+  settle();
+  const auto told = [&] {
+    for (const Json& one : workloads["group"]["status"]["conditions"])
+      if (one["type"] == "PodsReady") return one["status"].get<std::string>();
+    return std::string();
+  };
+  EXPECT_EQ(told(), "False");
+  change_pod("two", ready);
+  settle();
+  pass(*this, 5);
+  EXPECT_EQ(told(), "True");
+}
+
+}  // namespace
+}  // namespace berth::queueing

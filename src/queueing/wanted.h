@@ -1,0 +1,50 @@
+// What the status of a Workload is to be, while the desk (queueing/desk.h) makes it up; for its .cc files alone.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "queueing/seen.h"
+#include "queueing/write_json.h"
+
+namespace berth::queueing {
+
+struct Wanted {
+  std::vector<StoredCondition> conditions;
+  std::optional<StoredAdmission> admission;
+  Json more = Json::object();  // other members of the status that are to change
+  bool text_only = true;       // nothing but the reason why it waits differs from what is stored
+  Time wall;
+  int64_t generation = 0;
+
+  void set(const std::string& type, bool is_true, std::string reason, std::string message, bool of_waiting = false) {
+    auto at = std::ranges::find(conditions, type, &StoredCondition::type);
+    if (at == conditions.end()) {
+      at = conditions.emplace(at);
+      at->type = type;
+    }
+    const std::string status = is_true ? "True" : "False";
+    if (at->status == status && at->reason == reason && at->message == message) return;
+    text_only &= of_waiting && at->status == status;
+    if (at->status != status) at->since = format_rfc3339(wall);
+    at->status = status;
+    at->reason = std::move(reason);
+    at->message = std::move(message);
+    at->observed_generation = generation;
+  }
+  // A condition that was true is so no longer; where it never was, nothing is said.
+  void unset(const std::string& type, const std::string& reason, const std::string& message) {
+    const auto at = std::ranges::find(conditions, type, &StoredCondition::type);
+    if (at != conditions.end() && at->status == "True") set(type, false, reason, message);
+  }
+  void change(const std::string& member, Json value) {
+    more[member] = std::move(value);
+    text_only = false;
+  }
+};
+
+}  // namespace berth::queueing

@@ -1,0 +1,54 @@
+// What the desk (queueing/desk.h) has written to the API server, and what it tells people.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "queueing/seen.h"
+
+namespace berth::queueing {
+
+// An event about an object, as people see it.
+struct Note {
+  std::string kind;  // "Job", "Pod", "Workload"
+  std::string namespace_name, name, uid;
+  std::string reason, text;
+  bool warning = false;
+};
+
+struct Write {
+  enum class Kind : uint8_t {
+    kCreateWorkload,  // POST
+    kPatchStatus,     // merge patch of the status of a Workload or queue
+    kPatchJob,        // merge patch of a Job
+    kPatchJobStatus,  // of its status
+    kPatchWorkload,   // merge patch of a Workload's metadata
+    kPatchPod,        // merge patch of a pod
+    kDeletePod,       // DELETE with options
+  };
+  // For whom it is, and who waits for its answer. A group is named as its Workload.
+  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod, kClusterQueue, kLocalQueue };
+  Kind kind = Kind::kCreateWorkload;
+  Party party = Party::kJob;
+  std::string namespace_name, name;  // the party's
+  std::string body;
+  std::vector<Note> notes = {};  // to be told once it is stored
+};
+
+// How a write ended.
+struct Answer {
+  Write write;
+  bool stored = false;
+  int http_status = 0;  // where it was not; 0: nobody knows
+  std::string error = {};
+  Duration wait = {};                         // that the server asks for
+  std::optional<SeenWorkload> workload = {};  // as it is stored now
+  std::optional<SeenJob> job = {};
+  std::optional<SeenPod> pod = {};
+  std::optional<SeenQueue> queue = {};
+};
+
+}  // namespace berth::queueing
