@@ -6,6 +6,8 @@
 #include <array>
 
 #include "api/names.h"
+#include "api/requests.h"
+#include "api/runtime_estimate.h"
 #include "base/time.h"
 #include "bridge/devices.h"
 #include "bridge/gpus.h"
@@ -29,6 +31,7 @@ constexpr std::array kKnown = {
     bridge::kGpuFractionAnnotation,
     bridge::kGpuMemoryAnnotation,
     bridge::kGpuDevicesAnnotation,
+    api::kRuntimeEstimateAnnotation,
 };
 
 }  // namespace
@@ -48,7 +51,7 @@ std::string wrong_annotation(std::string_view key, const std::string& value, con
   if (key == bridge::kPlacementAnnotation)
     return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
   if (key == bridge::kTopologyAnnotation) return bridge::topology_annotation_problem(value, levels);
-  if (std::string wrong = bridge::gpu_annotation_problem(key, value); !wrong.empty()) return wrong;
+  if (key == api::kRuntimeEstimateAnnotation) return api::runtime_estimate_problem(value);
   if (key == bridge::kMigPolicy)
     return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
   if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedReady && key != kSimulatedRepartition)
@@ -60,13 +63,23 @@ std::string wrong_annotation(std::string_view key, const std::string& value, con
   return "";
 }
 
-std::vector<std::string> unheeded_annotations(const api::ObjectMeta& metadata, bool bound) {
+std::vector<std::string> unheeded_annotations(const api::ObjectMeta& metadata, const api::PodSpec& spec) {
   static const std::vector<std::string_view> kai = {bridge::kKaiFraction, bridge::kKaiMemory, bridge::kKaiDevices};
+  const bool bound = !spec.node_name.empty();
+  api::Pod pod;
+  pod.spec = spec;
   std::vector<std::string> out;
+  if (std::string problem = bridge::gpu_share_of(metadata, api::effective_requests(pod)).problem; !problem.empty()) {
+    problem.pop_back();  // its full stop
+    out.push_back(problem + (bound ? "" : "; until then the pod waits"));
+  }
   for (const auto& [key, value] : metadata.annotations) {
     const std::string_view near = std::ranges::find(kai, key) == kai.end() ? api::closest(key, kai) : "";
     if (!near.empty()) out.push_back(fmt::format("annotation {} means nothing to Berth; did you mean {}?", key, near));
-    if (key == bridge::kGpuDevicesAnnotation && !bound)
+    if (key != bridge::kGpuDevicesAnnotation) continue;
+    const std::string wrong = bound ? bridge::gpu_annotation_problem(key, value) : "";
+    if (!wrong.empty()) out.push_back(fmt::format("annotation {}: {}", key, wrong));
+    if (!bound)
       out.push_back(
           fmt::format("annotation {} is ignored: which devices a pod gets Berth chooses, and writes there "
                       "with the bind",

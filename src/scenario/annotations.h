@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/meta.h"
+#include "api/pod.h"
 #include "bridge/to_model.h"
 
 namespace berth::scenario {
@@ -20,7 +20,8 @@ std::string_view near_annotation(std::string_view key);
 std::string wrong_annotation(std::string_view key, const std::string& value, const bridge::TopologyLevels& levels);
 
 // Sentences about annotations of a pod, or of a template of pods, that Berth does not heed and that look as if it
-// should: a slip in KAI's words for a share of a GPU, and devices that are named of a pod before it is bound.
-std::vector<std::string> unheeded_annotations(const api::ObjectMeta& metadata, bool bound);
+// should: a share of a GPU that makes no sense, a slip in KAI's words for one, and devices that are named of a pod
+// before it is bound. The API server takes them all, so that they are no problems of the manifest.
+std::vector<std::string> unheeded_annotations(const api::ObjectMeta& metadata, const api::PodSpec& spec);
 
 }  // namespace berth::scenario

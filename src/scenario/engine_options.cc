@@ -108,7 +108,36 @@ constexpr api::Field<AdmissionFairSharing> kUsage[] = {
      [](const api::Reader& r, AdmissionFairSharing& o) { read_resource_weights(r, o.resource_weights); }},
 };
 
+struct FairSharing {
+  bool enable = true;
+  quota::FairRules rules = {quota::FairRule::kLessThanOrEqualToFinalShare, quota::FairRule::kLessThanInitialShare};
+};
+
+void read_rules(const api::Reader& reader, quota::FairRules& out) {
+  std::vector<std::string> names;
+  if (!reader.read(names)) return;
+  out.clear();
+  for (const std::string& name : names) {
+    if (name == "LessThanOrEqualToFinalShare") out.push_back(quota::FairRule::kLessThanOrEqualToFinalShare);
+    else if (name == "LessThanInitialShare") out.push_back(quota::FairRule::kLessThanInitialShare);
+    else reader.problem(fmt::format("'{}' is neither LessThanOrEqualToFinalShare nor LessThanInitialShare", name));
+  }
+  if (names.empty()) reader.problem("must name a strategy; without the field there are both");
+}
+
+constexpr api::Field<FairSharing> kFairSharing[] = {
+    {"enable", [](const api::Reader& r, FairSharing& o) { r.read(o.enable); }},
+    {"preemptionStrategies", [](const api::Reader& r, FairSharing& o) { read_rules(r, o.rules); }},
+};
+
 }  // namespace
+
+void read_fair_sharing(const api::Reader& reader, std::optional<quota::FairRules>& out) {
+  FairSharing read;
+  api::read_object(reader, kFairSharing, read);
+  if (read.enable) out = std::move(read.rules);
+  else out.reset();
+}
 
 void read_pods_ready(const api::Reader& reader, WaitForPodsReady& out) {
   out.enabled = true;

@@ -11,6 +11,7 @@
 #include "api/kueue_names.h"
 #include "api/names.h"
 #include "api/reader.h"
+#include "api/runtime_estimate.h"
 #include "base/printable.h"
 #include "bridge/devices.h"
 #include "bridge/mig.h"
@@ -33,6 +34,7 @@ struct Decoded {
   const api::Document* document;
   api::ProblemSink* sink;  // of the document
   bool again = false;      // the same as one before
+  bool set_aside = false;  // the API server would store it, and it cannot be understood
 };
 
 int line_of(const api::Document& document) {
@@ -105,6 +107,8 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
                        const bridge::TopologyLevels& levels, std::vector<std::string>& notes) {
   constexpr std::string_view kSimulatedPrefix = "berth.dev/simulated-";
   const bool of_owner = template_metadata(decoded.manifest.object) != nullptr && at.size() == 2;
+  const bool queued =
+      std::holds_alternative<api::Job>(decoded.manifest.object) && !workloads::queue_of(metadata).empty();
   std::vector<std::pair<Path, std::string>> found;
   for (const auto& [key, value] : metadata.annotations) {
     if (!key.starts_with(kAnnotationPrefix) || found.size() > api::ProblemSink::kProblemsMax) continue;
@@ -113,7 +117,7 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     if (is_known_annotation(key)) {
       if (const std::string wrong = wrong_annotation(key, value, levels); !wrong.empty())
         found.emplace_back(path, wrong);
-      else if (of_owner && !key.starts_with(kSimulatedPrefix))
+      else if (of_owner && !key.starts_with(kSimulatedPrefix) && !(queued && key == api::kRuntimeEstimateAnnotation))
         notes.push_back(printable(
             fmt::format("{}:{}: annotation {} has no effect on {}, whose pods do not get it; write it "
                         "into the template's metadata",
@@ -126,8 +130,8 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     }
   }
   const auto* pod = std::get_if<api::Pod>(&decoded.manifest.object);
-  if (pod != nullptr || at.size() > 2)
-    for (const std::string& unheeded : unheeded_annotations(metadata, pod != nullptr && !pod->spec.node_name.empty()))
+  if (const api::PodSpec* spec = pod_spec_of(decoded.manifest.object); pod != nullptr || at.size() > 2)
+    for (const std::string& unheeded : unheeded_annotations(metadata, *spec))
       notes.push_back(printable(fmt::format("{}:{}: {}", decoded.manifest.file, decoded.manifest.line, unheeded)));
   if (pod != nullptr || (std::holds_alternative<api::Job>(decoded.manifest.object) && at.size() == 2))
     if (const std::string wrong = workloads::max_execution_problem(metadata); !wrong.empty())
@@ -135,8 +139,12 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
   report(decoded, found);
   const auto* node = std::get_if<api::Node>(&decoded.manifest.object);
   if (node == nullptr || !sound(decoded, {{"metadata", "annotations"}, {"status"}})) return;
-  if (const auto devices = bridge::devices_of(*node); !devices)
-    report(decoded, {"metadata", "annotations", bridge::kDevicesAnnotation}, devices.error().message);
+  const auto devices = bridge::devices_of(*node);
+  if (devices) return;
+  decoded.set_aside = true;
+  notes.push_back(printable(fmt::format("{}:{}: {} is set aside and takes no pods: annotation {}: {}",
+                                        decoded.manifest.file, decoded.manifest.line, describe(decoded.manifest.object),
+                                        bridge::kDevicesAnnotation, devices.error().message)));
 }
 
 // The PriorityClasses of the input, and those whose value could not be read: no pod is judged by these.
@@ -350,7 +358,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
     if (!makes_nothing) follow_runtime_class(decoded, runtime_classes, missing_runtimes);
     note_unused(decoded, notes);
     const bool holds = decoded.sink->problems.empty() && decoded.sink->told.empty();
-    if (holds && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
+    if (holds && !decoded.again && !decoded.set_aside && !makes_nothing) out.push_back(std::move(decoded.manifest));
   }
   for (const std::string& name : missing_runtimes)
     notes.push_back(

@@ -167,6 +167,7 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
     WorkloadReport& row = out.emplace_back();
     row.kind = record.kind;
     row.name = record.name;
+    row.uid = record.workload.uid;
     row.queue = record.workload.queue;
     row.priority = record.workload.priority;
     row.submitted = record.submitted;

@@ -31,6 +31,18 @@ Json quota_amounts(const model::ResourceList& list) {
   return out;
 }
 
+Json to_json(const std::optional<engine::Forecast>& forecast) {
+  if (!forecast) return nullptr;
+  const auto from_now = [](const std::optional<Duration>& after) {
+    return seconds(after ? std::optional(Time{} + *after) : std::nullopt);
+  };
+  return {{"p50_s", from_now(forecast->p50)},
+          {"p90_s", from_now(forecast->p90)},
+          {"blockers", forecast->blockers},
+          {"declaring", forecast->declaring},
+          {"unknown", forecast->unknown.empty() ? Json(nullptr) : Json(forecast->unknown)}};
+}
+
 Json to_json(const quota::WaitingFor& waits) {
   if (waits.position == 0) return nullptr;
   Json accounts = Json::array();
@@ -76,7 +88,8 @@ Json to_json(const WorkloadReport& workload) {
           {"finished_s", seconds(workload.finished)},
           {"evictions", workload.evictions},
           {"evicted_for", workload.evicted_for},
-          {"waits_for", to_json(workload.waits_for)}};
+          {"waits_for", to_json(workload.waits_for)},
+          {"forecast", to_json(workload.forecast)}};
 }
 
 Json to_json(const QueueReport& queue) {
@@ -132,7 +145,8 @@ Json to_json(const Report& report) {
          {"gpu_devices", pod.gpu_devices.numbers},
          {"gpu_uuids", pod.gpu_devices.uuids},
          {"gpu_link", pod.gpu_devices.link.empty() ? Json(nullptr) : Json(pod.gpu_devices.link)},
-         {"gpu_limit", pod.gpu_devices.limit.empty() ? Json(nullptr) : Json(pod.gpu_devices.limit)}});
+         {"gpu_limit", pod.gpu_devices.limit.empty() ? Json(nullptr) : Json(pod.gpu_devices.limit)},
+         {"forecast", to_json(pod.forecast)}});
   }
   for (const NodeReport& node : report.nodes)
     out["nodes"].push_back({{"name", node.name},

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "engine/decision.h"
 #include "engine/explanation.h"
+#include "engine/forecast.h"
 #include "limits/namespace_limits.h"
 #include "model/resources.h"
 #include "quota/status.h"
@@ -48,6 +49,8 @@ struct PodReport {
   bool waiting = false;               // it should run and does not
   std::string refusal;                // why the API server does not store it, without its name; empty: it does
   size_t verdict = SIZE_MAX;          // into Report::verdicts; none for pods that do not wait
+  std::string uid = {};               // the engine's
+  std::optional<engine::Forecast> forecast = {};  // of one that waits, where it was asked for
 };
 
 struct NodeReport {
@@ -85,8 +88,10 @@ struct WorkloadReport {
   Time submitted;
   std::optional<Time> admitted, finished;
   int evictions = 0;
-  std::string evicted_for;           // the last time: "Preempted by default/urgent"
-  quota::WaitingFor waits_for = {};  // while it is pending
+  std::string evicted_for;                        // the last time: "Preempted by default/urgent"
+  quota::WaitingFor waits_for = {};               // while it is pending
+  std::string uid = {};                           // the engine's
+  std::optional<engine::Forecast> forecast = {};  // of one that waits, where it was asked for
 };
 
 // A ClusterQueue.

@@ -78,7 +78,7 @@ struct RestoredWorkloads : ::testing::Test {
 TEST_F(RestoredWorkloads, TheyHoldTheirQuotaAndTheirPlaces) {
   queues(6);
   driver.add(bound_to(pod_of("old", "old-0"), "a"));  // pods and workloads are listed in any order
-  driver.apply(WorkloadAdmitted{workload_of("old", 2), "team", given(2)});
+  driver.apply(WorkloadAdmitted{workload_of("old", 2), {"team", given(2)}});
   driver.apply(WorkloadUpserted{workload_of("new", 2)});
   const CycleResult result = driver.cycle();
   EXPECT_TRUE(result.admissions.empty());
@@ -98,13 +98,13 @@ TEST_F(RestoredWorkloads, TheyHoldTheirQuotaAndTheirPlaces) {
 
 TEST_F(RestoredWorkloads, LessQuotaThanTheyHoldEvictsNobody) {
   queues(2);
-  driver.apply(WorkloadAdmitted{workload_of("old", 3), "team", given(3)});
+  driver.apply(WorkloadAdmitted{workload_of("old", 3), {"team", given(3)}});
   EXPECT_TRUE(driver.cycle().admissions.empty());
   EXPECT_EQ(driver.engine().admission().queue_status("team").held.front().total, 6);
 }
 
 TEST_F(RestoredWorkloads, AQueueThatHasGoneLetsThemEnd) {
-  driver.apply(WorkloadAdmitted{workload_of("old", 1), "team", given(1)});
+  driver.apply(WorkloadAdmitted{workload_of("old", 1), {"team", given(1)}});
   EXPECT_TRUE(driver.cycle().admissions.empty());
   EXPECT_EQ(status("old").phase, quota::WorkloadPhase::kAdmitted);
   queues(2);  // it is there after all
@@ -117,7 +117,7 @@ TEST_F(RestoredWorkloads, AQueueThatHasGoneLetsThemEnd) {
 
 TEST_F(RestoredWorkloads, OneThatIsLeavingGoesOnLeaving) {
   queues(4);
-  driver.apply(WorkloadAdmitted{workload_of("old", 2), "team", given(2), "Preempted"});
+  driver.apply(WorkloadAdmitted{workload_of("old", 2), {"team", given(2), "Preempted"}});
   driver.apply(WorkloadUpserted{workload_of("new", 2)});
   EXPECT_TRUE(driver.cycle().admissions.empty());
   EXPECT_EQ(status("old").evicted, "Preempted");
@@ -131,7 +131,8 @@ TEST_F(RestoredWorkloads, OneThatHasQuotaAloneKeepsItsPlaceAndWaitsForItsChecks)
   queue.checks = {{"budget"}};
   driver.apply(QueueObjectUpserted{queue});
   driver.apply(QueueObjectUpserted{model::LocalQueue{"default", "team", "team"}});
-  driver.apply(WorkloadAdmitted{workload_of("old", 4), "team", given(4), "", {}, true});
+  driver.apply(
+      WorkloadAdmitted{workload_of("old", 4), {.cluster_queue = "team", .assignment = given(4), .quota_only = true}});
   driver.add(pod_of("old", "old-0"));
   driver.cycle();
   driver.cycle();

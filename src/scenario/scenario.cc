@@ -14,8 +14,8 @@ namespace berth::scenario {
 namespace {
 
 constexpr uint64_t kShuffleSeeds = 5;
-constexpr std::string_view kKeys[] = {
-    "policies", "setPacking", "reservations", "waitForPodsReady", "admissionFairSharing", "cluster", "steps"};
+constexpr std::string_view kKeys[] = {"policies",    "setPacking",           "reservations", "waitForPodsReady",
+                                      "fairSharing", "admissionFairSharing", "cluster",      "steps"};
 
 Result<std::vector<api::Document>> documents_of(const std::string& text, const std::string& file) {
   api::Problems problems;
@@ -80,6 +80,7 @@ Result<Scenario> parse_scenario(const std::string& text, const std::string& file
   };
   BERTH_TRY_VOID(
       read("waitForPodsReady", [&](const api::Reader& r) { read_pods_ready(r, engine.admission.pods_ready); }));
+  BERTH_TRY_VOID(read("fairSharing", [&](const api::Reader& r) { read_fair_sharing(r, engine.admission.fair); }));
   BERTH_TRY_VOID(read("admissionFairSharing", [&](const api::Reader& r) { read_usage(r, engine.admission.usage); }));
   BERTH_TRY_VOID(read("setPacking", [&](const api::Reader& r) { read_set_packing(r, engine.set_packing); }));
   BERTH_TRY_VOID(read("reservations", [&](const api::Reader& r) { read_reservations(r, engine.reservations); }));

@@ -9,6 +9,7 @@
 #include "model/quantity.h"
 #include "scenario/report_table.h"
 #include "scenario/scenario_player.h"
+#include "scenario/verdict_text.h"
 
 namespace berth::scenario {
 namespace {
@@ -50,10 +51,12 @@ void ScenarioPlayer::expect(const LinedValue& what) {
     else if (key == "nominated") expect_nominated(value);
     else if (key == "repartitioned") expect_repartitioned(value);
     else if (key == "problems") expect_problems(value);
+    else if (key == "notes") expect_notes(value);
     else if (key == "workloads") expect_workloads(value, report, false);
     else if (key == "waits_for") expect_workloads(value, report, true);
     else if (key == "queues") expect_queues(value, report);
     else if (key == "refused") expect_refused(value, report);
+    else if (key == "forecasts") expect_forecasts(value);
     else if (key == "quota_use") expect_quota_use(value, report);
     else mismatch(value, fmt::format("no expectation is called '{}'", key));
   }
@@ -244,6 +247,19 @@ void ScenarioPlayer::expect_refused(const LinedValue& value, const Report& repor
   }
 }
 
+// {pod or job: "starts in 20m, at the latest in 1h; 2 of 2 in its way declare a runtime"}; none for one that does not
+// wait.
+void ScenarioPlayer::expect_forecasts(const LinedValue& value) {
+  const Report report = cluster_.report_with_forecasts();
+  for (const LinedMember& member : value.members) {
+    std::optional<engine::Forecast> forecast;
+    if (const PodReport* pod = find(report, member.name); pod != nullptr) forecast = pod->forecast;
+    for (const WorkloadReport& workload : report.workloads)
+      if (workload.name == member.name || workload.name == "default/" + member.name) forecast = workload.forecast;
+    compare(member.value, forecast ? forecast_text(*forecast) : "none", "forecast of " + member.name);
+  }
+}
+
 // {ResourceQuota: "pods=1 of 4, requests.nvidia.com/gpu=2 of 8"}.
 void ScenarioPlayer::expect_quota_use(const LinedValue& value, const Report& report) {
   for (const LinedMember& member : value.members) {
@@ -258,6 +274,13 @@ void ScenarioPlayer::expect_quota_use(const LinedValue& value, const Report& rep
 }
 
 // Texts, each within the problem of the same position that the last manifests had.
+void ScenarioPlayer::expect_notes(const LinedValue& value) {
+  for (const std::string& expected : texts(value)) {
+    const auto has = [&](const std::string& note) { return note.find(expected) != std::string::npos; };
+    if (std::none_of(notes_.begin(), notes_.end(), has)) mismatch(value, "no note says: " + expected);
+  }
+}
+
 void ScenarioPlayer::expect_problems(const LinedValue& value) {
   problems_line_ = 0;
   std::vector<std::string> actual;

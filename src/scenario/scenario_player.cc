@@ -150,7 +150,7 @@ void ScenarioPlayer::step(const LinedValue& step) {
 // Manifests as a value (one object or a list), as text, or in a file beside the scenario.
 std::vector<Manifest> ScenarioPlayer::read(const LinedValue& what) {
   problems_.clear();
-  std::vector<std::string> notes;
+  notes_.clear();
   std::vector<api::Document> documents;
   if (what.kind == Kind::kString) {
     const bool inline_text = what.text.find('\n') != std::string::npos;
@@ -160,7 +160,7 @@ std::vector<Manifest> ScenarioPlayer::read(const LinedValue& what) {
   } else {
     for (const LinedValue* item : items(what)) documents.push_back(to_document(*item, scenario_.file));
   }
-  auto manifests = decode_manifests(documents, classes_, problems_, notes);
+  auto manifests = decode_manifests(documents, classes_, problems_, notes_);
   problems_line_ = problems_.empty() ? 0 : what.line;
   return manifests;
 }

@@ -50,9 +50,11 @@ class ScenarioPlayer {
   void expect_nominated(const LinedValue& value);
   void expect_repartitioned(const LinedValue& value);
   void expect_problems(const LinedValue& value);
+  void expect_notes(const LinedValue& value);
   void expect_workloads(const LinedValue& value, const Report& report, bool why);
   void expect_queues(const LinedValue& value, const Report& report);
   void expect_refused(const LinedValue& value, const Report& report);
+  void expect_forecasts(const LinedValue& value);
   void expect_quota_use(const LinedValue& value, const Report& report);
 
   std::vector<Manifest> read(const LinedValue& what);
@@ -67,9 +69,10 @@ class ScenarioPlayer {
   Simulation cluster_;
   PriorityClasses classes_;
   api::Problems problems_;  // of the last submission
-  int problems_line_ = 0;   // of the step that brought them; 0: none, or expected
-  size_t heard_ = 0;        // entries of the log that earlier expectations have seen
-  size_t cuts_heard_ = 0;   // and so many repartitions
+  std::vector<std::string> notes_;
+  int problems_line_ = 0;  // of the step that brought them; 0: none, or expected
+  size_t heard_ = 0;       // entries of the log that earlier expectations have seen
+  size_t cuts_heard_ = 0;  // and so many repartitions
   size_t broken_seen_ = 0;
   std::vector<std::pair<std::string, int>> node_numbers_;   // next number of each shape
   std::set<std::string> flavors_named_, priorities_named_;  // that have been submitted

@@ -127,12 +127,12 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
   if (!text.empty()) submit({Kind::kString, what.line, text, {}});
 }
 
-// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution, ready}: so many
-// pods at a time, of so many GPUs each; with `least` fewer will do.
+// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution, estimate, ready}: so
+// many pods at a time, of so many GPUs each; with `least` fewer will do.
 void ScenarioPlayer::add_job(const LinedValue& what) {
-  static constexpr std::string_view kFields[] = {"name",     "queue",   "pods",          "gpus",
-                                                 "priority", "runtime", "completions",   "least",
-                                                 "selector", "grace",   "max_execution", "ready"};
+  static constexpr std::string_view kFields[] = {"name",          "queue",       "pods",  "gpus",     "priority",
+                                                 "runtime",       "completions", "least", "selector", "grace",
+                                                 "max_execution", "estimate",    "ready"};
   for (const auto& [key, value] : what.members)
     if (std::find(std::begin(kFields), std::end(kFields), key) == std::end(kFields))
       return mismatch(value, fmt::format("'{}' says nothing about a job", key));
@@ -156,6 +156,8 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
   }
   if (what.find("runtime") != nullptr)
     annotations += fmt::format("berth.dev/simulated-runtime: {}, ", what.get("runtime"));
+  if (what.find("estimate") != nullptr)
+    annotations += fmt::format("berth.dev/runtime-estimate: {}, ", what.get("estimate"));
   if (what.find("ready") != nullptr) annotations += fmt::format("berth.dev/simulated-ready: {}, ", what.get("ready"));
   if (what.find("least") != nullptr)
     annotations += fmt::format("kueue.x-k8s.io/job-min-parallelism: \"{}\", ", what.get("least"));

@@ -89,6 +89,7 @@ class Simulation {
   // such pod.
   std::optional<engine::Explanation> explain(const std::string& name);
   Report report();
+  Report report_with_forecasts();  // costs as much as playing what comes next in a second engine
 
  private:
   using Workload = SimObject;

@@ -26,6 +26,7 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   PodReport out;
   out.namespace_name = pod.object.metadata.namespace_name;
   out.name = pod.object.metadata.name;
+  out.uid = pod.object.metadata.uid;
   out.node = pod.object.spec.node_name;
   out.reason = pod.reason;
   out.submitted = pod.submitted;
@@ -115,8 +116,7 @@ Report Simulation::report() {
     used.resize(state.resources().size());
     NodeReport& row = out.nodes.emplace_back(NodeReport{name, node.capacity, node.allocatable, {}, {}});
     const engine::NodeState& known = state.node(state.find_node(name));
-    if (known.has_gpus || !known.node.gpus.resource.empty() || !known.node.devices.devices.empty())
-      row.device_mode = known.node.device_mode();
+    row.device_mode = model::device_mode(known.node);
     row.share_limit = model::share_limit(known.node);
     if (row.capacity.empty()) row.capacity = row.allocatable;
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
@@ -125,6 +125,18 @@ Report Simulation::report() {
         row.use.set(resource, used[id]);
     }
   }
+  return out;
+}
+
+Report Simulation::report_with_forecasts() {
+  Report out = report();
+  const engine::Forecasts forecasts = engine().forecast();
+  const auto add = [&](auto& rows) {
+    for (auto& row : rows)
+      if (const auto known = forecasts.find(row.uid); known != forecasts.end()) row.forecast = known->second;
+  };
+  add(out.pods);
+  add(out.workloads);
   return out;
 }
 

@@ -15,8 +15,10 @@ struct Group {
   const engine::NodeExplanation* sample = nullptr;
 };
 
+std::string_view mode_text(std::optional<model::DeviceMode> mode) { return mode ? to_string(*mode) : ""; }
+
 std::string key_of(const engine::NodeExplanation& node) {
-  std::string key = std::string(node.gpu_limit) + '\n';
+  std::string key = fmt::format("{}\n{}\n", node.gpu_limit, mode_text(node.device_mode));
   for (const engine::NodeReason& reason : node.reasons) key += reason.text + '\n' + reason.detail + '\n';
   return key;
 }
@@ -50,11 +52,23 @@ std::vector<std::string> verdict_lines(const engine::Explanation& explanation, c
     if (group->sample->reasons.empty()) lines.push_back(indent + "  fits");
     if (!group->sample->gpu_limit.empty())
       lines.push_back(fmt::format("{}  GPU limit {}", indent, group->sample->gpu_limit));
+    if (group->sample->device_mode)
+      lines.push_back(fmt::format("{}  GPU mode {}", indent, mode_text(group->sample->device_mode)));
     for (const engine::NodeReason& reason : group->sample->reasons)
       lines.push_back(indent + "  " +
                       printable(reason.detail.empty() ? reason.text : reason.text + ": " + reason.detail));
   }
   return lines;
+}
+
+std::string forecast_text(const engine::Forecast& forecast) {
+  if (!forecast.p50 || !forecast.p90) return "nobody can tell when it starts: " + forecast.unknown;
+  const auto after = [](Duration duration) {
+    return duration < Duration::seconds(1) ? std::string("now") : "in " + format_duration(duration);
+  };
+  std::string out = "starts " + after(*forecast.p50);
+  if (forecast.p90 != forecast.p50) out += ", at the latest " + after(*forecast.p90);
+  return out + fmt::format("; {} of {} in its way declare a runtime", forecast.declaring, forecast.blockers);
 }
 
 }  // namespace berth::scenario

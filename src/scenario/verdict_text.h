@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/explanation.h"
+#include "engine/forecast.h"
 
 namespace berth::scenario {
 
@@ -15,5 +16,8 @@ namespace berth::scenario {
 // largest group first, and a group names at most `names_max` nodes. Empty without nodes.
 std::vector<std::string> verdict_lines(const engine::Explanation& explanation, const std::string& indent,
                                        size_t names_max = 4);
+
+// "starts in 20m, at the latest in 1h; 2 of 2 in its way declare a runtime", or that nobody can tell, and why.
+std::string forecast_text(const engine::Forecast& forecast);
 
 }  // namespace berth::scenario
