@@ -217,7 +217,7 @@ def case_json_shape() -> None:
                                "message": "Successfully assigned default/a to n1", "submitted_s": 0, "started_s": 0,
                                "finished_s": None, "feasible": ["n1"], "feasible_count": 1, "nominated_node": None,
                                "evicted": [], "gpu_share": None, "gpu_device": None, "gpu_devices": [],
-                               "gpu_uuids": [], "gpu_link": None, "gpu_limit": None}], report["pods"]
+                               "gpu_uuids": [], "gpu_link": None, "gpu_limit": None, "forecast": None}], report["pods"]
     nodes = "\n---\n".join(NODE.replace("n1", f"n{i:03}") for i in range(120))
     many = json.loads(berth("simulate", "-f", "-", "-o", "json", stdin=f"{nodes}\n---\n{pod}\n").stdout)["pods"][0]
     assert many["feasible_count"] == 120 and many["feasible"] == [f"n{i:03}" for i in range(100)], many
@@ -276,7 +276,7 @@ def case_queues() -> None:
     assert first == {"kind": "Job", "namespace": "default", "name": "a", "queue": "q", "cluster_queue": "team", "priority": 0,
                      "state": "Admitted", "reason": "", "message": "",
                      "pod_sets": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}}], "submitted_s": first["submitted_s"],
-                     "admitted_s": 0, "finished_s": None, "evictions": 0, "evicted_for": "", "waits_for": None}, first
+                     "admitted_s": 0, "finished_s": None, "evictions": 0, "evicted_for": "", "waits_for": None, "forecast": None}, first
     assert (second["state"], second["reason"], second["message"]) == ("Pending", "WaitingForQuota", why), second
     assert second["waits_for"] == {"position": 1, "waiting": 1, "quota": [
         {"flavor": "f", "resource": "cpu", "asked": "2", "nominal": "2", "used": "1", "may_borrow": "0", "available": "1",

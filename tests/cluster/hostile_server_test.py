@@ -214,6 +214,16 @@ class HostileServer(unittest.TestCase):
                 self.wait_for(f"then-{number}")
                 berth.kill()
 
+    def test_pods_that_name_no_queue_do_not_wait_for_queues_that_cannot_be_read(self) -> None:
+        broken = (500, {}, b'{"kind":"Status","code":500,"message":"conversion webhook failed"}')
+        self.server.answers = lambda _m, path: broken if "/clusterqueues" in path else None
+        berth = self.start(ready=False)
+        self.put_pod("plain")
+        self.wait_for("plain")  # after a while
+        said = berth.said("queues cannot be read")
+        self.assertEqual(len(said), 1)
+        self.assertIn("conversion webhook failed", said[0]["error"])
+
     def test_errors_of_every_kind_are_tried_again(self) -> None:
         answers = [(500, {}, b"<html>"), (502, {}, b""), (503, {"Retry-After": "1"}, b"{}"),
                    (302, {"Location": "/"}, b""), (404, {}, b"not a Status"),

@@ -20,7 +20,8 @@ from harness.suite import WithBerth, main, shared_cluster  # noqa: E402
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 QUEUE = "kueue.x-k8s.io/queue-name"
-KINDS = ("workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors", "workloadpriorityclasses")
+KINDS = ("workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors", "workloadpriorityclasses",
+         "admissionchecks")  # fmt: skip
 
 
 def job(name: str, queue: str, gpus: int, pods: int = 1, runs: str = "1h", priority: str = "", **spec) -> dict:
@@ -44,7 +45,7 @@ def waiting_pod(name: str, queue: str, gpus: int, group: str = "", total: int = 
                schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])  # fmt: skip
 
 
-class Queues(WithBerth):
+class QueueSuite(WithBerth):
     COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
     @classmethod
@@ -70,13 +71,16 @@ class Queues(WithBerth):
         for one in objects:
             self.api.call("POST", path_of(one) if one["apiVersion"].startswith("kueue") else JOBS, one)
 
-    def queues(self, preemption: dict | None = None, flavors: tuple = (("gpus", {}),), **nominal: int) -> None:
+    def queues(self, preemption: dict | None = None, flavors: tuple = (("gpus", {}),), checks: tuple = (),
+               **nominal: int) -> None:  # fmt: skip
         """ClusterQueues of one cohort with a LocalQueue of the same name each."""
         for name, spec in flavors:
             self.apply(make("ResourceFlavor", name, spec))
         for name, amount in nominal.items():
             spec = {"cohortName": "all", "namespaceSelector": {}, **({"preemption": preemption} if preemption else {}),
                     "resourceGroups": [group(*(flavor(one, quota(nominal=amount)) for one, _ in flavors))]}  # fmt: skip
+            if checks:
+                spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": one} for one in checks]}
             self.apply(make("ClusterQueue", name, spec),
                        make("LocalQueue", name, {"clusterQueue": name}, namespace="default"))  # fmt: skip
 
@@ -123,11 +127,14 @@ class Queues(WithBerth):
 
         return wait_until(f"pod {name} runs", running)
 
+
+class Queues(QueueSuite):
     def test_a_job_waits_for_quota_and_then_runs(self) -> None:
         self.node(2, gpus=8)
         self.queues(red=8)
-        self.apply(job("first", "red", 4, pods=2), job("second", "red", 4, pods=2, runs="1s"))
+        self.apply(job("first", "red", 4, pods=2))
         self.runs("first", 2)
+        self.apply(job("second", "red", 4, pods=2, runs="1s"))
         waits = self.is_now("second", "QuotaReserved", "False", "WaitingForQuota")
         self.assertIn("insufficient unused quota", waits["message"])
         self.assertTrue(self.job("second")["spec"]["suspend"])
@@ -229,6 +236,96 @@ class Queues(WithBerth):
         self.create(waiting_pod("first", "red", 4, runs="2s"), waiting_pod("second", "red", 4))
         self.is_running("second")
         wait_until("the first has finished", lambda: self.condition("first", "Finished").get("reason") == "Succeeded")
+
+    def says(self, name: str, state: str, **more) -> None:
+        """What the check's controller writes of a Job's Workload."""
+        path = f"{WORKLOADS}/{self.workload(name)['metadata']['name']}/status"
+        told = {"name": "budget", "state": state, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", **more}
+        self.patch(path, {"status": {"admissionChecks": [told]}})
+
+    def test_an_admission_check_has_its_say(self) -> None:
+        self.node(1, gpus=4)
+        self.apply(make("AdmissionCheck", "budget", {"controllerName": "example.com/budget"}))
+        self.queues(checks=("budget",), red=4)
+        self.apply(job("train", "red", 4))
+        wait_until("the queue waits for its check", lambda: "AdmissionCheckInactive" in str(self.status("clusterqueues", "red")))
+        active = {"type": "Active", "status": "True", "reason": "Up", "message": "",
+                  "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+        self.patch(f"{self.of_kind('admissionchecks')}/budget/status", {"status": {"conditions": [active]}})
+        self.is_now("train", "Admitted", "False", "UnsatisfiedChecks")
+        self.assertEqual(self.workload("train")["status"]["admissionChecks"][0]["state"], "Pending")
+        self.assertTrue(self.job("train")["spec"]["suspend"])
+        self.says("train", "Retry", message="later", requeueAfterSeconds=1)
+        self.is_now("train", "Evicted", reason="AdmissionCheck")
+        self.is_now("train", "Evicted", "False")
+        wait_until("it has its quota again", lambda: self.condition("train", "QuotaReserved").get("status") == "True")
+        self.says("train", "Ready", podSetUpdates=[{"name": "main", "labels": {"budget": "granted"}}])
+        self.runs("train")
+        self.assertEqual(self.pods_of("train")[0]["metadata"]["labels"]["budget"], "granted")
+        self.berth.kill()
+        self.berth.start()
+        self.settle()
+        self.says("train", "Rejected", message="spent")
+        wait_until("it is not active any more", lambda: not self.workload("train")["spec"]["active"])
+        wait_until("its pods are gone", lambda: not self.pods_of("train"))
+
+
+class FromKueue(QueueSuite):
+    """What Kueue had queued and started goes on: its Jobs name another scheduler."""
+
+    def test_nothing_is_evicted_and_what_waits_has_its_turn(self) -> None:
+        self.node(1, gpus=8)
+        self.berth.kill()
+        self.queues(red=4)
+        for name, suspend in (("runs", False), ("waits", True)):
+            one = job(name, "red", 4, suspend=suspend)
+            one["spec"]["template"]["spec"]["schedulerName"] = "default-scheduler"
+            made = self.api.call("POST", JOBS, one)
+            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made["metadata"]["uid"],
+                     "controller": True, "blockOwnerDeletion": True}  # fmt: skip
+            workload = make("Workload", f"job-{name}-1a2b3", {
+                "active": True, "queueName": "red", "priority": 0,
+                "podSets": [{"name": "main", "count": 1, "template": made["spec"]["template"]}]}, namespace="default")  # fmt: skip
+            workload["metadata"] |= {"ownerReferences": [owner], "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
+            self.apply(workload)
+        told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
+                 "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in ("QuotaReserved", "Admitted")]  # fmt: skip
+        given = {"clusterQueue": "red", "podSetAssignments": [
+            {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "4"}, "count": 1}]}  # fmt: skip
+        self.patch(f"{WORKLOADS}/job-runs-1a2b3/status", {"status": {"conditions": told, "admission": given}})
+        before = self.runs("runs")
+        self.berth.start()
+        self.settle()
+        waits = self.is_now("waits", "QuotaReserved", "False", "WaitingForQuota")
+        self.assertIn("insufficient unused quota", waits["message"])
+        self.assertEqual(self.runs("runs"), before)
+        self.assertEqual(self.condition("runs", "Admitted")["status"], "True")
+        self.api.call("DELETE", f"{JOBS}/runs", {"propagationPolicy": "Background"})
+        self.runs("waits")
+        wait_until("its Workload is gone", lambda: not self.workload("runs"))
+
+
+class ReadyInTime(QueueSuite):
+    """With waitForPodsReady: whose pods are not ready in time leaves."""
+
+    CONFIG = {**QueueSuite.CONFIG, "waitForPodsReady": {"timeout": "5s", "requeuingStrategy": {"backoffBaseSeconds": 2}}}
+
+    def test_who_is_not_ready_in_time_makes_way(self) -> None:
+        self.node(1, gpus=4)
+        self.queues(red=4)
+        never = job("never", "red", 4)
+        never["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/closed"}]
+        self.apply(never)
+        self.is_now("never", "PodsReady", "False", "WaitForStart")
+        self.apply(job("next", "red", 4))
+        self.is_now("never", "Evicted", reason="PodsReadyTimeout")
+        self.is_now("next", "PodsReady", reason="Started")
+        self.assertEqual(self.workload("never")["status"]["requeueState"]["count"], 1)
+        self.berth.kill()
+        self.berth.start()
+        self.settle()
+        self.is_now("next", "Admitted")
+        self.assertEqual(len(self.runs("next")), 1)
 
 
 if __name__ == "__main__":
