@@ -38,6 +38,12 @@ std::optional<std::vector<quota::PodSetAssignment>> in_order(const SeenWorkload&
 }  // namespace
 
 void Desk::see(SeenWorkload seen) {
+  if (!is_older(seen.workload.metadata.resource_version, watched_version_))
+    watched_version_ = seen.workload.metadata.resource_version;
+  take_in(std::move(seen));
+}
+
+void Desk::take_in(SeenWorkload seen) {
   const Name name = name_of<Name>(seen.workload.metadata);
   if (const auto known = workloads_.find(name); known != workloads_.end()) {
     const api::ObjectMeta& before = known->second.seen.workload.metadata;
@@ -206,10 +212,37 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
   return writes;
 }
 
+// What a write has made of its object. The watch may know better by now: who has gone stays so, and of two by one name
+// the one that it told of is there.
+void Desk::take_in(const Answer& answer) {
+  const auto is_known = [](const auto& all, const auto& name, const api::ObjectMeta& metadata, auto metadata_of) {
+    const auto at = all.find(name);
+    return at != all.end() && metadata_of(at->second.seen).uid == metadata.uid;
+  };
+  if (answer.workload) {
+    const api::ObjectMeta& metadata = answer.workload->workload.metadata;
+    const Name name = name_of<Name>(metadata);
+    const bool is_new = answer.write.kind == Write::Kind::kCreateWorkload && !workloads_.contains(name) &&
+                        (watched_version_.empty() || is_older(watched_version_, metadata.resource_version));
+    if (is_new || is_known(
+                      workloads_, name, metadata, [](auto& seen) -> auto& { return seen.workload.metadata; }))
+      take_in(*answer.workload);
+  }
+  if (answer.job && is_known(
+                        jobs_, name_of<Name>(answer.job->job.metadata), answer.job->job.metadata,
+                        [](auto& seen) -> auto& { return seen.job.metadata; }))
+    see(*answer.job);
+  if (!answer.pod) return;
+  const auto group = group_by_pod_.find(name_of<Name>(answer.pod->pod.metadata));
+  if (group != group_by_pod_.end() &&
+      is_known(
+          groups_.at(group->second).pods, answer.pod->pod.metadata.name, answer.pod->pod.metadata,
+          [](auto& seen) -> auto& { return seen.pod.metadata; }))
+    see(*answer.pod);
+}
+
 void Desk::answered(const Answer& answer, Time now) {
-  if (answer.workload) see(*answer.workload);
-  if (answer.job) see(*answer.job);
-  if (answer.pod) see(*answer.pod);
+  take_in(answer);
   Lane* lane = lane_of(answer.write);
   if (lane == nullptr) return;
   lane->busy = false;

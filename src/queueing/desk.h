@@ -103,6 +103,8 @@ class Desk {
     std::string told;  // why it has no Workload
   };
 
+  void take_in(SeenWorkload seen);
+  void take_in(const Answer& answer);
   void tell_engine(WorkloadRecord& record);
   static quota::HeldQuota held_by(const SeenWorkload& seen, std::vector<quota::PodSetAssignment> given);
   static std::optional<model::Requeue> requeue_of(const SeenWorkload& seen);
@@ -147,6 +149,7 @@ class Desk {
   const bridge::TopologyLevels levels_;
   const bool pods_ready_;
   std::map<Name, WorkloadRecord> workloads_;
+  std::string watched_version_;  // the newest of a Workload that the watch has brought
   std::map<Name, JobRecord> jobs_;
   std::map<std::string, Name> workload_of_owner_;  // by UID of the owner
   std::map<std::string, Name> job_by_uid_;

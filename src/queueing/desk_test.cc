@@ -176,6 +176,53 @@ TEST_F(DeskTest, ADeletedJobGivesItsQuotaBack) {
   EXPECT_EQ(condition("second", "Admitted"), "True Admitted");
 }
 
+// The watch may be ahead of the answer to the write that ended the object: what is gone does not come back with it.
+TEST_F(DeskTest, AnAnswerAboutWhoHasGoneBringsNobodyBack) {
+  submit("first", "red", 8);
+  settle();
+  const SeenWorkload before = *decode_workload(workload("first").dump());
+  const std::string name = before.workload.metadata.name;
+  workload("first")["metadata"].merge_patch(
+      {{"finalizers", {"kueue.x-k8s.io/resource-in-use"}}, {"deletionTimestamp", "2026-01-01T00:00:00Z"}});
+  desk.see(*decode_workload(touched(workload("first")).dump()));
+  const std::vector<Write> writes = look();
+  ASSERT_THAT(writes, SizeIs(1)) << "the finalizer is taken off";
+  Answer answer{.write = writes[0], .stored = true};
+  answer.workload = *decode_workload(touched(workload("first")).dump());
+  const SeenJob job = *decode_job(jobs["first"].dump());
+  jobs.clear();
+  workloads.clear();
+  desk.job_gone("default", "first");
+  desk.workload_gone("default", name);
+  desk.answered(answer, now);
+  answer.write.kind = Write::Kind::kCreateWorkload;  // nor does that to the one that began it
+  answer.workload = before;
+  answer.job = job;
+  desk.answered(answer, now);
+  EXPECT_EQ(desk.workloads(), 0U);
+  submit("second", "red", 8);
+  settle();
+  EXPECT_EQ(condition("second", "Admitted"), "True Admitted");
+}
+
+TEST_F(DeskTest, AnAnswerAboutAPodThatHasGoneBringsNobodyBack) {
+  submit_pod("one", "red", 8);
+  settle();
+  Answer answer;
+  answer.stored = true;
+  answer.write.kind = Write::Kind::kPatchPod;
+  answer.write.party = Write::Party::kPod;
+  answer.write.namespace_name = "default";
+  answer.write.name = "one";
+  answer.pod = *decode_pod(touched(pods["one"]).dump());
+  pods.clear();
+  desk.pod_gone("default", "one");
+  desk.answered(answer, now);
+  submit_pod("two", "red", 8);
+  settle();
+  EXPECT_FALSE(gated("two"));
+}
+
 TEST_F(DeskTest, AWriteThatFailsIsTriedAgainLater) {
   submit("train", "red", 2);
   std::vector<Write> writes = look();
