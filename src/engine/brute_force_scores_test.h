@@ -46,8 +46,14 @@ inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::P
         }))
       scores = &weights.pool_scores[i];
   }
+  const auto concerns = [&](const WeightedScore& score) {
+    if (score.policy->placement == model::Placement::kDefault) return true;
+    if (pod.spec->placement != model::Placement::kDefault) return pod.spec->placement == score.policy->placement;
+    if (score.unasked != model::Placement::kDefault) return score.unasked == score.policy->placement;
+    return cls.requests_gpu == (score.policy->placement == model::Placement::kPack);
+  };
   for (const WeightedScore& score : *scores)
-    total += int64_t{score.policy->score(cls, state.view(node))} * score.weight;
+    if (concerns(score)) total += int64_t{score.policy->score(cls, state.view(node))} * score.weight;
   return total;
 }
 

@@ -52,7 +52,7 @@ inline void run_group_filters(const PolicySet& policies, const PodClass& cls, co
 inline int64_t run_scores(const PolicySet& policies, const PodClass& cls, const NodeView& node) {
   int64_t total = 0;
   for (const WeightedScore& score : policies.scores_on(cls, node))
-    total += int64_t{score.policy->score(cls, node)} * score.weight;
+    if (score.concerns(cls)) total += int64_t{score.policy->score(cls, node)} * score.weight;
   return total;
 }
 

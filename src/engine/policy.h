@@ -91,6 +91,8 @@ struct PolicyInfo {
   bool heeds_pods = true;     // a filter's verdict may change with the pods that run on the node
   bool needs_prices = false;  // a score that says nothing without NodeCatalog::gpu_prices
   bool needs_mix = false;     // a score that goes by NodeView::mix()
+  // A score that is one way to place: it speaks of the pods that are placed so (WeightedScore::concerns), else of all.
+  model::Placement placement = model::Placement::kDefault;
 
   bool filters() const { return filter != nullptr || group_filter != nullptr; }
   bool scores() const { return score != nullptr || group_score != nullptr; }
@@ -117,6 +119,12 @@ constexpr PolicyInfo mix_score_policy(std::string_view name, std::string_view su
                                       ScoreFunction f) {
   return {name, summary, nullptr, f, 0, weight, nullptr, nullptr, nullptr, true, false, true};
 }
+constexpr PolicyInfo placement_policy(std::string_view name, std::string_view summary, int32_t weight, ScoreFunction f,
+                                      model::Placement placement) {
+  PolicyInfo out = score_policy(name, summary, weight, f);
+  out.placement = placement;
+  return out;
+}
 // A filter of groups, which objects after all filters of nodes, and the score that goes with it.
 constexpr PolicyInfo group_policy(std::string_view name, std::string_view summary, int32_t order, GroupFilterFunction f,
                                   int32_t weight, GroupScoreFunction s) {
@@ -126,6 +134,15 @@ constexpr PolicyInfo group_policy(std::string_view name, std::string_view summar
 struct WeightedScore {
   const PolicyInfo* policy = nullptr;
   int32_t weight = 0;
+  // How these weights place pods that ask for no placement; kDefault: those with GPUs pack, others spread.
+  model::Placement unasked = model::Placement::kDefault;
+
+  // The policy speaks of the class's pods.
+  bool concerns(const PodClass& cls) const {
+    if (policy->placement == model::Placement::kDefault) return true;
+    const bool asks = cls.spec->placement != model::Placement::kDefault || unasked == model::Placement::kDefault;
+    return policy->placement == (!asks ? unasked : cls.packs ? model::Placement::kPack : model::Placement::kSpread);
+  }
   friend bool operator==(const WeightedScore&, const WeightedScore&) = default;
 };
 

@@ -2,7 +2,7 @@
 //
 // Whole free nodes are what gangs and 8-GPU pods need, so a partly used node always beats an untouched one; among
 // equals the one that is left with the fewest free GPUs wins. A share of a GPU goes where one that is shared already
-// has room for it, the least such room first. Pods without GPUs that ask to pack fill cpu and memory.
+// has room for it, the least such room first. Pods without GPUs fill cpu and memory.
 #include "engine/policy.h"
 
 namespace berth::policy {
@@ -44,7 +44,6 @@ int32_t pack_gpus(const PodClass& pod, const NodeView& node) {
 }
 
 int32_t pack(const PodClass& pod, const NodeView& node) {
-  if (!pod.packs) return 0;
   if (pod.requests_gpu) return pack_gpus(pod, node);
   return static_cast<int32_t>(
       (used_permille(node, kCpu, pod.request(kCpu)) + used_permille(node, kMemory, pod.request(kMemory))) / 2);
@@ -53,6 +52,7 @@ int32_t pack(const PodClass& pod, const NodeView& node) {
 }  // namespace
 
 extern const PolicyInfo kPack =
-    score_policy("pack", "fills nodes that are in use, GPUs first, to keep whole nodes free", 1, &pack);
+    placement_policy("pack", "fills nodes that are in use, GPUs first, to keep whole nodes free", 1, &pack,
+                     model::Placement::kPack);
 
 }  // namespace berth::policy

@@ -245,7 +245,6 @@ TEST(Spread, MeanFreeShareAfterThePodLands) {
   const auto gpu = with_spec(make_pod("p", {{"cpu", 16'000}, {"memory", int64_t{128} << 30}, {kGpu, 2}}),
                              [](auto& spec) { spec.placement = model::Placement::kSpread; });
   EXPECT_EQ(Scene(make_node("a", {{kGpu, 8}})).score("spread", gpu), (750 + 500 + 750) / 3);
-  EXPECT_EQ(Scene(make_node("a", {{kGpu, 8}})).score("spread", make_pod("q", {{kGpu, 1}})), 0);  // packs
 }
 
 TEST(Spread, PodsWithoutRequestsCountToo) {

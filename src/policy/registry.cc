@@ -15,24 +15,42 @@ const engine::PolicyInfo* find(const std::string& name) {
   return at == all.end() ? nullptr : *at;
 }
 
-// The scores, of groups of nodes or of nodes, with the weight that the first of `layers` gives that names the policy;
-// else its default.
+struct Given {
+  int64_t weight = 0;
+  bool named = false;  // somebody says so; else it is the default
+};
+
+// What the first of `layers` gives that names the policy; else its default.
+Given given_to(const engine::PolicyInfo& policy, const std::vector<const Weights*>& layers) {
+  const std::string name(policy.name);
+  for (const Weights* layer : layers)
+    if (const auto at = layer->find(name); at != layer->end()) return {at->second, true};
+  return {policy.default_weight, false};
+}
+
+// How pods that ask for no placement are placed: as that policy does which somebody names and which weighs the most.
+model::Placement placement_of(const std::vector<const Weights*>& layers) {
+  Given pack, spread;
+  for (const engine::PolicyInfo* policy : all_policies()) {
+    if (policy->placement == model::Placement::kPack) pack = given_to(*policy, layers);
+    if (policy->placement == model::Placement::kSpread) spread = given_to(*policy, layers);
+  }
+  if (pack.named && pack.weight > spread.weight) return model::Placement::kPack;
+  return spread.named && spread.weight > pack.weight ? model::Placement::kSpread : model::Placement::kDefault;
+}
+
+// The scores, of groups of nodes or of nodes, each with the weight that is given to it.
 Result<std::vector<engine::WeightedScore>> scores_of(const PolicyOptions& options,
                                                      const std::vector<const Weights*>& layers, bool groups) {
   std::vector<engine::WeightedScore> out;
+  const model::Placement unasked = placement_of(layers);
   for (const engine::PolicyInfo* policy : all_policies()) {
     if (groups ? policy->group_score == nullptr : policy->score == nullptr) continue;
-    int64_t weight = policy->default_weight;
-    const std::string name(policy->name);
-    for (const Weights* layer : layers) {
-      const auto at = layer->find(name);
-      if (at == layer->end()) continue;
-      weight = at->second;
-      break;
-    }
+    const int64_t weight = given_to(*policy, layers).weight;
     if (weight <= 0) continue;
-    BERTH_TRY_VOID(check_prices(name, weight, options));
-    out.push_back({policy, static_cast<int32_t>(weight)});
+    BERTH_TRY_VOID(check_prices(std::string(policy->name), weight, options));
+    const bool places = policy->placement != model::Placement::kDefault;
+    out.push_back({policy, static_cast<int32_t>(weight), places ? unasked : model::Placement::kDefault});
   }
   return out;
 }

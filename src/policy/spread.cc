@@ -14,7 +14,6 @@ int64_t free_permille(int64_t used, int64_t whole) {
 }
 
 int32_t spread(const PodClass& pod, const NodeView& node) {
-  if (pod.packs) return 0;
   int64_t sum = free_permille(node.scored_cpu_millis() + pod.scored_cpu_millis, node.allocatable(kCpu)) +
                 free_permille(node.scored_memory_bytes() + pod.scored_memory_bytes, node.allocatable(kMemory));
   int64_t parts = 2;
@@ -30,6 +29,7 @@ int32_t spread(const PodClass& pod, const NodeView& node) {
 
 }  // namespace
 
-extern const PolicyInfo kSpread = score_policy("spread", "prefers the least used node", 1, &spread);
+extern const PolicyInfo kSpread =
+    placement_policy("spread", "prefers the least used node", 1, &spread, model::Placement::kSpread);
 
 }  // namespace berth::policy
