@@ -51,7 +51,8 @@ std::string table_text(const std::vector<ResourceRoom>& rooms) {
   scenario::TextTable table(std::move(head));
   std::string notes;
   for (const ResourceRoom& room : rooms) {
-    const std::string name = room.resource + (room.replicas ? " (replicas)" : "");
+    const bool whole = room.unit == engine::GpuUnit::kDevice;
+    const std::string name = whole ? room.resource : fmt::format("{} ({}s)", room.resource, to_string(room.unit));
     for (const ShapeRoom& shape : room.shapes) {
       std::vector<std::string> cells = {name, std::to_string(shape.size), std::to_string(shape.fit),
                                         std::to_string(room.free)};
@@ -81,7 +82,7 @@ std::string json_text(const std::vector<ResourceRoom>& rooms) {
                         {"stranded", std::move(stranded)}});
     }
     out["resources"].push_back({{"name", room.resource},
-                                {"replicas", room.replicas},
+                                {"unit", to_string(room.unit)},
                                 {"allocatable", room.allocatable},
                                 {"free", room.free},
                                 {"cpu_per_device", model::format_resource("cpu", room.cpu_millis)},

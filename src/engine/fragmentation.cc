@@ -112,27 +112,34 @@ int64_t room_on_device(const model::MigModel& model, const std::string& resource
   return profile ? model::MigLayout(model).room_for(*profile) : 0;
 }
 
-ResourceRoom measure(const State& state, const Resource& resource, bool replicas, const FindIdleGpus& find_idle) {
+// What one of the resource is on the node.
+GpuUnit unit_of(const model::NodeGpus& gpus, std::string_view resource) {
+  if (gpus.resource != resource) return GpuUnit::kDevice;
+  return gpus.sharing == model::GpuSharing::kReplicas    ? GpuUnit::kReplica
+         : gpus.sharing == model::GpuSharing::kInstances ? GpuUnit::kInstance
+                                                         : GpuUnit::kDevice;
+}
+
+ResourceRoom measure(const State& state, const Resource& resource, GpuUnit unit, const FindIdleGpus& find_idle) {
   const Habit habit = habit_of(state, resource);
   ResourceRoom out;
   out.resource = resource.name;
-  out.replicas = replicas;
+  out.unit = unit;
   out.cpu_millis = habit.cpu_millis;
   out.memory_bytes = habit.memory_bytes;
-  const bool comes_whole = !replicas && !model::is_mig_resource(out.resource);
+  const bool comes_whole = unit == GpuUnit::kDevice && !model::is_mig_resource(out.resource);
   for (const int64_t size : kSizes)
     if (size == 1 || comes_whole) out.shapes.emplace_back().size = size;
   const model::MigModel* room_of = nullptr;
   int64_t each = 0;  // of the resource, on a device of that model
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const NodeView node = state.view(slot);
-    const model::NodeGpus& gpus = node.node().gpus;
-    if (replicas != (gpus.sharing == model::GpuSharing::kReplicas && gpus.resource == out.resource)) continue;
+    if (unit_of(node.node().gpus, out.resource) != unit) continue;
     if (model::is_mig_resource(out.resource) && !node.node().mig_problem.empty()) continue;  // they take no new work
     const int64_t free = resource.id ? std::max<int64_t>(node.free(*resource.id), 0) : 0;
     out.allocatable += resource.id ? node.allocatable(*resource.id) : 0;
     out.free += free;
-    const model::MigModel* const model = replicas ? nullptr : node.node().mig.model;
+    const model::MigModel* const model = unit == GpuUnit::kDevice ? node.node().mig.model : nullptr;
     if (model != nullptr && find_idle && model != room_of) room_of = model, each = room_on_device(*model, out.resource);
     const bool can_be_cut = model != nullptr && find_idle && each > 0;
     const IdleGpus* idle = can_be_cut ? find_idle(slot) : nullptr;
@@ -176,6 +183,8 @@ std::set<std::string> profiles(const State& state) {
 
 }  // namespace
 
+std::string_view to_string(GpuUnit unit) { return kGpuUnits[static_cast<size_t>(unit)]; }
+
 GpuTotals sum_gpus(const State& state) {
   GpuTotals out;
   for (const auto& [name, slot] : state.nodes_by_name()) {
@@ -183,7 +192,8 @@ GpuTotals sum_gpus(const State& state) {
     const NodeView node = state.view(slot);
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       if (!state.resources().is_gpu(ResourceId{id})) continue;
-      const bool mig = model::is_mig_resource(state.resources().name(ResourceId{id}));
+      const std::string& name = state.resources().name(ResourceId{id});
+      const bool mig = model::is_mig_resource(name) || unit_of(node.node().gpus, name) == GpuUnit::kInstance;
       (mig ? out.mig_allocatable : out.allocatable) += node.allocatable(ResourceId{id});
       (mig ? out.mig_used : out.used) += node.used(ResourceId{id});
     }
@@ -201,10 +211,10 @@ std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindId
   }
   std::vector<ResourceRoom> out;
   for (const auto& [name, resource] : resources) {
-    for (const bool replicas : {false, true}) {
-      ResourceRoom room = measure(state, resource, replicas, find_idle);
+    for (const GpuUnit unit : {GpuUnit::kDevice, GpuUnit::kReplica, GpuUnit::kInstance}) {
+      ResourceRoom room = measure(state, resource, unit, find_idle);
       const bool due = room.allocatable > 0 || room.shapes.front().fit_if_cut.value_or(0) > 0;
-      if (due || (!replicas && always.contains(name))) out.push_back(std::move(room));
+      if (due || (unit == GpuUnit::kDevice && always.contains(name))) out.push_back(std::move(room));
     }
   }
   return out;

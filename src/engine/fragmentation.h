@@ -33,16 +33,25 @@ struct ShapeRoom {
       {};  // devices, by Stranding; with fit × size they are all that are free
 };
 
+// What one of a resource is on a node: nodes of another kind have rows of their own.
+enum class GpuUnit : uint8_t {
+  kDevice,    // or, of a resource nvidia.com/mig-*, an instance of that profile
+  kReplica,   // of a device that is advertised several times
+  kInstance,  // a MIG instance under the name of a device, by the device plugin's strategy `single`
+};
+inline constexpr std::array<std::string_view, 3> kGpuUnits = {"device", "replica", "instance"};
+std::string_view to_string(GpuUnit unit);
+
 struct ResourceRoom {
   std::string resource;
-  bool replicas = false;  // of nodes that advertise each device several times; these stand apart from whole devices
+  GpuUnit unit = GpuUnit::kDevice;
   int64_t allocatable = 0, free = 0;         // devices; free: of nodes that are not over-used
   int64_t cpu_millis = 0, memory_bytes = 0;  // that a request asks for per device
   std::vector<ShapeRoom> shapes;             // by size
 };
 
 // Of all nodes; what is over-used counts in full. GPUs are all GPU resources but instances of MIG, which are parts of
-// one and stand apart.
+// one and stand apart, whatever they are called.
 struct GpuTotals {
   int64_t allocatable = 0, used = 0;
   int64_t mig_allocatable = 0, mig_used = 0;  // instances, of any profile
@@ -57,7 +66,7 @@ struct IdleGpus {
 // Null where there are none. Asked once for each resource, of nodes with dynamic MIG.
 using FindIdleGpus = std::function<const IdleGpus*(NodeSlot)>;
 
-// By name of the resource, whole devices before replicas; those that some node has, and the profiles of nodes that are
+// By name of the resource, then by unit; those that some node has, and the profiles of nodes that are
 // advertised by profile (the label nvidia.com/mig.strategy says `mixed`, an instance is there, or an agent lists a GPU
 // with MIG) or have dynamic MIG.
 // Without `find_idle` nothing is said of cutting. O(nodes × resources + classes).

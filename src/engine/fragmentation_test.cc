@@ -92,12 +92,30 @@ TEST(Fragmentation, SlicesAndSharesComeOneByOne) {
   ASSERT_EQ(rooms.size(), 5u);
   EXPECT_EQ(rooms[0].resource, "nvidia.com/gpu");
   EXPECT_THAT(fits(rooms[0]), ElementsAre(2, 1, 0, 0));
-  EXPECT_TRUE(rooms[1].replicas && rooms[1].resource == "nvidia.com/gpu");
+  EXPECT_TRUE(rooms[1].unit == GpuUnit::kReplica && rooms[1].resource == "nvidia.com/gpu");
   EXPECT_THAT(fits(rooms[1]), ElementsAre(16));
-  EXPECT_TRUE(rooms[2].replicas && rooms[2].resource == "nvidia.com/gpu.shared");
+  EXPECT_TRUE(rooms[2].unit == GpuUnit::kReplica && rooms[2].resource == "nvidia.com/gpu.shared");
   EXPECT_THAT(fits(rooms[2]), ElementsAre(16));
   EXPECT_THAT(fits(rooms[3]), ElementsAre(6));
   EXPECT_THAT(fits(rooms[4]), ElementsAre(2));
+  expect_adds_up(driver.state());
+}
+
+TEST(Fragmentation, InstancesUnderTheNameOfADeviceStandApart) {
+  Driver driver(room_policies());
+  model::Node single = make_node("single", {{"nvidia.com/gpu", 14}});
+  single.gpus = {model::GpuSharing::kInstances, "nvidia.com/gpu", 0, 1};
+  driver.add(single);
+  driver.add(make_node("whole", {{"nvidia.com/gpu", 2}}));
+  driver.add(bound_to(make_pod("a", {{"nvidia.com/gpu", 3}}), "single"));
+  const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
+  ASSERT_EQ(rooms.size(), 2u);
+  EXPECT_THAT(fits(rooms[0]), ElementsAre(2, 1, 0, 0)) << "devices of whole nodes alone";
+  EXPECT_TRUE(rooms[1].unit == GpuUnit::kInstance && rooms[1].resource == "nvidia.com/gpu");
+  EXPECT_THAT(fits(rooms[1]), ElementsAre(11));
+  const GpuTotals totals = sum_gpus(driver.state());
+  EXPECT_THAT((std::array{totals.allocatable, totals.used, totals.mig_allocatable, totals.mig_used}),
+              ElementsAre(2, 0, 14, 3));
   expect_adds_up(driver.state());
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "packing/mig_config.h"
 #include "packing/mig_fit.h"
 
 namespace berth::mig {
@@ -17,12 +18,6 @@ using model::MigModel;
 
 // A node has few devices: a beam of this width has found whatever fits in all trials (docs/mig.md).
 constexpr int64_t kWorkMax = 20'000;
-
-// A profile as the names of the MIG manager's configurations have it: "1g.5gb.me".
-std::string mig_config_profile(std::string name) {
-  std::ranges::replace(name, '+', '.');
-  return name;
-}
 
 // Slices by NVIDIA's name, of the amounts that are instances of the model. None: one of the profiles is not the
 // model's.
@@ -202,35 +197,13 @@ std::optional<std::vector<GpuDevice>> cut_for(std::span<const GpuDevice> devices
 std::optional<NamedConfig> named_for(std::span<const GpuDevice> devices, const model::ResourceList& needs) {
   if (devices.empty()) return std::nullopt;
   const MigModel& model = devices.front().mig.layout.model();
-  const auto suffices = [&](const NamedConfig& config) {
+  for (const packing::NamedLayout& each : packing::named_layouts(model)) {
+    const GpuDevice device{{each.layout, MigLayout(model)}, each.whole};
+    NamedConfig config{each.name, std::vector<GpuDevice>(devices.size(), device)};
     const model::ResourceList has = advertised(config.devices);
-    return std::ranges::all_of(needs, [&](const auto& need) { return has.get(need.first) >= need.second; });
-  };
-  const auto all = [&](std::string name, const MigLayout& layout, bool whole) {
-    const GpuDevice device{{layout, MigLayout(model)}, whole};
-    return NamedConfig{std::move(name), std::vector<GpuDevice>(devices.size(), device)};
-  };
-  const MigLayout empty(model);
-  std::vector<NamedConfig> configs{all("all-disabled", empty, true)};
-  MigLayout balanced = empty;
-  for (model::MigProfileIndex p = 0; p < model.profiles.size(); ++p) {
-    const model::MigProfile& profile = model.profiles[p];
-    MigLayout layout = empty;
-    for (uint8_t start = 0; start < model.memory_slices; ++start)
-      if (layout.fits({p, start})) layout.place({p, start});
-    configs.push_back(all("all-" + mig_config_profile(profile.name), layout, false));
+    if (std::ranges::all_of(needs, [&](const auto& need) { return has.get(need.first) >= need.second; })) return config;
   }
-  for (const auto& [compute, memory, start] : {std::tuple{3, 4, 4}, {2, 2, 2}, {1, 1, 0}, {1, 1, 1}})
-    for (model::MigProfileIndex p = 0; p < model.profiles.size(); ++p) {
-      const model::MigProfile& profile = model.profiles[p];
-      const model::MigInstance instance{p, static_cast<uint8_t>(start)};
-      if (profile.compute_slices == compute && profile.memory_slices == memory && !profile.media_extensions &&
-          balanced.fits(instance))
-        balanced.place(instance);
-    }
-  configs.push_back(all("all-balanced", balanced, false));
-  const auto found = std::ranges::find_if(configs, suffices);
-  return found == configs.end() ? std::nullopt : std::optional(std::move(*found));
+  return std::nullopt;
 }
 
 namespace {

@@ -52,16 +52,13 @@ bool can_cut_for(std::span<const GpuDevice> devices, const model::ResourceList& 
 std::optional<std::vector<GpuDevice>> cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs,
                                               packing::MigDemand& demand);
 
-// A configuration of NVIDIA's MIG manager, which cuts all devices of a node alike.
+// One of packing::named_layouts() on all devices of a node.
 struct NamedConfig {
   std::string name;
   std::vector<GpuDevice> devices;
 };
 
-// The one with as much as `needs` says, the devices being idle: all-disabled, all-<profile> with as many of it as a
-// device takes, or, if neither does, all-balanced (two 1g, a 2g and a 3g). These the GPU operator's default-mig-parted-
-// config has for every model; newer MIG managers make the same ones from what the driver says.
-// https://github.com/NVIDIA/gpu-operator/blob/main/assets/state-mig-manager/0400_configmap.yaml
+// The first with as much as `needs` says, the devices being idle.
 std::optional<NamedConfig> named_for(std::span<const GpuDevice> devices, const model::ResourceList& needs);
 
 // Fills what is free of the devices that are no longer as they were `before`, since while anything of a device is in

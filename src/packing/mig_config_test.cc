@@ -67,5 +67,31 @@ TEST(MigConfig, EveryNameIsALabelsValue) {
   }
 }
 
+model::ResourceList amounts(std::initializer_list<std::pair<const char*, int64_t>> all) {
+  model::ResourceList out;
+  for (const auto& [name, amount] : all) out.set(name, amount);
+  return out;
+}
+
+TEST(MigConfig, WholeDevicesAndSlicesAreJudgedTogether) {
+  const model::DynamicMig two{&a100(), 2, model::MigHand::kLayouts};
+  EXPECT_TRUE(can_be_cut_for(two, amounts({{"nvidia.com/gpu", 1}, {"nvidia.com/mig-7g.40gb", 1}})));
+  EXPECT_FALSE(can_be_cut_for(two, amounts({{"nvidia.com/gpu", 2}, {"nvidia.com/mig-7g.40gb", 1}})));
+  EXPECT_FALSE(can_be_cut_for(two, amounts({{"nvidia.com/gpu", 3}})));
+  EXPECT_TRUE(can_be_cut_for(two, amounts({{"nvidia.com/mig-3g.20gb", 3}, {"nvidia.com/mig-4g.20gb", 1}})));
+  EXPECT_FALSE(can_be_cut_for(two, amounts({{"nvidia.com/mig-3g.20gb", 4}, {"nvidia.com/mig-4g.20gb", 1}})));
+  EXPECT_FALSE(can_be_cut_for(two, amounts({{"nvidia.com/mig-1g.5gb", INT64_MAX}})));
+  EXPECT_FALSE(can_be_cut_for(two, amounts({{"nvidia.com/mig-1g.10gb.nonsense", 1}})));
+}
+
+TEST(MigConfig, NamedConfigurationsCutAllDevicesAlike) {
+  const model::DynamicMig two{&a100(), 2, model::MigHand::kNamed};
+  EXPECT_TRUE(can_be_cut_for(two, amounts({{"nvidia.com/gpu", 2}})));
+  EXPECT_TRUE(can_be_cut_for(two, amounts({{"nvidia.com/mig-1g.5gb", 14}})));
+  EXPECT_TRUE(can_be_cut_for(two, amounts({{"nvidia.com/mig-1g.5gb", 4}, {"nvidia.com/mig-3g.20gb", 2}})));
+  EXPECT_FALSE(can_be_cut_for(two, amounts({{"nvidia.com/gpu", 1}, {"nvidia.com/mig-7g.40gb", 1}})));
+  EXPECT_FALSE(can_be_cut_for(two, amounts({{"nvidia.com/mig-1g.5gb", 1}, {"nvidia.com/mig-4g.20gb", 1}})));
+}
+
 }  // namespace
 }  // namespace berth::packing

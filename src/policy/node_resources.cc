@@ -10,6 +10,7 @@
 #include "model/device_topology.h"
 #include "model/gpu.h"
 #include "model/mig.h"
+#include "packing/mig_config.h"
 
 namespace berth::policy {
 namespace {
@@ -47,16 +48,45 @@ std::optional<int64_t> most_of(const std::string& resource, const NodeView& node
   return mig.devices * mig.model->profiles[*profile].instances_max;
 }
 
+bool is_gpu_or_slice(const std::string& resource) {
+  return resource == model::kWholeGpuResource || model::is_mig_resource(resource);
+}
+
+// The pod asks for GPUs and instances of the node that it could not have together, however its GPUs were cut, and has
+// not now. False: the node's geometry is not Berth's to choose, or the node could have them.
+bool never_together(const PodClass& pod, const NodeView& node) {
+  const model::DynamicMig& mig = node.node().mig;
+  if (!mig) return false;
+  model::ResourceList asked;
+  bool has_them = true;
+  for (const ResourceAmount& request : pod.requests) {
+    const std::string& name = node.resources().name(request.id);
+    if (!is_gpu_or_slice(name)) continue;
+    if (model::is_mig_resource(name) && !most_of(name, node)) return false;  // a slip of its own
+    asked.set(name, request.amount);
+    has_them &= request.amount <= node.allocatable(request.id);
+  }
+  if (pod.shares_gpu) asked.add(model::kWholeGpuResource, 1);
+  return !has_them && !packing::can_be_cut_for(mig, asked);
+}
+
 // What is to be known of the GPUs of a node that has too few of them: those that are ill, and that others are cut.
-std::string gpu_facts(const std::string& resource, int64_t asked, const NodeView& node) {
+std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t asked, const NodeView& node) {
   const bool slices = model::is_mig_resource(resource);
-  if (!slices && resource != model::kWholeGpuResource) return "";
+  if (!is_gpu_or_slice(resource)) return "";
   std::string out = model::ill_gpus(node.node().devices);
   const model::DynamicMig& mig = node.node().mig;
   if (!mig) return out;
   if (const auto most = most_of(resource, node); most && asked > *most)
     return out +
            fmt::format("; never fits: {} {} can have at most {}, however cut", mig.devices, mig.model->name, *most);
+  if (never_together(pod, node)) {
+    const std::string_view how = mig.hand == model::MigHand::kNamed
+                                     ? "in none of the configurations of NVIDIA's MIG manager that Berth can name"
+                                     : "however cut";
+    return out + fmt::format("; never fits: {} {} cannot have all at once that is asked for, {}", mig.devices,
+                             mig.model->name, how);
+  }
   const bool may = slices ? most_of(resource, node).has_value() : asked <= mig.devices;
   if (may && !node.repartitioning())
     out += node.node().cut_by_agent().empty() ? "; its GPUs are cut anew only while none is in use"
@@ -72,14 +102,14 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
   const std::string beyond = free < 0 ? fmt::format(" (over-used by {})", amount(-free)) : "";
   return fmt::format("asks {}, free {} of {}{}, short by {}", amount(asked), amount(std::max<int64_t>(free, 0)),
                      amount(node.allocatable(reason.resource)), beyond, amount(asked - free)) +
-         mig_profiles(name, node) + gpu_facts(name, asked, node);
+         mig_profiles(name, node) + gpu_facts(pod, name, asked, node);
 }
 
 constexpr ReasonInfo kInsufficient{
     .text = "Insufficient", .names_resource = true, .preemption_helps = true, .detail = &detail};
 // More than the node has at all: no pod that leaves makes room for it.
 constexpr ReasonInfo kNeverEnough{.text = "Insufficient", .names_resource = true, .detail = &detail};
-// More than its GPUs could have, however they were cut.
+// What its GPUs could not have, however they were cut.
 constexpr ReasonInfo kNeverCut{.text = "Never enough", .names_resource = true, .detail = &detail};
 // Of a MIG profile that no model has, where the node's is known.
 constexpr ReasonInfo kNoProfile{
@@ -87,12 +117,18 @@ constexpr ReasonInfo kNoProfile{
 constexpr ReasonInfo kTooManyPods{.text = "Too many pods", .preemption_helps = true, .detail = &detail};
 
 void node_resources(const PodClass& pod, const NodeView& node, Reasons& reasons) {
+  std::optional<bool> never;
+  const auto never_cut = [&](const std::string& name, int64_t amount) {
+    if (const auto most = most_of(name, node); most && amount > *most) return true;
+    if (!is_gpu_or_slice(name)) return false;
+    if (!never) never = never_together(pod, node);
+    return *never;
+  };
   for (const ResourceAmount& request : pod.requests) {
     if (request.amount <= node.free(request.id)) continue;
     const std::string& name = node.resources().name(request.id);
-    const auto most = most_of(name, node);
     const ReasonInfo& reason = request.id == kPods                                ? kTooManyPods
-                               : most && request.amount > *most                   ? kNeverCut
+                               : never_cut(name, request.amount)                  ? kNeverCut
                                : request.amount <= node.allocatable(request.id)   ? kInsufficient
                                : model_without(name, node) && is_no_profile(name) ? kNoProfile
                                                                                   : kNeverEnough;

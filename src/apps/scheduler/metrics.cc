@@ -226,7 +226,7 @@ void Metrics::fragmentation(const std::vector<engine::ResourceRoom>& rooms) {
   for (const engine::ResourceRoom& room : rooms) {
     for (const engine::ShapeRoom& shape : room.shapes) {
       prometheus::Labels labels = {{"resource", room.resource},
-                                   {"kind", room.replicas ? "replica" : "device"},
+                                   {"kind", std::string(to_string(room.unit))},
                                    {"size", std::to_string(shape.size)}};
       set(families_->room, labels, shape.fit);
       if (shape.fit_if_cut) set(families_->room_if_cut, labels, *shape.fit_if_cut);
