@@ -192,8 +192,8 @@ GpuTotals sum_gpus(const State& state) {
     const NodeView node = state.view(slot);
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       if (!state.resources().is_gpu(ResourceId{id})) continue;
-      const std::string& name = state.resources().name(ResourceId{id});
-      const bool mig = model::is_mig_resource(name) || unit_of(node.node().gpus, name) == GpuUnit::kInstance;
+      const std::string& resource = state.resources().name(ResourceId{id});
+      const bool mig = model::is_mig_resource(resource) || unit_of(node.node().gpus, resource) == GpuUnit::kInstance;
       (mig ? out.mig_allocatable : out.allocatable) += node.allocatable(ResourceId{id});
       (mig ? out.mig_used : out.used) += node.used(ResourceId{id});
     }

@@ -228,10 +228,6 @@ TEST(Pack, APartlyUsedNodeBeatsAnEmptyOneAndTheTightestFitWins) {
   for (int used = 1; used < 8; ++used) EXPECT_GT(points(used, 1), points(0, 1)) << used;
 }
 
-TEST(Pack, PodsThatSpreadScoreNothing) {
-  EXPECT_EQ(Scene(make_node("a")).score("pack", make_pod("p", {{"cpu", 1000}})), 0);
-}
-
 TEST(Pack, WithoutGpusItFillsCpuAndMemory) {
   const auto pod = with_spec(make_pod("p", {{"cpu", 16'000}, {"memory", int64_t{64} << 30}}),
                              [](auto& spec) { spec.placement = model::Placement::kPack; });

@@ -555,7 +555,7 @@ def case_config_of_the_daemon() -> None:
             check(run.returncode == 0, "expected exit 0", run)
             return [p["node"] for p in json.loads(run.stdout)["pods"]]
 
-        assert placed("scores: {pack: 2}\n") == ["n1", "n2"]
+        assert placed("scores: {pack: 2}\n") == ["n1", "n1"]
         assert placed("scores: {spread: 0}\n") == ["n1", "n1"]
         assert placed("scores: {spread: 0}\n", "--weight", "spread=1") == ["n1", "n2"], "--weight is over the file"
         config.write_text("apiVersion: berth.dev/v1alpha1\nkind: BerthConfiguration\nscors: {pack: 2}\n")
