@@ -149,19 +149,21 @@ std::string QueuedWorkloads::no_node_has_it(const quota::PlaceRequest& request, 
   return "";
 }
 
-// Takes the workload's stand-ins off their nodes, and its pods.
-void QueuedWorkloads::lift(quota::WorkloadId id, bool pods, Txn& txn) {
-  const auto evict = [&](PodSlot slot) {
+// The workload's stand-ins that are on nodes, and its pods.
+std::vector<PodSlot> QueuedWorkloads::standing(quota::WorkloadId id, bool pods) const {
+  std::vector<PodSlot> out;
+  const auto add = [&](PodSlot slot) {
     const PodState& pod = context_.state.pod(slot);
-    if (holds_room(pod.phase) && context_.state.node(pod.node).present) txn.evict(slot);
+    if (holds_room(pod.phase) && context_.state.node(pod.node).present) out.push_back(slot);
   };
   if (const auto group = groups_.find(id); group != groups_.end())
     for (const Set& set : group->second.sets)
-      for (const auto& [slot, index] : set.stand_ins) evict(slot);
-  if (!pods) return;
+      for (const auto& [slot, index] : set.stand_ins) add(slot);
+  if (!pods) return out;
   const auto named = pods_.find(admission_.status(id).workload.full_name());
-  if (named == pods_.end()) return;
-  for (const std::string& uid : named->second) evict(context_.state.find_pod(uid));
+  if (named == pods_.end()) return out;
+  for (const std::string& uid : named->second) add(context_.state.find_pod(uid));
+  return out;
 }
 
 bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why) {
@@ -196,8 +198,9 @@ bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector
                            std::vector<Found>& found, std::string* why) {
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   Search search{Txn(context_.state), {}, found};
-  lift(request.id, false, search.txn);
-  for (const quota::WorkloadId id : gone) lift(id, true, search.txn);
+  for (const PodSlot slot : standing(request.id, false)) search.txn.evict(slot);
+  for (const quota::WorkloadId id : gone)
+    for (const PodSlot slot : standing(id, true)) search.txn.evict(slot);
   std::vector<size_t> order(sets.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -213,6 +216,21 @@ bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<
                           std::string* why) {
   std::vector<Found> found;
   return find(request, gone, found, why);
+}
+
+std::vector<quota::WorkloadId> QueuedWorkloads::in_the_way(const quota::PlaceRequest& request,
+                                                           const std::vector<quota::WorkloadId>& gone) {
+  std::vector<Found> found;
+  std::vector<quota::WorkloadId> out;
+  if (!find(request, gone, found, nullptr)) return out;
+  std::set<NodeSlot> nodes;
+  for (const Found& place : found) nodes.insert(place.node);
+  std::copy_if(gone.begin(), gone.end(), std::back_inserter(out), [&](quota::WorkloadId id) {
+    const std::vector<PodSlot> pods = standing(id, true);
+    return std::any_of(pods.begin(), pods.end(),
+                       [&](PodSlot slot) { return nodes.contains(context_.state.pod(slot).node); });
+  });
+  return out;
 }
 
 bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) {

@@ -79,6 +79,8 @@ class QueuedWorkloads : public quota::Places {
 
   // Places, asked by admission.
   bool fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::string* why) override;
+  std::vector<quota::WorkloadId> in_the_way(const quota::PlaceRequest& request,
+                                            const std::vector<quota::WorkloadId>& gone) override;
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
   void release(quota::WorkloadId id) override;
 
@@ -119,7 +121,7 @@ class QueuedWorkloads : public quota::Places {
   std::string no_node_has_it(const quota::PlaceRequest& request, size_t set) const;
   bool find(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::vector<Found>& found,
             std::string* why);
-  void lift(quota::WorkloadId id, bool pods, Txn& txn);
+  std::vector<PodSlot> standing(quota::WorkloadId id, bool pods) const;
   bool place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why);
   bool let_go(quota::WorkloadId id);
   void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,

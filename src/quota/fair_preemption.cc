@@ -85,12 +85,15 @@ class FairSearch {
   FairSearch(Ledger& ledger, const PreemptionRequest& request, const FairRules& rules)
       : ledger_(ledger), tree_(ledger.tree()), request_(request), rules_(rules), self_(request.preemptor.queue) {}
 
+  std::vector<WorkloadId> candidates() const {
+    std::vector<WorkloadId> out = collect();
+    put_in_order(ledger_, request_, out);
+    return out;
+  }
+
   std::vector<Victim> run() {
-    std::vector<WorkloadId> candidates = collect();
+    const std::vector<WorkloadId> candidates = this->candidates();
     if (candidates.empty() || rules_.empty() || is_hopeless(request_, candidates)) return {};
-    std::ranges::sort(candidates, [&](WorkloadId a, WorkloadId b) {
-      return tried_before(ledger_.holder(a), ledger_.holder(b), self_);
-    });
     reclaims_ = within_nominal_with_request();
     tree_.add_usage(self_, request_.usage);  // shares are those with the workload
     const bool found = by_first_rule(candidates) || (rules_.size() > 1 && by_second_rule());
@@ -201,6 +204,10 @@ class FairSearch {
 
 std::vector<Victim> fair_victims(Ledger& ledger, const PreemptionRequest& request, const FairRules& rules) {
   return FairSearch(ledger, request, rules).run();
+}
+
+std::vector<WorkloadId> fair_candidates(Ledger& ledger, const PreemptionRequest& request, const FairRules& rules) {
+  return FairSearch(ledger, request, rules).candidates();
 }
 
 }  // namespace berth::quota

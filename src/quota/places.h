@@ -28,7 +28,9 @@ class Places {
   // nothing. `why`, where it is wanted and they have none: "1 of 4 pods of pod set main have a place in flavor h100:
   // …".
   virtual bool fit(const PlaceRequest& request, const std::vector<WorkloadId>& gone, std::string* why = nullptr) = 0;
-  // The same, and keeps the places for the workload instead of those that it had, until release(): nobody else gets
+  // Those of `gone` that stand on nodes where the pods would be placed then; none where these had no place even so.
+  virtual std::vector<WorkloadId> in_the_way(const PlaceRequest& request, const std::vector<WorkloadId>& gone) = 0;
+  // As fit(), and keeps the places for the workload instead of those that it had, until release(): nobody else gets
   // them. Where `gone` still stand there, they are kept beside these.
   virtual bool hold(const PlaceRequest& request, const std::vector<WorkloadId>& gone) = 0;
   // Lets go of what was kept; pods that have come stay where they are.

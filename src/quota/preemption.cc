@@ -1,6 +1,7 @@
 #include "quota/preemption.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -8,6 +9,8 @@ namespace berth::quota {
 namespace {
 
 using model::PreemptionPolicy;
+
+constexpr int kPlaceTries = 8;
 
 // Why a holder may be taken from, which decides while of what borrowing it may.
 enum class Right : uint8_t { kOwnQueue, kHierarchy, kOnlyWithinNominal, kWhileBorrowing };
@@ -36,16 +39,18 @@ class ClassicalSearch {
       : ledger_(ledger), tree_(ledger.tree()), request_(request) {
     collect_own_queue();
     collect_cohort();
-    const auto before = [this](const Candidate& a, const Candidate& b) {
-      return tried_before(ledger_.holder(a.id), ledger_.holder(b.id), request_.preemptor.queue);
-    };
-    for (auto* list : {&hierarchy_, &others_, &own_}) std::ranges::sort(*list, before);
+    for (auto* list : {&hierarchy_, &others_, &own_}) sort(*list);
+  }
+
+  std::vector<WorkloadId> candidates() const {
+    std::vector<WorkloadId> out;
+    for (const auto* list : {&hierarchy_, &others_, &own_})
+      for (const Candidate& candidate : *list) out.push_back(candidate.id);
+    return out;
   }
 
   std::vector<Victim> run() {
-    std::vector<WorkloadId> all;
-    for (const auto* list : {&hierarchy_, &others_, &own_})
-      for (const Candidate& candidate : *list) all.push_back(candidate.id);
+    const std::vector<WorkloadId> all = candidates();
     if (all.empty() || is_hopeless(request_, all)) return {};
     for (const bool borrowing : attempts())
       if (std::vector<Victim> found = attempt(borrowing); !found.empty()) return found;
@@ -54,6 +59,18 @@ class ClassicalSearch {
 
  private:
   const model::QueuePreemption& policy() const { return request_.queue->preemption; }
+
+  void sort(std::vector<Candidate>& list) const {
+    std::vector<WorkloadId> order;
+    std::map<WorkloadId, Candidate> by_id;
+    for (const Candidate& candidate : list) {
+      order.push_back(candidate.id);
+      by_id.emplace(candidate.id, candidate);
+    }
+    put_in_order(ledger_, request_, order);
+    list.clear();
+    for (const WorkloadId id : order) list.push_back(by_id.at(id));
+  }
 
   Right right_over(const Holder& holder, bool hierarchy) const {
     if (hierarchy) return Right::kHierarchy;
@@ -197,6 +214,17 @@ bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const
   return request.places->fit(request.place, ids);
 }
 
+void put_in_order(const Ledger& ledger, const PreemptionRequest& request, std::vector<WorkloadId>& candidates) {
+  const auto is_first = [&](WorkloadId id) {
+    return request.in_the_way != nullptr && std::ranges::find(*request.in_the_way, id) != request.in_the_way->end();
+  };
+  if (request.only_in_the_way) std::erase_if(candidates, [&](WorkloadId id) { return !is_first(id); });
+  std::ranges::sort(candidates, [&](WorkloadId a, WorkloadId b) {
+    return tried_before(ledger.holder(a), ledger.holder(b), request.preemptor.queue);
+  });
+  std::ranges::stable_partition(candidates, is_first);
+}
+
 bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>& candidates) {
   return request.places != nullptr && !request.places->fit(request.place, candidates);
 }
@@ -227,8 +255,47 @@ std::vector<Victim> classical_victims(Ledger& ledger, const PreemptionRequest& r
   return ClassicalSearch(ledger, request).run();
 }
 
-std::vector<Victim> Preemption::victims(const PreemptionRequest& request) const {
+std::vector<WorkloadId> classical_candidates(Ledger& ledger, const PreemptionRequest& request) {
+  return ClassicalSearch(ledger, request).candidates();
+}
+
+std::vector<Victim> Preemption::search(const PreemptionRequest& request) const {
   return *fair_ ? fair_victims(*ledger_, request, **fair_) : classical_victims(*ledger_, request);
+}
+
+std::vector<Victim> Preemption::victims(const PreemptionRequest& request) const {
+  std::vector<Victim> found = search(request);
+  return !found.empty() || request.places == nullptr ? found : where_it_would_stand(request);
+}
+
+// In the order of candidates a queue may have given all that it borrowed before it is the turn of who stands where the
+// request would. So the first of the order are taken whose leaving gives it a place, and of these those that are in its
+// way; where quota does not let these be taken, the next that are in its way elsewhere, a few times.
+std::vector<Victim> Preemption::where_it_would_stand(PreemptionRequest request) const {
+  Places* const places = std::exchange(request.places, nullptr);
+  if (search(request).empty()) return {};  // quota speaks against it
+  request.places = places;
+  std::vector<WorkloadId> left =
+      *fair_ ? fair_candidates(*ledger_, request, **fair_) : classical_candidates(*ledger_, request);
+  for (int tries = 0; tries < kPlaceTries; ++tries) {
+    size_t too_few = 0, enough = left.size();
+    if (enough == 0 || !places->fit(request.place, left)) return {};
+    while (too_few + 1 < enough) {
+      const size_t middle = (too_few + enough) / 2;
+      const std::vector<WorkloadId> first(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(middle));
+      (places->fit(request.place, first) ? enough : too_few) = middle;
+    }
+    const std::vector<WorkloadId> gone(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(enough));
+    const std::vector<WorkloadId> in_the_way = places->in_the_way(request.place, gone);
+    if (in_the_way.empty()) return {};
+    request.in_the_way = &in_the_way;
+    for (const bool only : {true, false}) {
+      request.only_in_the_way = only;
+      if (std::vector<Victim> found = search(request); !found.empty()) return found;
+    }
+    std::erase_if(left, [&](WorkloadId id) { return std::ranges::find(in_the_way, id) != in_the_way.end(); });
+  }
+  return {};
 }
 
 }  // namespace berth::quota

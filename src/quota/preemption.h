@@ -38,6 +38,9 @@ struct PreemptionRequest {
   // Where its pods must have a place, too; null: quota is all that is asked for.
   Places* places = nullptr;
   PlaceRequest place = {};
+  // Of those that may be taken from these come first, be they the last by the order, or are the only ones; null: none.
+  const std::vector<WorkloadId>* in_the_way = nullptr;
+  bool only_in_the_way = false;
 };
 
 class Preemption {
@@ -46,10 +49,14 @@ class Preemption {
   Preemption(Ledger& ledger, const std::optional<FairRules>& fair) : ledger_(&ledger), fair_(&fair) {}
 
   // Those who must go so that the request fits; empty: it would not fit, whoever went that may be taken.
+  // Where places are asked for and the order alone finds nobody, those come first who stand where the request would.
   std::vector<Victim> victims(const PreemptionRequest& request) const;
   bool is_fair() const { return fair_->has_value(); }
 
  private:
+  std::vector<Victim> search(const PreemptionRequest& request) const;
+  std::vector<Victim> where_it_would_stand(PreemptionRequest request) const;
+
   Ledger* ledger_;
   const std::optional<FairRules>* fair_;
 };
@@ -59,9 +66,11 @@ bool permits(model::PreemptionPolicy policy, const Claimant& preemptor, const Cl
 // The order in which candidates are tried: those on their way out, other queues, low priority, late reservations.
 bool tried_before(const Holder& a, const Holder& b, QuotaNode preemptor_queue);
 
-// The two ways; used by Preemption.
+// The two ways, and who may be taken from by each, in their order; used by Preemption.
 std::vector<Victim> classical_victims(Ledger& ledger, const PreemptionRequest& request);
+std::vector<WorkloadId> classical_candidates(Ledger& ledger, const PreemptionRequest& request);
 std::vector<Victim> fair_victims(Ledger& ledger, const PreemptionRequest& request, const FairRules& rules);
+std::vector<WorkloadId> fair_candidates(Ledger& ledger, const PreemptionRequest& request, const FairRules& rules);
 
 // Shared by both. Whether the holder may be taken from by the policy, and has something of what is scarce.
 bool is_candidate(const PreemptionRequest& request, model::PreemptionPolicy policy, const Holder& holder);
@@ -69,6 +78,8 @@ bool is_candidate(const PreemptionRequest& request, model::PreemptionPolicy poli
 // quota.
 bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const std::vector<Victim>& gone,
                   bool borrowing);
+// The candidates in the order in which they are tried, as far as the request wants them tried.
+void put_in_order(const Ledger& ledger, const PreemptionRequest& request, std::vector<WorkloadId>& candidates);
 // Whether nodes have no room for the request even if all of these had gone, so that nobody need be tried.
 bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>& candidates);
 // Puts back, from the last but one on, whoever need not go after all. All victims are out of the ledger.
