@@ -129,9 +129,14 @@ void Engine::on(const BindProgress& event) {
   }
   const auto shift = std::min<uint32_t>(pod.attempts++, 20);
   pod.backoff_until = now_ + Duration{std::min(options_.backoff_initial.nanos << shift, options_.backoff_max.nanos)};
+  const NodeSlot stood = pod.node;
   state_.unassign(slot, PodPhase::kNotQueued);
   replace(slot, model::Pod(pod.pod));  // its namespace may have changed its mind since the pod was placed
-  settle(slot);
+  if (const std::string workload = pod.pod.workload; !workload.empty()) {  // its place is kept for its next try
+    workloads_->give_up_place(slot);
+    workloads_->refill(workload, stood);
+  }
+  take_up(slot);
 }
 
 // New facts of a pod. What it was told was said of its class: in another class it is told afresh.
@@ -187,8 +192,7 @@ void Engine::settle(PodSlot slot) {
   }
   if (holds_room(pod.phase)) return;  // our own decision, which the watch has not seen yet
   if (!waits(pod.pod)) return;
-  const Time until = std::max(pod.backoff_until, rejections_.until(pod.pod.owner_uid));
-  if (until > now_) back_off(slot, until);
+  if (const Time until = backs_off_until(pod); until > now_) back_off(slot, until);
   else enqueue(slot);
 }
 
@@ -200,6 +204,10 @@ void Engine::enqueue(PodSlot slot) {
   if (pod.reported_version != 0 && !pod.awaits_report) return;
   pod.awaits_report = true;
   queue_.await_report(slot);
+}
+
+Time Engine::backs_off_until(const PodState& pod) const {
+  return std::max(pod.backoff_until, rejections_.until(pod.pod.owner_uid));
 }
 
 void Engine::back_off(PodSlot slot, Time until) {
@@ -214,7 +222,12 @@ void Engine::release_backoffs(Time now) {
     const PodSlot slot = state_.find_pod(backoff_.begin()->second);
     backoff_.erase(backoff_.begin());
     check(slot.valid() && state_.pod(slot).phase == PodPhase::kBackoff, "a pod in back-off is known");
-    enqueue(slot);
+    if (state_.pod(slot).pod.workload.empty()) {
+      enqueue(slot);
+    } else {
+      state_.mutable_pod(slot).phase = PodPhase::kNotQueued;
+      take_up(slot);
+    }
   }
 }
 
@@ -225,8 +238,8 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   CycleResult result;
   WorkBudget work{limits.work};
   state_.mutable_mix().settle();
-  meet_arrivals();
   release_backoffs(now);
+  meet_arrivals();
   release_refused();
   end_pauses();
   note_new();

@@ -118,6 +118,7 @@ class Engine {
   void leave_queue(PodSlot slot);
   void settle(PodSlot slot);
   void enqueue(PodSlot slot);
+  Time backs_off_until(const PodState& pod) const;
   void back_off(PodSlot slot, Time until);
   void release_backoffs(Time now);
   void adopt_nomination(PodSlot slot);
@@ -148,8 +149,7 @@ class Engine {
   std::string time_text(Time time) const;
   std::pair<std::vector<std::string>, uint32_t> fitting_nodes(PodSlot pod);
   VictimSearch::Context search_context() { return {state_, policies_, rules_, residents_, now_}; }
-  // Preemption: engine/engine_preemption.cc.
-  bool look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work);
+  bool look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work);  // preemption: engine/engine_preemption.cc
   void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
   void nominate(PodSlot pod, NodeSlot node);
   void withdraw_nomination(PodSlot pod);

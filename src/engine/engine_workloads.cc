@@ -35,11 +35,16 @@ void Engine::on(const WorkloadReleased& event) { workloads_->released(event.uid)
 void Engine::on(const WorkloadPodsReady& event) { workloads_->pods_ready(event); }
 void Engine::on(const WorkloadCheckReported& event) { workloads_->check_reported(event); }
 
-// Should be given a place now.
-bool Engine::waits(const model::Pod& pod) const {
-  return pod.node_name.empty() && pod.ours && !pod.gated && !pod.terminating && !pod.stand_in &&
-         !workloads_->holds_back(pod);
+namespace {
+
+bool wants_place(const model::Pod& pod) {
+  return pod.node_name.empty() && pod.ours && !pod.gated && !pod.terminating && !pod.stand_in;
 }
+
+}  // namespace
+
+// Should be given a place now.
+bool Engine::waits(const model::Pod& pod) const { return wants_place(pod) && !workloads_->holds_back(pod); }
 
 // Puts a pod, which is in no queue, where its facts say. One of a workload waits for the next cycle, where all that
 // came by then have their turn in the order of the queue, whatever the order in which they came.
@@ -57,6 +62,13 @@ void Engine::meet_arrivals() {
     if (const PodSlot slot = state_.find_pod(uid); slot.valid()) slots.push_back(slot);
   std::sort(slots.begin(), slots.end(), QueueOrder{&state_});
   for (const PodSlot slot : slots) {
+    const PodState& pod = state_.pod(slot);
+    const Time until = backs_off_until(pod);
+    if (until > now_ && pod.phase == PodPhase::kNotQueued && wants_place(pod.pod) &&
+        workloads_->admits(pod.pod.workload)) {
+      back_off(slot, until);  // its place is kept meanwhile
+      continue;
+    }
     const NodeSlot kept = workloads_->meet(slot);
     if (state_.pod(slot).phase != PodPhase::kNotQueued) continue;
     settle(slot);
@@ -81,7 +93,8 @@ void Engine::settle_freed() {
       for (const std::string& uid : uids) {
         const PodSlot slot = state_.find_pod(uid);
         const PodPhase phase = state_.pod(slot).phase;
-        const bool queued = phase == PodPhase::kPending || phase == PodPhase::kBackoff || phase == PodPhase::kNominated;
+        const bool queued = phase == PodPhase::kPending || phase == PodPhase::kNominated ||
+                            (phase == PodPhase::kBackoff && !workloads_->admits(name));
         if (queued && !waits(state_.pod(slot).pod)) leave_queue(slot);
         else if (phase == PodPhase::kNotQueued) take_up(slot);
       }

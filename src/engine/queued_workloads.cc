@@ -98,6 +98,12 @@ QueuedWorkloads::Group* QueuedWorkloads::keeps_places(const std::string& workloa
   return group == groups_.end() || !group->second.keeps_places() ? nullptr : &group->second;
 }
 
+bool QueuedWorkloads::admits(const std::string& workload) const {
+  const auto known = by_name_.find(workload);
+  const auto group = known == by_name_.end() ? groups_.end() : groups_.find(known->second);
+  return group != groups_.end() && group->second.stage == Stage::kAdmitted;
+}
+
 bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
   if (pod.workload.empty() || !pod.node_name.empty()) return false;
   const auto known = by_name_.find(pod.workload);
@@ -151,6 +157,11 @@ void QueuedWorkloads::part(PodSlot slot) {
   named->second.erase(pod.uid);
   if (named->second.empty()) pods_.erase(named);
   else freed_.insert(pod.workload);
+  give_up_place(slot);
+}
+
+void QueuedWorkloads::give_up_place(PodSlot slot) {
+  const model::Pod& pod = context_.state.pod(slot).pod;
   const auto known = by_name_.find(pod.workload);
   if (known == by_name_.end()) return;
   const auto group = groups_.find(known->second);

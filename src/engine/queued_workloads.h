@@ -61,9 +61,13 @@ class QueuedWorkloads : public quota::Places {
   // A pod that names a workload is known by now. The node that was kept for it, where the place is free now; invalid:
   // none was.
   NodeSlot meet(PodSlot pod);
-  // It goes; afterwards, when its room is free, refill() is told where it stood (invalid: it had no place to keep).
+  // It goes, or gives up the place that it met; afterwards, when its room is free, refill() is told where it stood
+  // (invalid: it had no place to keep).
   void part(PodSlot pod);
+  void give_up_place(PodSlot pod);
   void refill(const std::string& workload, NodeSlot node);
+  // Whether the workload is admitted, so that places are kept for its pods.
+  bool admits(const std::string& workload) const;
   // Whether the pod has to wait for its workload to be admitted.
   bool holds_back(const model::Pod& pod) const;
   std::string why_held_back(const model::Pod& pod) const;
