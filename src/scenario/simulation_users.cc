@@ -136,6 +136,7 @@ Status Simulation::settle_bind(const std::string& name, bool stored) {
   SimPod& pod = pods_[found];
   if (pod.unknown_node.empty()) return fail(ErrorCode::kInvalidInput, "no bind of " + name + " is without an answer");
   const std::string node = std::exchange(pod.unknown_node, "");
+  if (pod.stage == Stage::kEnded) return {};  // deleted meanwhile
   if (stored) start(pod, node);
   else outbox_.emplace_back(engine::BindProgress{pod.object.metadata.uid, engine::BindOutcome::kFailed});
   return {};
