@@ -8,6 +8,7 @@
 #include "api/kueue_checks.h"
 #include "api/kueue_names.h"
 #include "api/names.h"
+#include "api/victim_terms.h"
 #include "model/quantity.h"
 
 namespace berth::api {
@@ -299,6 +300,7 @@ void read_kueue(const Reader& reader, ResourceFlavor& out) {
 }
 void read_kueue(const Reader& reader, ClusterQueue& out) {
   read_with_spec<ClusterQueue, &ClusterQueue::queue, kQueueSpec>(reader, out);
+  out.queue.victims = victim_terms_of(out.metadata);
 }
 void read_kueue(const Reader& reader, Cohort& out) {
   read_with_spec<Cohort, &Cohort::cohort, kCohortSpec>(reader, out);

@@ -66,13 +66,14 @@ std::vector<model::DisruptionBudget> DisruptionRules::budgets() const {
   return out;
 }
 
-void DisruptionRules::set_protects(const std::string& namespace_name, bool protects, State& state) {
-  if (protecting_namespaces_.contains(namespace_name) == protects) return;
+bool DisruptionRules::set_protects(const std::string& namespace_name, bool protects, State& state) {
+  if (protecting_namespaces_.contains(namespace_name) == protects) return false;
   if (protects) protecting_namespaces_.insert(namespace_name);
   else protecting_namespaces_.erase(namespace_name);
   for (const IdentityId id : state.peers().identities_in(namespace_name))
     for (const PodSlot pod : state.peers().identity(id).pods)
       if (holds_room(state.pod(pod).phase) && !state.pod(pod).pod.preemptible) state.touch_node_of(pod);
+  return true;
 }
 
 const std::vector<DisruptionRules::Rule*>& DisruptionRules::rules_of(IdentityId id, const State& state) {

@@ -23,7 +23,8 @@ class DisruptionRules {
   void set_budget(model::DisruptionBudget budget, State& state);
   void remove_budget(const std::string& key, State& state);
   void replace_budgets(const std::vector<model::DisruptionBudget>& budgets, State& state);
-  void set_protects(const std::string& namespace_name, bool protects, State& state);
+  // True: that is new.
+  bool set_protects(const std::string& namespace_name, bool protects, State& state);
 
   std::vector<model::DisruptionBudget> budgets() const;
   const absl::flat_hash_set<std::string>& protecting_namespaces() const { return protecting_namespaces_; }

@@ -9,7 +9,7 @@ namespace berth::engine {
 
 void Engine::on(const NamespaceUpserted& event) {
   state_.set_namespace_labels(event.name, event.labels);
-  rules_.set_protects(event.name, event.protects_pods, state_);
+  if (rules_.set_protects(event.name, event.protects_pods, state_)) workloads_->victims_changed();
   workloads_->set_namespace_labels(event.name, event.labels);
   const auto at = namespace_placement_.find(event.name);
   const auto before = at == namespace_placement_.end() ? model::Placement::kDefault : at->second;

@@ -11,7 +11,7 @@ namespace berth::engine {
 Engine::Engine(PolicySet policies, EngineOptions options)
     : policies_(std::move(policies)),
       options_(std::move(options)),
-      workloads_(std::make_unique<QueuedWorkloads>(PlacementContext{state_, policies_, failure_sets_, queue_},
+      workloads_(std::make_unique<QueuedWorkloads>(PlacementContext{state_, policies_, failure_sets_, queue_, rules_},
                                                    options_.admission)) {}
 
 Engine::~Engine() = default;

@@ -1,6 +1,7 @@
 // PlacementContext: what it takes to try out placements of pods on the live state, beside Engine's own turns.
 #pragma once
 
+#include "engine/disruption_rules.h"
 #include "engine/failure_sets.h"
 #include "engine/pending_queue.h"
 #include "engine/policy.h"
@@ -14,6 +15,7 @@ struct PlacementContext {
   const PolicySet& policies;
   FailureSets& sets;
   PendingQueue& queue;  // whose candidates of classes are used and kept up to date
+  DisruptionRules& rules;
 };
 
 }  // namespace berth::engine

@@ -218,6 +218,16 @@ bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<
   return find(request, gone, found, why);
 }
 
+quota::Leave QueuedWorkloads::may_leave(quota::WorkloadId id) {
+  std::vector<PodSlot> pods = standing(id, true);
+  std::erase_if(pods, [&](PodSlot slot) { return context_.state.pod(slot).pod.stand_in; });
+  const auto is_protected = [&](PodSlot slot) { return context_.rules.is_protected(context_.state.pod(slot).pod); };
+  if (std::any_of(pods.begin(), pods.end(), is_protected)) return quota::Leave::kNever;
+  const std::vector<bool> beyond = context_.rules.violations(pods, context_.state);
+  const bool over = std::find(beyond.begin(), beyond.end(), true) != beyond.end();
+  return over ? quota::Leave::kOverBudget : quota::Leave::kFreely;
+}
+
 std::vector<quota::WorkloadId> QueuedWorkloads::in_the_way(const quota::PlaceRequest& request,
                                                            const std::vector<quota::WorkloadId>& gone) {
   std::vector<Found> found;

@@ -41,6 +41,10 @@ class QueuedWorkloads : public quota::Places {
     admission_.set_namespace_labels(name, labels);
     changed_ = true;
   }
+  // Others may be evicted than before.
+  void victims_changed() {
+    if (in_use_) configure().reconfigure();
+  }
   void node_changed(NodeSlot node) {
     if (in_use_) changed_nodes_.insert(node);
   }
@@ -82,6 +86,7 @@ class QueuedWorkloads : public quota::Places {
   void check(std::vector<std::string>& broken) const;
 
   // Places, asked by admission.
+  quota::Leave may_leave(quota::WorkloadId id) override;
   bool fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::string* why) override;
   std::vector<quota::WorkloadId> in_the_way(const quota::PlaceRequest& request,
                                             const std::vector<quota::WorkloadId>& gone) override;

@@ -251,12 +251,13 @@ struct Scene {
       queue.push(slot);
     }
   }
-  SetSearch search() { return {{state, policies, sets, queue}, 0, Time{-1}}; }
+  SetSearch search() { return {{state, policies, sets, queue, rules}, 0, Time{-1}}; }
 
   State state;
   PolicySet policies = filling();
   FailureSets sets;
   PendingQueue queue{state};
+  DisruptionRules rules;
 };
 
 TEST(SetSearch, LeavesNothingBehindAndFindsTheSameAgain) {

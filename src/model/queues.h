@@ -83,6 +83,21 @@ struct AdmissionCheckRule {
   std::vector<std::string> flavors = {};
 };
 
+// When those who have a queue's quota may be evicted for others, and who of them first.
+struct VictimTerms {
+  Duration min_runtime = {};                    // nobody of the queue is taken from before having run so long
+  Duration loss_max = Duration::seconds(3600);  // as much counts as lost at most, since tenants declare it
+  bool least_loss_first = false;  // for the queue's own workloads those go first who lose the least, before priority
+  friend bool operator==(const VictimTerms&, const VictimTerms&) = default;
+};
+
+// How work saves its state, as it declares itself: what it did since then is lost with it.
+struct Checkpoints {
+  std::optional<Duration> interval;
+  std::optional<Time> last;  // counts for more than `interval`
+  friend bool operator==(const Checkpoints&, const Checkpoints&) = default;
+};
+
 struct ClusterQueue {
   std::string name;
   std::string cohort;  // empty: none
@@ -95,6 +110,7 @@ struct ClusterQueue {
   StopPolicy stop = StopPolicy::kNone;
   std::vector<AdmissionCheckRule> checks = {};
   bool usage_based = false;  // of its LocalQueues the one comes first that has used the least of late
+  VictimTerms victims = {};
 };
 
 struct Cohort {
@@ -147,7 +163,8 @@ struct Workload {
   std::optional<Duration> max_execution;  // then it is deactivated; all its terms of being admitted count
   Duration past_execution;                // of terms that are over, when it was first heard of
   std::optional<Duration> runtime;        // of one term at most, as it declares itself (api/runtime_estimate.h)
-  std::optional<Requeue> requeue = {};    // looked at when it is first heard of
+  Checkpoints checkpoints = {};
+  std::optional<Requeue> requeue = {};  // looked at when it is first heard of
   std::vector<PodSet> pod_sets;
 
   // "namespace/name".

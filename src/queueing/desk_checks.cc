@@ -143,7 +143,9 @@ void Desk::tell_time(engine::Event& event, Time now, Duration ahead) {
     here(held->held.reserved);
     here(held->held.admitted);
   }
-  if (workload == nullptr || !workload->requeue) return;
+  if (workload == nullptr) return;
+  here(workload->checkpoints.last);
+  if (!workload->requeue) return;
   here(workload->requeue->at);
   workload->requeue->evicted = workload->requeue->evicted + (Duration{} - ahead);
 }

@@ -190,5 +190,25 @@ TEST_F(DeskReadiness, OfAGroupAllPodsHaveToBeReady) {
   EXPECT_EQ(told(), "True");
 }
 
+TEST(DeskCheckpoints, WhatAJobSaysOfItsCheckpointsReachesTheEngineWhenItChanges) {
+  World world;
+  world.submit("train", "red", 2);
+  world.settle();
+  const auto known = [&] {
+    const std::string uid = world.workload("train")["metadata"]["uid"];
+    return world.admission.status(world.admission.find(uid)).workload.checkpoints;
+  };
+  EXPECT_EQ(known(), model::Checkpoints{});
+  world.change("train", {{"metadata", {{"annotations", {{"berth.dev/checkpoint-interval", "30m"}}}}}});
+  world.settle();
+  EXPECT_EQ(known().interval, Duration::seconds(1800));
+  const Time saved = world.wall;
+  world.change("train", {{"metadata", {{"annotations", {{"berth.dev/last-checkpoint", format_rfc3339(saved)}}}}}});
+  const Time here = world.now;
+  world.settle();
+  ASSERT_TRUE(known().last);
+  EXPECT_EQ(known().last->nanos / 1'000'000'000, here.nanos / 1'000'000'000) << "in the time of cycles";
+}
+
 }  // namespace
 }  // namespace berth::queueing

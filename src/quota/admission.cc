@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/quantity.h"
+
 namespace berth::quota {
 
 Admission::Admission(AdmissionOptions options, Places* places)
@@ -28,6 +30,19 @@ Claimant Admission::claimant(const Record& record) const {
   const model::Workload& workload = record.status.workload;
   return {record.key.id, ledger_->tree().queue(record.status.cluster_queue), workload.priority, workload.created,
           workload.uid};
+}
+
+// What the workload holds with its assignment, and what is known of it, but for when it came to it.
+Holder Admission::holder_of(const Record& record) const {
+  Holder out;
+  static_cast<Claimant&>(out) = claimant(record);
+  out.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
+  out.checkpoints = record.status.workload.checkpoints;
+  out.began = record.admitted;
+  for (const PodSetAssignment& set : record.status.assignment)
+    for (const auto& [resource, amount] : set.usage)
+      if (model::is_gpu_resource(resource)) out.gpus = saturating_add(out.gpus, amount);
+  return out;
 }
 
 std::string Admission::path(QuotaNode queue) const {
@@ -80,9 +95,10 @@ WorkloadId Admission::upsert(model::Workload workload) {
 // New facts of who is admitted: his priority, and what he has reclaimed.
 void Admission::update_holder(const Record& record) {
   const Holder& before = ledger_->holder(record.key.id);
-  Holder holder = before;
-  static_cast<Claimant&>(holder) = claimant(record);
-  holder.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
+  Holder holder = holder_of(record);
+  holder.reserved = before.reserved;
+  holder.evicted = before.evicted;
+  holder.won_in = before.won_in;
   const bool gives_back = holder.usage != before.usage;
   const QuotaNode queue = before.queue;
   holder.queue = queue;

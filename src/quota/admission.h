@@ -42,6 +42,8 @@ class Admission {
   void upsert(model::LocalQueue queue);
   void upsert(model::AdmissionCheck check);
   void set_namespace_labels(const std::string& name, model::Labels labels);
+  // Something else has changed that everybody is to be looked at anew for, be it who may be evicted.
+  void reconfigure();
   // Objects of these names are no more. A ClusterQueue that still has admitted workloads goes after the last of them,
   // and admits no more until then.
   void remove(const model::ResourceFlavor& flavor);
@@ -96,6 +98,7 @@ class Admission {
   Record& record(WorkloadId id) { return records_[id.value]; }
   const Record& record(WorkloadId id) const { return records_[id.value]; }
   Claimant claimant(const Record& record) const;
+  Holder holder_of(const Record& record) const;
   bool leaving(const Record& record) const;
   void begin_record(Record& record, const model::Workload& workload) const;
   std::string path(QuotaNode queue) const;
@@ -103,7 +106,6 @@ class Admission {
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
   // Configuration: admission_config.cc.
-  void reconfigure();
   void update_holder(const Record& record);
   void rebuild(std::vector<AdmissionDecision>& decisions);
   void rebuild_ledger();
@@ -127,6 +129,7 @@ class Admission {
   void count_usage(Record& record);
   void end_usage(Record& record);
   void begin_term(Record& record);
+  std::optional<Time> spared_until(const Record& record) const;
   void reactivate(Record& record);
 
   // AdmissionChecks: admission_checks.cc.

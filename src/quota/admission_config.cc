@@ -89,6 +89,7 @@ const model::LocalQueue* Admission::local_queue(const model::Workload& workload)
 void Admission::rebuild_ledger() {
   if (!std::exchange(stale_, false)) return;
   Ledger next(QuotaTree(queues_, cohorts_));
+  for (const auto& [name, queue] : queues_) next.set_terms(next.tree().queue(name), queue.victims);
   for (const Record& record : records_) {
     if (record.standing != Standing::kHolding) continue;
     Holder holder = ledger_->holder(record.key.id);
@@ -122,9 +123,7 @@ WorkloadId Admission::restore(model::Workload workload, HeldQuota held) {
   record.status.evicted = held.evicted;
   record.admitted = held.admitted;
   if (held.evicted.empty() && options_.pods_ready.enabled) not_ready_.insert(id);
-  Holder holder;
-  static_cast<Claimant&>(holder) = claimant(record);
-  holder.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
+  Holder holder = holder_of(record);
   holder.reserved = held.reserved.value_or(record.status.workload.created);
   holder.evicted = !held.evicted.empty();
   ledger_->reserve(std::move(holder));

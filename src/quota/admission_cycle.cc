@@ -109,7 +109,7 @@ bool Admission::has_place(const Entry& entry) const {
 // give it, but no node has a place with these flavors.
 bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) {
   const Record& record = this->record(entry.id);
-  const Preemption preemption(*ledger_, options_.fair);
+  const Preemption preemption(*ledger_, options_.fair, places_, now_);
   const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
   const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts,
                               spares,           &entry.resume,           &without};
@@ -289,8 +289,10 @@ void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& 
 void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions) {
   Record& record = this->record(entry.id);
   leave(entry.id);
-  Holder holder;
-  static_cast<Claimant&>(holder) = claimant(record);
+  WorkloadStatus& status = record.status;
+  status.phase = WorkloadPhase::kQuotaReserved;
+  status.assignment = entry.assignment.pod_sets;
+  Holder holder = holder_of(record);
   holder.usage = entry.assignment.usage;
   holder.reserved = now_;
   holder.won_in = record.key.behind_sticky ? 0 : epoch_;
@@ -298,9 +300,6 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   record.standing = Standing::kHolding;
   record.key.behind_sticky = true;
   record.next_flavor.clear();
-  WorkloadStatus& status = record.status;
-  status.phase = WorkloadPhase::kQuotaReserved;
-  status.assignment = entry.assignment.pod_sets;
   status.reason.clear();
   status.message.clear();
   status.evicted.clear();

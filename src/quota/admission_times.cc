@@ -18,10 +18,14 @@ std::optional<Time> Admission::next_due() const {
 
 void Admission::wake_due() {
   while (!due_.empty() && due_.begin()->first <= now_) {
-    const WorkloadId id = due_.begin()->second;
+    const auto [due, id] = *due_.begin();
     due_.erase(due_.begin());
-    record(id).due.reset();
+    Record& record = this->record(id);
+    record.due.reset();
     touched_.push_back(id);
+    if (record.standing == Standing::kHolding && record.admitted &&
+        due == *record.admitted + ledger_->terms(ledger_->holder(id).queue).min_runtime)
+      wake_tree(ledger_->holder(id).queue);  // from now on it may be taken from
     ++epoch_;
   }
 }
@@ -47,7 +51,16 @@ std::optional<Time> Admission::deadline(const Record& record) const {
     const Time end = *record.admitted + (*limit - record.ran);
     next = std::min(next.value_or(end), end);
   }
+  if (const std::optional<Time> until = spared_until(record)) next = std::min(next.value_or(*until), *until);
   return next;
+}
+
+// Until when it has not run so long that it may be taken from; none: it may be.
+std::optional<Time> Admission::spared_until(const Record& record) const {
+  const auto queue = queues_.find(record.status.cluster_queue);
+  if (queue == queues_.end() || !record.admitted) return std::nullopt;
+  const Time until = *record.admitted + queue->second.victims.min_runtime;
+  return until > now_ ? std::optional(until) : std::nullopt;
 }
 
 std::optional<Term> Admission::term(WorkloadId id) const {
@@ -114,6 +127,7 @@ bool Admission::backs_off(const Record& record) const {
 // It is admitted.
 void Admission::begin_term(Record& record) {
   record.admitted = now_;
+  ledger_->set_began(record.key.id, now_);
   record.readiness = Readiness::kStarting;
   count_usage(record);
   schedule(record.key.id);

@@ -13,10 +13,10 @@ using model::PreemptionPolicy;
 // Which queue gives next: from the root down along the largest shares, among what has candidates left.
 class Tournament {
  public:
-  Tournament(const Ledger& ledger, QuotaNode preemptor, const std::vector<WorkloadId>& candidates)
-      : ledger_(ledger), tree_(ledger.tree()), preemptor_(preemptor) {
+  Tournament(const Ledger& ledger, const PreemptionRequest& request, const std::vector<WorkloadId>& candidates)
+      : ledger_(ledger), tree_(ledger.tree()), request_(request), preemptor_(request.preemptor.queue) {
     for (const WorkloadId id : candidates) left_[ledger.holder(id).queue].push_back(id);
-    for (QuotaNode node = tree_.parent(preemptor); node.valid(); node = tree_.parent(node)) above_.insert(node);
+    for (QuotaNode node = tree_.parent(preemptor_); node.valid(); node = tree_.parent(node)) above_.insert(node);
   }
 
   // Invalid: nobody has a candidate left.
@@ -70,11 +70,12 @@ class Tournament {
   }
 
   bool first_goes_before(QuotaNode a, QuotaNode b) const {
-    return tried_before(ledger_.holder(left_.at(a).front()), ledger_.holder(left_.at(b).front()), preemptor_);
+    return tried_before(ledger_, request_, left_.at(a).front(), left_.at(b).front());
   }
 
   const Ledger& ledger_;
   const QuotaTree& tree_;
+  const PreemptionRequest& request_;
   QuotaNode preemptor_;
   std::set<QuotaNode> above_, pruned_;
   std::map<QuotaNode, std::deque<WorkloadId>> left_;
@@ -109,7 +110,7 @@ class FairSearch {
     const model::QueuePreemption& policy = request_.queue->preemption;
     const auto take = [&](QuotaNode queue, PreemptionPolicy allowed) {
       for (const WorkloadId id : ledger_.holders(queue))
-        if (is_candidate(request_, allowed, ledger_.holder(id))) found.push_back(id);
+        if (is_candidate(ledger_, request_, allowed, ledger_.holder(id))) found.push_back(id);
     };
     take(self_, policy.within_queue);
     if (policy.reclaim_within_cohort == PreemptionPolicy::kNever) return found;
@@ -128,7 +129,7 @@ class FairSearch {
   }
 
   bool by_first_rule(const std::vector<WorkloadId>& candidates) {
-    Tournament tournament(ledger_, self_, candidates);
+    Tournament tournament(ledger_, request_, candidates);
     for (QuotaNode queue = tournament.next(); queue.valid(); queue = tournament.next()) {
       if (queue == self_) {
         if (take(tournament.pop(queue), VictimReason::kInClusterQueue)) return true;
@@ -153,7 +154,7 @@ class FairSearch {
 
   // One try for each queue.
   bool by_second_rule() {
-    Tournament tournament(ledger_, self_, refused_);
+    Tournament tournament(ledger_, request_, refused_);
     for (QuotaNode queue = tournament.next(); queue.valid(); queue = tournament.next()) {
       const WorkloadId id = tournament.pop(queue);
       if (allows(rules_[1], id) && take(id, VictimReason::kInCohortFairSharing)) return true;

@@ -27,13 +27,16 @@ struct Claimant {
 struct Holder : Claimant {
   Amounts usage;
   Time reserved;
-  bool evicted = false;  // is on its way out already
-  uint64_t won_in = 0;   // the epoch (Admission) in which others were evicted for it
+  std::optional<Time> began = {};       // was admitted
+  model::Checkpoints checkpoints = {};  // `last` in the time of cycles
+  int64_t gpus = 0;                     // that it has
+  bool evicted = false;                 // is on its way out already
+  uint64_t won_in = 0;                  // the epoch (Admission) in which others were evicted for it
 };
 
 class Ledger {
  public:
-  explicit Ledger(QuotaTree tree) : tree_(std::move(tree)), by_queue_(tree_.nodes()) {}
+  explicit Ledger(QuotaTree tree) : tree_(std::move(tree)), by_queue_(tree_.nodes()), terms_(tree_.nodes()) {}
 
   QuotaTree& tree() { return tree_; }
   const QuotaTree& tree() const { return tree_; }
@@ -45,6 +48,10 @@ class Ledger {
   void reserve(Holder holder);
   void release(WorkloadId id);
   void set_evicted(WorkloadId id) { holders_.at(id.value).evicted = true; }
+  // Of a ClusterQueue; those of a new ledger are the default.
+  void set_terms(QuotaNode queue, const model::VictimTerms& terms) { terms_[queue.value] = terms; }
+  const model::VictimTerms& terms(QuotaNode queue) const { return terms_[queue.value]; }
+  void set_began(WorkloadId id, Time began) { holders_.at(id.value).began = began; }
   // Other facts of a holder, its usage among them.
   void replace(Holder holder);
 
@@ -54,6 +61,7 @@ class Ledger {
  private:
   QuotaTree tree_;
   std::vector<std::vector<WorkloadId>> by_queue_;  // by QuotaNode
+  std::vector<model::VictimTerms> terms_;          // by QuotaNode
   absl::flat_hash_map<uint32_t, Holder> holders_;  // by WorkloadId
 };
 

@@ -20,9 +20,18 @@ struct PlaceRequest {
   const std::map<std::string, model::ResourceFlavor, std::less<>>* flavors = nullptr;
 };
 
+// Whether a workload's pods may be evicted for others.
+enum class Leave : uint8_t {
+  kFreely,
+  kOverBudget,  // that would go beyond a PodDisruptionBudget
+  kNever,       // a pod is protected (berth.dev/preemptible)
+};
+
 class Places {
  public:
   virtual ~Places() = default;
+
+  virtual Leave may_leave(WorkloadId id) = 0;
 
   // Whether all pods had a place if the workloads `gone` had none any more, and the workload itself kept none. Changes
   // nothing. `why`, where it is wanted and they have none: "1 of 4 pods of pod set main have a place in flavor h100:

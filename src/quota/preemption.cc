@@ -11,6 +11,7 @@ namespace {
 using model::PreemptionPolicy;
 
 constexpr int kPlaceTries = 8;
+constexpr int64_t kGpusMax = 1'000'000;
 
 // Why a holder may be taken from, which decides while of what borrowing it may.
 enum class Right : uint8_t { kOwnQueue, kHierarchy, kOnlyWithinNominal, kWhileBorrowing };
@@ -82,7 +83,7 @@ class ClassicalSearch {
 
   void collect_own_queue() {
     for (const WorkloadId id : ledger_.holders(request_.preemptor.queue)) {
-      if (is_candidate(request_, policy().within_queue, ledger_.holder(id)))
+      if (is_candidate(ledger_, request_, policy().within_queue, ledger_.holder(id)))
         own_.push_back({id, Right::kOwnQueue, request_.preemptor.queue});
     }
   }
@@ -119,7 +120,7 @@ class ClassicalSearch {
       }
       for (const WorkloadId id : ledger_.holders(child)) {
         const Holder& holder = ledger_.holder(id);
-        if (is_candidate(request_, policy().reclaim_within_cohort, holder))
+        if (is_candidate(ledger_, request_, policy().reclaim_within_cohort, holder))
           (hierarchy ? hierarchy_ : others_).push_back({id, right_over(holder, hierarchy), common});
       }
     }
@@ -194,11 +195,33 @@ bool permits(PreemptionPolicy policy, const Claimant& preemptor, const Claimant&
   return false;
 }
 
-bool tried_before(const Holder& a, const Holder& b, QuotaNode preemptor_queue) {
-  const auto key = [&](const Holder& h) {
-    return std::tuple(!h.evicted, h.queue == preemptor_queue, h.priority, -h.reserved.nanos, std::string_view(h.uid));
-  };
-  return key(a) < key(b);
+int64_t lost_work(const Holder& holder, const model::VictimTerms& terms, Time now) {
+  if (!holder.began || *holder.began >= now) return 0;
+  const model::Checkpoints& saved = holder.checkpoints;
+  Duration lost = now - *holder.began;
+  if (saved.last) lost = now - std::clamp(*saved.last, *holder.began, now);
+  else if (saved.interval && saved.interval->nanos > 0) lost = Duration{lost.nanos % saved.interval->nanos};
+  const int64_t counts = std::min(lost, terms.loss_max).nanos / Duration::millis(1).nanos;
+  return counts * std::clamp<int64_t>(holder.gpus, 1, kGpusMax);
+}
+
+namespace {
+
+using VictimKey = std::tuple<bool, bool, bool, int64_t, int32_t, int64_t, int64_t, std::string_view>;
+
+VictimKey key_of(const Ledger& ledger, const PreemptionRequest& request, const Holder& h) {
+  const bool over_budget = request.keeper != nullptr && request.keeper->may_leave(h.id) == Leave::kOverBudget;
+  const int64_t loss = lost_work(h, ledger.terms(h.queue), request.now);
+  return {!h.evicted,  h.queue == request.preemptor.queue,
+          over_budget, request.queue->victims.least_loss_first ? loss : 0,
+          h.priority,  -h.reserved.nanos,
+          loss,        std::string_view(h.uid)};
+}
+
+}  // namespace
+
+bool tried_before(const Ledger& ledger, const PreemptionRequest& request, WorkloadId a, WorkloadId b) {
+  return key_of(ledger, request, ledger.holder(a)) < key_of(ledger, request, ledger.holder(b));
 }
 
 bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const std::vector<Victim>& gone,
@@ -219,9 +242,10 @@ void put_in_order(const Ledger& ledger, const PreemptionRequest& request, std::v
     return request.in_the_way != nullptr && std::ranges::find(*request.in_the_way, id) != request.in_the_way->end();
   };
   if (request.only_in_the_way) std::erase_if(candidates, [&](WorkloadId id) { return !is_first(id); });
-  std::ranges::sort(candidates, [&](WorkloadId a, WorkloadId b) {
-    return tried_before(ledger.holder(a), ledger.holder(b), request.preemptor.queue);
-  });
+  std::vector<std::pair<VictimKey, WorkloadId>> keyed;
+  for (const WorkloadId id : candidates) keyed.emplace_back(key_of(ledger, request, ledger.holder(id)), id);
+  std::ranges::sort(keyed);
+  std::ranges::transform(keyed, candidates.begin(), &std::pair<VictimKey, WorkloadId>::second);
   std::ranges::stable_partition(candidates, is_first);
 }
 
@@ -229,12 +253,17 @@ bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>
   return request.places != nullptr && !request.places->fit(request.place, candidates);
 }
 
-bool is_candidate(const PreemptionRequest& request, PreemptionPolicy policy, const Holder& holder) {
+bool is_candidate(const Ledger& ledger, const PreemptionRequest& request, PreemptionPolicy policy,
+                  const Holder& holder) {
   const bool spared = request.spares_winners_of != 0 && holder.won_in == request.spares_winners_of;
-  return !spared && permits(policy, request.preemptor, holder) &&
-         std::ranges::any_of(holder.usage, [&](const auto& used) {
-           return used.second > 0 && std::ranges::find(request.scarce, used.first) != request.scarce.end();
-         });
+  if (spared || !permits(policy, request.preemptor, holder)) return false;
+  const bool has_some = std::ranges::any_of(holder.usage, [&](const auto& used) {
+    return used.second > 0 && std::ranges::find(request.scarce, used.first) != request.scarce.end();
+  });
+  if (!has_some || holder.evicted) return has_some;
+  const Duration least = ledger.terms(holder.queue).min_runtime;
+  if (least > Duration{} && holder.began && *holder.began + least > request.now) return false;
+  return request.keeper == nullptr || request.keeper->may_leave(holder.id) != Leave::kNever;
 }
 
 std::vector<Victim> fewest(Ledger& ledger, const PreemptionRequest& request, std::vector<Victim> victims,
@@ -263,9 +292,11 @@ std::vector<Victim> Preemption::search(const PreemptionRequest& request) const {
   return *fair_ ? fair_victims(*ledger_, request, **fair_) : classical_victims(*ledger_, request);
 }
 
-std::vector<Victim> Preemption::victims(const PreemptionRequest& request) const {
+std::vector<Victim> Preemption::victims(PreemptionRequest request) const {
+  request.keeper = keeper_;
+  request.now = now_;
   std::vector<Victim> found = search(request);
-  return !found.empty() || request.places == nullptr ? found : where_it_would_stand(request);
+  return !found.empty() || request.places == nullptr ? found : where_it_would_stand(std::move(request));
 }
 
 // In the order of candidates a queue may have given all that it borrowed before it is the turn of who stands where the

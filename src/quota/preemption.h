@@ -38,6 +38,8 @@ struct PreemptionRequest {
   // Where its pods must have a place, too; null: quota is all that is asked for.
   Places* places = nullptr;
   PlaceRequest place = {};
+  Places* keeper = nullptr;  // as Preemption's
+  Time now = {};
   // Of those that may be taken from these come first, be they the last by the order, or are the only ones; null: none.
   const std::vector<WorkloadId>* in_the_way = nullptr;
   bool only_in_the_way = false;
@@ -45,12 +47,14 @@ struct PreemptionRequest {
 
 class Preemption {
  public:
-  // `fair`: the rules of fair sharing, in order; none: without it. The ledger must outlive it.
-  Preemption(Ledger& ledger, const std::optional<FairRules>& fair) : ledger_(&ledger), fair_(&fair) {}
+  // `fair`: the rules of fair sharing, in order; none: without it. `keeper` knows which workloads may not be evicted;
+  // null: all may be. All must outlive it.
+  Preemption(Ledger& ledger, const std::optional<FairRules>& fair, Places* keeper = nullptr, Time now = {})
+      : ledger_(&ledger), fair_(&fair), keeper_(keeper), now_(now) {}
 
   // Those who must go so that the request fits; empty: it would not fit, whoever went that may be taken.
   // Where places are asked for and the order alone finds nobody, those come first who stand where the request would.
-  std::vector<Victim> victims(const PreemptionRequest& request) const;
+  std::vector<Victim> victims(PreemptionRequest request) const;
   bool is_fair() const { return fair_->has_value(); }
 
  private:
@@ -59,12 +63,18 @@ class Preemption {
 
   Ledger* ledger_;
   const std::optional<FairRules>* fair_;
+  Places* keeper_;
+  Time now_;
 };
 
 // Whether `preemptor` may take from `candidate` by the policy.
 bool permits(model::PreemptionPolicy policy, const Claimant& preemptor, const Claimant& candidate);
-// The order in which candidates are tried: those on their way out, other queues, low priority, late reservations.
-bool tried_before(const Holder& a, const Holder& b, QuotaNode preemptor_queue);
+// The work that would be lost with the holder's quota: since its last checkpoint, if it declares any, else since it
+// began, up to the most that counts. In GPU-milliseconds; work without GPUs counts as with one.
+int64_t lost_work(const Holder& holder, const model::VictimTerms& terms, Time now);
+// The order in which candidates are tried: those on their way out, other queues, those under no exhausted budget, low
+// priority, late reservations, least work lost; the latter before priority where the preemptor's queue says so.
+bool tried_before(const Ledger& ledger, const PreemptionRequest& request, WorkloadId a, WorkloadId b);
 
 // The two ways, and who may be taken from by each, in their order; used by Preemption.
 std::vector<Victim> classical_victims(Ledger& ledger, const PreemptionRequest& request);
@@ -73,7 +83,8 @@ std::vector<Victim> fair_victims(Ledger& ledger, const PreemptionRequest& reques
 std::vector<WorkloadId> fair_candidates(Ledger& ledger, const PreemptionRequest& request, const FairRules& rules);
 
 // Shared by both. Whether the holder may be taken from by the policy, and has something of what is scarce.
-bool is_candidate(const PreemptionRequest& request, model::PreemptionPolicy policy, const Holder& holder);
+bool is_candidate(const Ledger& ledger, const PreemptionRequest& request, model::PreemptionPolicy policy,
+                  const Holder& holder);
 // Whether the request fits now that `gone` are out of the ledger; without `borrowing`, within the queue's nominal
 // quota.
 bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const std::vector<Victim>& gone,

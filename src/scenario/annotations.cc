@@ -8,6 +8,7 @@
 #include "api/names.h"
 #include "api/requests.h"
 #include "api/runtime_estimate.h"
+#include "api/victim_terms.h"
 #include "base/time.h"
 #include "bridge/devices.h"
 #include "bridge/gpus.h"
@@ -32,11 +33,21 @@ constexpr std::array kKnown = {
     bridge::kGpuMemoryAnnotation,
     bridge::kGpuDevicesAnnotation,
     api::kRuntimeEstimateAnnotation,
+    api::kCheckpointIntervalAnnotation,
+    api::kLastCheckpointAnnotation,
+    api::kMinimumRuntimeAnnotation,
+    api::kVictimOrderAnnotation,
+    api::kLostWorkMaxAnnotation,
 };
 
 }  // namespace
 
 bool is_known_annotation(std::string_view key) { return std::ranges::find(kKnown, key) != kKnown.end(); }
+
+bool is_of_queued_work(std::string_view key) {
+  return key == api::kRuntimeEstimateAnnotation || key == api::kCheckpointIntervalAnnotation ||
+         key == api::kLastCheckpointAnnotation;
+}
 
 std::string_view near_annotation(std::string_view key) {
   std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
@@ -52,6 +63,7 @@ std::string wrong_annotation(std::string_view key, const std::string& value, con
     return value == "pack" || value == "spread" ? "" : fmt::format("'{}' is no placement; write pack or spread", value);
   if (key == bridge::kTopologyAnnotation) return bridge::topology_annotation_problem(value, levels);
   if (key == api::kRuntimeEstimateAnnotation) return api::runtime_estimate_problem(value);
+  if (std::string problem = api::victim_annotation_problem(key, value); !problem.empty()) return problem;
   if (key == bridge::kMigPolicy)
     return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
   if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedReady && key != kSimulatedRepartition)

@@ -13,6 +13,7 @@ namespace berth::scenario {
 
 inline constexpr std::string_view kAnnotationPrefix = "berth.dev/";
 
+bool is_of_queued_work(std::string_view key);  // has an effect on a Job that names a queue, not on its pods alone
 bool is_known_annotation(std::string_view key);
 // Of one that begins with kAnnotationPrefix and is not known: the one that was meant; empty: nobody can tell.
 std::string_view near_annotation(std::string_view key);

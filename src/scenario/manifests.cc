@@ -117,7 +117,7 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     if (is_known_annotation(key)) {
       if (const std::string wrong = wrong_annotation(key, value, levels); !wrong.empty())
         found.emplace_back(path, wrong);
-      else if (of_owner && !key.starts_with(kSimulatedPrefix) && !(queued && key == api::kRuntimeEstimateAnnotation))
+      else if (of_owner && !key.starts_with(kSimulatedPrefix) && !(queued && is_of_queued_work(key)))
         notes.push_back(printable(
             fmt::format("{}:{}: annotation {} has no effect on {}, whose pods do not get it; write it "
                         "into the template's metadata",

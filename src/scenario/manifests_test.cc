@@ -135,9 +135,9 @@ TEST(Manifests, AMisspeltAnnotationOfBerthIsAProblem) {
 
 TEST(Manifests, AnAnnotationOfBerthThatResemblesNoneIsNoted) {
   const Read got = read(
-      "{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/checkpoint-interval: 1h}}}\n");
+      "{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/colour-of-choice: red}}}\n");
   EXPECT_THAT(got.problems, IsEmpty());
-  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("annotation berth.dev/checkpoint-interval means nothing to Berth")));
+  EXPECT_THAT(got.notes, ElementsAre(HasSubstr("annotation berth.dev/colour-of-choice means nothing to Berth")));
 }
 
 TEST(Manifests, WhatLooksLikeAnAnnotationForGpusIsTold) {

@@ -52,6 +52,7 @@ void QueueController::submit(api::Workload workload, Owner owner, std::string ki
   workload.metadata.created = created;
   Record record{
       bridge::to_model(workload, levels), owner, std::move(kind), std::move(name), created, {}, {}, false, 0, {}, {}};
+  if (record.workload.checkpoints.last) record.workload.checkpoints.last = created;  // before it came
   const std::string* priority_class = workload.metadata.labels.find(api::kPriorityClassLabel);
   if (const auto known = priority_class == nullptr ? priorities_.end() : priorities_.find(*priority_class);
       known != priorities_.end())

@@ -70,18 +70,19 @@ std::string check_text(const std::string& name, const LinedValue& check) {
 }
 
 std::string queue_text(const std::string& name, const LinedValue& queue) {
-  std::string spec = "namespaceSelector: {}";
+  std::string spec = "namespaceSelector: {}", annotations = "{}";
   for (const auto& [key, value] : queue.members) {
-    if (key == "quota") spec += ", resourceGroups: " + groups_of(value);
+    if (key == "annotations") annotations = json_of(value);
+    else if (key == "quota") spec += ", resourceGroups: " + groups_of(value);
     else if (key == "cohort") spec += ", cohortName: " + value.text;
     else if (key == "checks")
       spec += fmt::format(", admissionChecksStrategy: {{admissionChecks: [{}]}}", rules_of(value));
     else spec += fmt::format(", {}: {}", key, json_of(value));
   }
   return fmt::format(
-      "---\napiVersion: {0}\nkind: ClusterQueue\nmetadata: {{name: {1}}}\nspec: {{{2}}}\n"
+      "---\napiVersion: {0}\nkind: ClusterQueue\nmetadata: {{name: {1}, annotations: {3}}}\nspec: {{{2}}}\n"
       "---\napiVersion: {0}\nkind: LocalQueue\nmetadata: {{name: {1}}}\nspec: {{clusterQueue: {1}}}\n",
-      kApi, name, spec);
+      kApi, name, spec, annotations);
 }
 
 std::string cohort_text(const std::string& name, const LinedValue& cohort) {
@@ -127,12 +128,12 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
   if (!text.empty()) submit({Kind::kString, what.line, text, {}});
 }
 
-// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution, estimate, ready}: so
-// many pods at a time, of so many GPUs each; with `least` fewer will do.
+// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution, estimate, ready,
+// checkpoints, pod_labels, preemptible}: so many pods at a time, of so many GPUs each; with `least` fewer will do.
 void ScenarioPlayer::add_job(const LinedValue& what) {
-  static constexpr std::string_view kFields[] = {"name",          "queue",       "pods",  "gpus",     "priority",
-                                                 "runtime",       "completions", "least", "selector", "grace",
-                                                 "max_execution", "estimate",    "ready"};
+  static constexpr std::string_view kFields[] = {
+      "name",     "queue", "pods",          "gpus",     "priority", "runtime",     "completions", "least",
+      "selector", "grace", "max_execution", "estimate", "ready",    "checkpoints", "pod_labels",  "preemptible"};
   for (const auto& [key, value] : what.members)
     if (std::find(std::begin(kFields), std::end(kFields), key) == std::end(kFields))
       return mismatch(value, fmt::format("'{}' says nothing about a job", key));
@@ -158,17 +159,23 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
     annotations += fmt::format("berth.dev/simulated-runtime: {}, ", what.get("runtime"));
   if (what.find("estimate") != nullptr)
     annotations += fmt::format("berth.dev/runtime-estimate: {}, ", what.get("estimate"));
+  if (what.find("checkpoints") != nullptr)
+    annotations += fmt::format("berth.dev/checkpoint-interval: {}, ", what.get("checkpoints"));
   if (what.find("ready") != nullptr) annotations += fmt::format("berth.dev/simulated-ready: {}, ", what.get("ready"));
   if (what.find("least") != nullptr)
     annotations += fmt::format("kueue.x-k8s.io/job-min-parallelism: \"{}\", ", what.get("least"));
   if (const LinedValue* selector = what.find("selector")) pod += fmt::format("nodeSelector: {}, ", json_of(*selector));
   if (what.find("grace") != nullptr) pod += fmt::format("terminationGracePeriodSeconds: {}, ", what.get("grace"));
+  const LinedValue* pod_labels = what.find("pod_labels");
+  const std::string of_pods =
+      fmt::format("labels: {}, annotations: {{{}}}", pod_labels == nullptr ? "{}" : json_of(*pod_labels),
+                  what.get("preemptible") == "false" ? "berth.dev/preemptible: \"false\"" : "");
   const std::string pods = what.get("pods", "1");
   text += fmt::format(
       "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {}, labels: {{{}}}, annotations: {{{}}}}}\n"
-      "spec: {{parallelism: {}, completions: {}, template: {{spec: {{{}restartPolicy: Never, "
+      "spec: {{parallelism: {}, completions: {}, template: {{metadata: {{{}}}, spec: {{{}restartPolicy: Never, "
       "containers: [{{name: main, image: app, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}}}\n",
-      what.get("name"), labels, annotations, pods, what.get("completions", pods), pod, what.get("gpus", "1"));
+      what.get("name"), labels, annotations, pods, what.get("completions", pods), of_pods, pod, what.get("gpus", "1"));
   submit({Kind::kString, what.line, text, {}});
 }
 

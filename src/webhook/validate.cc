@@ -10,6 +10,7 @@
 
 #include "api/kueue.h"
 #include "api/names.h"
+#include "api/victim_terms.h"
 #include "base/printable.h"
 #include "webhook/object.h"
 #include "webhook/owners.h"
@@ -154,9 +155,21 @@ void check_kueue(const AdmissionRequest& request, const Json& object, Findings& 
   if (request.kind == "Cohort") check_parent(object, findings);
 }
 
+// Of Jobs and ClusterQueues: what they say of victims, where it has no effect.
+void check_victim_annotations(const Json& object, Findings& findings) {
+  const Json* all = part_of(part_of(object, "metadata"), "annotations");
+  if (all == nullptr || !all->is_object()) return;
+  for (const auto& [key, value] : all->items()) {
+    if (!value.is_string()) continue;
+    const std::string problem = api::victim_annotation_problem(key, value.get_ref<const std::string&>());
+    if (!problem.empty()) findings.warnings.push_back(fmt::format("annotation {}: {}; it has no effect", key, problem));
+  }
+}
+
 // What is wrong with an object alone.
 Findings findings_in(const AdmissionRequest& request, const Json& object, const Rules& rules) {
   Findings findings;
+  check_victim_annotations(object, findings);
   if (request.group.empty() && request.kind == "Pod") check_plain_pod(object, rules, findings);
   else if (request.group == "batch" && request.kind == "Job") check_job(object, rules, findings);
   else if (request.group == kKueueGroup) check_kueue(request, object, findings);
