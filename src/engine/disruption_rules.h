@@ -29,6 +29,8 @@ class DisruptionRules {
   std::vector<model::DisruptionBudget> budgets() const;
   const absl::flat_hash_set<std::string>& protecting_namespaces() const { return protecting_namespaces_; }
 
+  // Nobody is protected, and no budget speaks for anybody.
+  bool empty() const { return budgets_.empty() && protecting_namespaces_.empty(); }
   bool is_protected(const model::Pod& pod) const {
     if (pod.stand_in) return true;
     return !pod.preemptible && protecting_namespaces_.contains(pod.namespace_name);

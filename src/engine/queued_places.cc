@@ -219,6 +219,7 @@ bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<
 }
 
 quota::Leave QueuedWorkloads::may_leave(quota::WorkloadId id) {
+  if (context_.rules.empty()) return quota::Leave::kFreely;
   std::vector<PodSlot> pods = standing(id, true);
   std::erase_if(pods, [&](PodSlot slot) { return context_.state.pod(slot).pod.stand_in; });
   const auto is_protected = [&](PodSlot slot) { return context_.rules.is_protected(context_.state.pod(slot).pod); };

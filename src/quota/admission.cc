@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/quantity.h"
+#include "quota/alike.h"
 
 namespace berth::quota {
 
@@ -85,6 +86,7 @@ WorkloadId Admission::upsert(model::Workload workload) {
   if (!was_active && workload.active) reactivate(record);
   const Time since = record.eviction ? record.eviction->ranks_since.value_or(workload.created) : workload.created;
   record.key = {record.key.behind_sticky, -workload.priority, since, workload.uid, id};
+  record.likeness = likeness(workload);
   record.status.workload = std::move(workload);
   if (record.standing == Standing::kHolding) update_holder(record);
   touched_.push_back(id);
@@ -184,7 +186,7 @@ void Admission::leave(WorkloadId id) {
   want_place_.erase(id);
   const auto waiting = waiting_.find(record.status.cluster_queue);
   if (waiting == waiting_.end()) return;
-  if (record.standing == Standing::kPending) waiting->second.pending.erase(record.key);
+  if (record.standing == Standing::kPending) waiting->second.take(record.key, record.likeness);
   if (record.standing == Standing::kParked) waiting->second.parked.erase(record.key);
   record.standing = Standing::kNone;
 }
@@ -203,7 +205,7 @@ void Admission::enqueue(WorkloadId id) {
         "important",
         record.status.cluster_queue);
   }
-  waiting_[record.status.cluster_queue].pending.insert(record.key);
+  waiting_[record.status.cluster_queue].add(record.key, record.likeness);
 }
 
 void Admission::park(WorkloadId id) {
@@ -212,6 +214,26 @@ void Admission::park(WorkloadId id) {
   record.key.behind_sticky = true;
   record.standing = Standing::kParked;
   waiting_[record.status.cluster_queue].parked.insert(record.key);
+}
+
+// Those behind a head that has been parked which are like it would be told the same.
+void Admission::park_alike(const Record& head) {
+  Waiting& waiting = waiting_.at(head.status.cluster_queue);
+  const auto group = waiting.alike.find(head.likeness);
+  if (group == waiting.alike.end() || head.evicted_in == epoch_) return;  // the others might spare fewer
+  const bool wants_place = want_place_.contains(head.key.id);
+  const std::set<OrderKey> others = group->second;
+  for (const OrderKey& key : others) {
+    Record& other = record(key.id);
+    const bool same = key.behind_sticky && !other.promised && other.next_flavor.empty() &&
+                      other.status.workload.created >= head.status.workload.created &&
+                      alike(other.status.workload, head.status.workload);
+    if (!same) continue;
+    park(key.id);
+    other.status.reason = head.status.reason;
+    other.status.message = head.status.message;
+    if (wants_place) want_place_.insert(key.id);
+  }
 }
 
 // Its victims make room for it: nobody of its queue comes before it.

@@ -145,6 +145,7 @@ class Admission {
   void leave(WorkloadId id);
   void enqueue(WorkloadId id);
   void park(WorkloadId id);
+  void park_alike(const Record& head);
   void make_sticky(WorkloadId id);
   void hold_back(WorkloadId id, std::string reason, std::string message);
   void wake_tree(QuotaNode queue);

@@ -353,6 +353,7 @@ bool Admission::requeue(Entry& entry) {
   const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo;
   if (!stays_head) park(entry.id);
   if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
+  if (!stays_head) park_alike(record);
   return !stays_head;
 }
 

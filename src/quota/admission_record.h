@@ -3,6 +3,8 @@
 // Plain values that Admission alone changes; its invariants hold between its calls.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -52,6 +54,7 @@ struct Record {
   WorkloadStatus status;
   Standing standing = Standing::kNone;
   OrderKey key;
+  uint64_t likeness = 0;  // quota/alike.h
   NextFlavors next_flavor;
   std::optional<Assignment> promised = {};  // for which others have been evicted
   int tries = 0;                            // with flavors that were left over from the one before
@@ -73,6 +76,18 @@ struct Record {
 
 struct Waiting {
   std::set<OrderKey> pending, parked;
+  absl::flat_hash_map<uint64_t, std::set<OrderKey>> alike;  // those pending, by Record::likeness
+
+  void add(const OrderKey& key, uint64_t likeness) {
+    pending.insert(key);
+    alike[likeness].insert(key);
+  }
+  void take(const OrderKey& key, uint64_t likeness) {
+    pending.erase(key);
+    const auto of_it = alike.find(likeness);
+    of_it->second.erase(key);
+    if (of_it->second.empty()) alike.erase(of_it);
+  }
 };
 
 // A queue's head in a cycle.

@@ -1,0 +1,57 @@
+#include "quota/alike.h"
+
+#include <absl/hash/hash.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace berth::quota {
+namespace {
+
+bool is_of_every_job(std::string_view label) {
+  constexpr std::string_view kPrefix = "batch.kubernetes.io/";
+  if (label.starts_with(kPrefix)) label.remove_prefix(kPrefix.size());
+  return label == "job-name" || label == "controller-uid";
+}
+
+bool same_labels(const model::Labels& a, const model::Labels& b) {
+  auto x = a.begin(), y = b.begin();
+  for (;; ++x, ++y) {
+    while (x != a.end() && is_of_every_job(x->first)) ++x;
+    while (y != b.end() && is_of_every_job(y->first)) ++y;
+    if (x == a.end() || y == b.end()) return x == a.end() && y == b.end();
+    if (*x != *y) return false;
+  }
+}
+
+template <typename T>
+bool same_value(const std::shared_ptr<const T>& a, const std::shared_ptr<const T>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
+bool alike(const model::PodSet& a, const model::PodSet& b) {
+  static const model::Labels none;
+  return a.name == b.name && a.count == b.count && a.min_count == b.min_count && a.reclaimable == b.reclaimable &&
+         a.requests == b.requests && a.node_selector == b.node_selector && a.required_affinity == b.required_affinity &&
+         a.tolerations == b.tolerations && same_value(a.spec, b.spec) &&
+         same_labels(a.labels == nullptr ? none : *a.labels, b.labels == nullptr ? none : *b.labels);
+}
+
+}  // namespace
+
+uint64_t likeness(const model::Workload& workload) {
+  size_t out = absl::HashOf(workload.namespace_name, workload.queue, workload.priority, workload.pod_sets.size());
+  for (const model::PodSet& set : workload.pod_sets) {
+    out = absl::HashOf(out, set.name, set.count, set.reclaimable, set.node_selector);
+    for (const auto& [name, amount] : set.requests) out = absl::HashOf(out, name, amount);
+  }
+  return out;
+}
+
+bool alike(const model::Workload& a, const model::Workload& b) {
+  return a.priority == b.priority && a.queue == b.queue && a.namespace_name == b.namespace_name &&
+         std::ranges::equal(a.pod_sets, b.pod_sets,
+                            [](const model::PodSet& x, const model::PodSet& y) { return alike(x, y); });
+}
+
+}  // namespace berth::quota
