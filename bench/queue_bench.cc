@@ -3,9 +3,9 @@
 // Prints JSON; time is of this thread's CPU, in milliseconds.
 //
 //   build/release/bin/queue_bench [workloads] [queues] [nodes]   50,000 in 1,000 queues on 10,000 nodes
-//     first: everything is new, and as much as fits is let in. Then, each the mean and the longest of 50: `ended`, a
-//     workload has ended and its queue lets in whom it has room for; `came`, a new one waits behind the others; `idle`,
-//     nothing has happened. Of the steady ones the limit is 50 ms.
+//     first: everything is new, and as much as fits is let in; then those who borrowed give it back. After that, each
+//     the mean and the longest of 50: `ended`, a workload has ended and its queue lets in whom it has room for; `came`,
+//     a new one waits behind the others; `idle`, nothing has happened. Of these the limit is 50 ms.
 //   build/release/bin/queue_bench victims [victims] [nodes]      700 on 2,000 nodes
 //     one workload takes back what so many borrow, all or a tenth of it, by priority or by fair shares. Limit: 50 ms.
 //   build/release/bin/queue_bench drain [workloads]              3,000 in 6 queues on 100 nodes, until all have run
@@ -84,12 +84,14 @@ class Cluster {
     return uid;
   }
   void end(const std::string& uid) { engine_.apply(engine::WorkloadEnded{uid, true}); }
-  void release(const std::string& uid) { engine_.apply(engine::WorkloadReleased{uid}); }
+  // Whoever was evicted has gone.
+  void release_evicted() {
+    for (const std::string& uid : std::exchange(evicted_, {})) engine_.apply(engine::WorkloadReleased{uid});
+  }
 
   // Until nothing is left to be decided; the milliseconds that it took.
   double settle() {
     admitted_.clear();
-    evicted_.clear();
     now_ = now_ + Duration::seconds(1);
     const double start = milliseconds();
     for (bool more = true; more;) {
@@ -135,29 +137,42 @@ nlohmann::json bench_waiting(int workloads, int queues, int nodes) {
   constexpr int kRounds = 50;
   Cluster cluster(nodes, queues, std::max<int64_t>(1, nodes * kGpus * 8 / 10 / queues));
   Rng rng(1);
-  for (int i = 0; i < workloads; ++i)
-    cluster.submit(static_cast<int>(rng.below(static_cast<uint64_t>(queues))), int64_t{1} << rng.below(4));
+  const auto any_queue = [&] { return static_cast<int>(rng.below(static_cast<uint64_t>(queues))); };
+  for (int i = 0; i < workloads; ++i) cluster.submit(any_queue(), int64_t{1} << rng.below(4));
   nlohmann::json out = {{"workloads", workloads}, {"queues", queues}, {"nodes", nodes}};
   out["first_ms"] = cluster.settle();
   std::vector<std::string> running = cluster.admitted();
   out["admitted"] = running.size();
-  Times ended, came, idle;
+  Times evicted, ended, came, idle;
   size_t let_in = 0;
+  const auto go_on = [&] {
+    const double ms = cluster.settle();
+    let_in += cluster.admitted().size();
+    running.insert(running.end(), cluster.admitted().begin(), cluster.admitted().end());
+    return ms;
+  };
+  while (!cluster.evicted().empty()) {  // whoever borrowed in the first cycle gives it back
+    for (const std::string& uid : cluster.evicted()) std::erase(running, uid);
+    cluster.release_evicted();
+    evicted.add(go_on());
+  }
+  out["given_back"] = evicted.json();
+  let_in = 0;
   for (int round = 0; round < kRounds && !running.empty(); ++round) {
     const size_t which = rng.below(running.size());
     cluster.end(running[which]);
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
-    ended.add(cluster.settle());
-    let_in += cluster.admitted().size();
-    running.insert(running.end(), cluster.admitted().begin(), cluster.admitted().end());
-    cluster.submit(static_cast<int>(rng.below(static_cast<uint64_t>(queues))), kGpus);
-    came.add(cluster.settle());
-    idle.add(cluster.settle());
+    ended.add(go_on());
+    cluster.submit(any_queue(), kGpus);
+    came.add(go_on());
+    idle.add(go_on());
+    for (const std::string& uid : cluster.evicted()) std::erase(running, uid);
+    cluster.release_evicted();
   }
   out["ended"] = ended.json();
-  out["ended"]["let_in"] = let_in;
   out["came"] = came.json();
   out["idle"] = idle.json();
+  out["let_in"] = let_in;
   return out;
 }
 

@@ -37,13 +37,14 @@ import live  # noqa: E402
 import packing_page  # noqa: E402
 import page  # noqa: E402
 import picture  # noqa: E402
+import queues_page  # noqa: E402
 import servers  # noqa: E402
 import wire  # noqa: E402
 from servers import BIN, ROOT, say  # noqa: E402
 
 TITLES = {"waiting": "Pods that wait", "scale": "Pods that wait, at scale", "arrivals": "Pods that arrive",
           "engine": "Engine alone", "curve": "Cost against the size of the cluster",
-          "devices": "Whole GPUs as devices", "sets": "Waiting pods as a set", "mig": "MIG slices",
+          "devices": "Whole GPUs as devices", "sets": "Waiting pods as a set", "queues": "Work in queues", "mig": "MIG slices",
           "fidelity": "Baselines beside the published ones", "traces": "Packing public traces",
           "live": "The engine on public traces", "wire": "JSON and protobuf"}
 PAGES = {"fidelity": "traces.md"}  # the others are in performance.md
@@ -165,6 +166,12 @@ def part_sets(options, _figures):
         result["at_once"] = live.measure(openb, list_names(options, openb, live.LISTS), 0, list(live.WEIGHTS)[:2], (False, True))
         draw(options, "performance_sets.svg", picture.sets_svg(result["at_once"]))
     return result, packing_page.sets_tables(result)
+
+
+def part_queues(_options, _figures):
+    say("queues")
+    result = {"waiting": program("queue_bench"), "victims": program("queue_bench", "victims"), "drain": program("queue_bench", "drain")}
+    return result, queues_page.tables(result)
 
 
 def part_mig(options, _figures):

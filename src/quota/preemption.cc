@@ -295,17 +295,19 @@ std::vector<Victim> Preemption::search(const PreemptionRequest& request) const {
 std::vector<Victim> Preemption::victims(PreemptionRequest request) const {
   request.keeper = keeper_;
   request.now = now_;
+  Places* const places = std::exchange(request.places, nullptr);
   std::vector<Victim> found = search(request);
-  return !found.empty() || request.places == nullptr ? found : where_it_would_stand(std::move(request));
+  if (found.empty() || places == nullptr) return found;  // quota speaks against it, or is all that is asked for
+  request.places = places;
+  found = search(request);
+  return !found.empty() ? found : where_it_would_stand(std::move(request));
 }
 
 // In the order of candidates a queue may have given all that it borrowed before it is the turn of who stands where the
 // request would. So the first of the order are taken whose leaving gives it a place, and of these those that are in its
 // way; where quota does not let these be taken, the next that are in its way elsewhere, a few times.
 std::vector<Victim> Preemption::where_it_would_stand(PreemptionRequest request) const {
-  Places* const places = std::exchange(request.places, nullptr);
-  if (search(request).empty()) return {};  // quota speaks against it
-  request.places = places;
+  Places* const places = request.places;
   std::vector<WorkloadId> left =
       *fair_ ? fair_candidates(*ledger_, request, **fair_) : classical_candidates(*ledger_, request);
   for (int tries = 0; tries < kPlaceTries; ++tries) {
