@@ -33,9 +33,9 @@ struct NamedLayout {
   bool whole = false;       // MIG is off, each device is one nvidia.com/gpu
 };
 
-// Those that every node of the model knows, in the order in which they are to be tried: all-disabled, all-<profile> with as many
-// of it as a device takes, and all-balanced (two 1g, a 2g and a 3g). The GPU operator's default-mig-parted-config has
-// them for every model; newer MIG managers make the same ones from what the driver says.
+// Those that every node of the model knows, in the order in which they are to be tried: all-disabled, all-<profile>
+// with as many of it as a device takes, and all-balanced (two 1g, a 2g and a 3g). The GPU operator's
+// default-mig-parted-config has them for every model; newer MIG managers make the same ones from what the driver says.
 // https://github.com/NVIDIA/gpu-operator/blob/main/assets/state-mig-manager/0400_configmap.yaml
 const std::vector<NamedLayout>& named_layouts(const model::MigModel& model);
 

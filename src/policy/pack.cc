@@ -51,8 +51,7 @@ int32_t pack(const PodClass& pod, const NodeView& node) {
 
 }  // namespace
 
-extern const PolicyInfo kPack =
-    placement_policy("pack", "fills nodes that are in use, GPUs first, to keep whole nodes free", 1, &pack,
-                     model::Placement::kPack);
+extern const PolicyInfo kPack = placement_policy(
+    "pack", "fills nodes that are in use, GPUs first, to keep whole nodes free", 1, &pack, model::Placement::kPack);
 
 }  // namespace berth::policy

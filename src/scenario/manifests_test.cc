@@ -134,8 +134,8 @@ TEST(Manifests, AMisspeltAnnotationOfBerthIsAProblem) {
 }
 
 TEST(Manifests, AnAnnotationOfBerthThatResemblesNoneIsNoted) {
-  const Read got = read(
-      "{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/colour-of-choice: red}}}\n");
+  const Read got =
+      read("{apiVersion: v1, kind: Namespace, metadata: {name: x, annotations: {berth.dev/colour-of-choice: red}}}\n");
   EXPECT_THAT(got.problems, IsEmpty());
   EXPECT_THAT(got.notes, ElementsAre(HasSubstr("annotation berth.dev/colour-of-choice means nothing to Berth")));
 }
