@@ -246,7 +246,7 @@ void put_in_order(const Ledger& ledger, const PreemptionRequest& request, std::v
   for (const WorkloadId id : candidates) keyed.emplace_back(key_of(ledger, request, ledger.holder(id)), id);
   std::ranges::sort(keyed);
   std::ranges::transform(keyed, candidates.begin(), &std::pair<VictimKey, WorkloadId>::second);
-  std::ranges::stable_partition(candidates, is_first);
+  std::stable_partition(candidates.begin(), candidates.end(), is_first);
 }
 
 bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>& candidates) {
