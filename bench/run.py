@@ -37,6 +37,7 @@ import live  # noqa: E402
 import packing_page  # noqa: E402
 import page  # noqa: E402
 import picture  # noqa: E402
+import queues_live  # noqa: E402
 import queues_page  # noqa: E402
 import servers  # noqa: E402
 import wire  # noqa: E402
@@ -44,7 +45,7 @@ from servers import BIN, ROOT, say  # noqa: E402
 
 TITLES = {"waiting": "Pods that wait", "scale": "Pods that wait, at scale", "arrivals": "Pods that arrive",
           "engine": "Engine alone", "curve": "Cost against the size of the cluster",
-          "devices": "Whole GPUs as devices", "sets": "Waiting pods as a set", "queues": "Work in queues", "mig": "MIG slices",
+          "devices": "Whole GPUs as devices", "sets": "Waiting pods as a set", "queues": "Work in queues", "queues_live": "Work in queues, on a real server", "mig": "MIG slices",
           "fidelity": "Baselines beside the published ones", "traces": "Packing public traces",
           "live": "The engine on public traces", "wire": "JSON and protobuf"}
 PAGES = {"fidelity": "traces.md"}  # the others are in performance.md
@@ -172,6 +173,11 @@ def part_queues(_options, _figures):
     say("queues")
     result = {"waiting": program("queue_bench"), "victims": program("queue_bench", "victims"), "drain": program("queue_bench", "drain")}
     return result, queues_page.tables(result)
+
+
+def part_queues_live(_options, _figures):
+    result = queues_live.measure()
+    return result, queues_live.table(result)
 
 
 def part_mig(options, _figures):
