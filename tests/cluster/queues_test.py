@@ -181,6 +181,22 @@ class Queues(QueueSuite):
         self.runs("borrower", 2)
         self.is_now("borrower", "Evicted", "False")
 
+    def test_protected_serving_keeps_what_it_borrowed(self) -> None:
+        namespace = "/api/v1/namespaces/default"
+        self.node(1, gpus=8)
+        self.queues({"reclaimWithinCohort": "Any"}, red=8, blue=0)
+        self.patch(namespace, {"metadata": {"annotations": {"berth.dev/allow-protected-pods": "true"}}})
+        serving = job("serving", "blue", 8)
+        serving["spec"]["template"]["metadata"]["annotations"]["berth.dev/preemptible"] = "false"
+        self.apply(serving)
+        before = self.runs("serving")
+        self.apply(job("owner", "red", 8))
+        self.is_now("owner", "QuotaReserved", "False", "WaitingForQuota")
+        self.assertEqual(self.runs("serving"), before)
+        self.patch(namespace, {"metadata": {"annotations": {"berth.dev/allow-protected-pods": None}}})
+        self.is_now("serving", "Evicted", reason="Preempted")
+        self.runs("owner")
+
     def test_the_important_one_goes_first(self) -> None:
         self.node(1, gpus=4)
         self.queues({"withinClusterQueue": "LowerPriority"}, red=4)
