@@ -12,6 +12,7 @@ namespace {
 
 constexpr Duration kRetryMin = Duration::seconds(1), kRetryMax = Duration::seconds(30);
 constexpr Duration kCompareEvery = Duration::seconds(1);
+constexpr size_t kComparedMax = 500;  // at a time
 
 template <typename Name>
 Name name_of(const api::ObjectMeta& metadata) {
@@ -187,6 +188,16 @@ bool Desk::may_write(Lane& lane) {
   return false;
 }
 
+// What nobody has decided may differ from what is stored, too: the next few are looked at, in a round.
+void Desk::compare_some() {
+  auto at = workloads_.upper_bound(compared_until_);
+  for (size_t left = std::min(kComparedMax, workloads_.size()); left > 0; --left, ++at) {
+    if (at == workloads_.end()) at = workloads_.begin();
+    if (at->second.in_engine && !at->second.ended) dirty_workloads_.insert(at->first);
+    compared_until_ = at->first;
+  }
+}
+
 std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time wall, Duration told_every,
                               size_t room) {
   now_ = now;
@@ -195,8 +206,7 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
   wakeup_.reset();
   if (!compared_at_ || now - *compared_at_ >= kCompareEvery) {
     compared_at_ = now;
-    for (const auto& [name, record] : workloads_)
-      if (record.in_engine && !record.ended) dirty_workloads_.insert(name);
+    compare_some();
   }
   std::vector<Write> writes;
   const std::set<Name> workloads = std::exchange(dirty_workloads_, {}), jobs = std::exchange(dirty_jobs_, {}),

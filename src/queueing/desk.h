@@ -103,6 +103,7 @@ class Desk {
     std::string told;  // why it has no Workload
   };
 
+  void compare_some();
   void take_in(SeenWorkload seen);
   void take_in(const Answer& answer);
   void tell_engine(WorkloadRecord& record);
@@ -160,6 +161,7 @@ class Desk {
   std::vector<Note> notes_;
   std::set<Name> dirty_workloads_, dirty_jobs_, dirty_groups_;
   std::optional<Time> compared_at_;
+  Name compared_until_;
   Time now_, wall_;
   Duration told_every_;
   std::optional<Time> wakeup_;
