@@ -249,6 +249,73 @@ class Away(WithWebhook):
         self.set_up_server()
 
 
+class Watching(WithWebhook):
+    """With --watch: what it sees of the cluster, with the rights that deploy/webhook.yaml gives."""
+
+    @classmethod
+    def set_up_server(cls) -> None:
+        install(cls.cluster, "v1beta2")
+        cls.queue("q")
+        cls.webhook.kill()
+        cls.webhook.watch(cls.kubeconfig()).start()
+        super().set_up_server()
+        wait_until("it has seen all", lambda: cls.webhook.metric("berth_webhook_cache_synced") == 3)
+
+    @classmethod
+    def kubeconfig(cls) -> Path:
+        """The cluster as the ServiceAccount berth-webhook has it."""
+        names = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+        wanted = [one for one in manifests(cls.cluster) if one["kind"] in names]
+        assert len(wanted) == 3, wanted
+        cls.cluster.kubectl("apply", "-f", "-", input=json.dumps(
+            {"apiVersion": "v1", "kind": "List", "items": wanted}))  # fmt: skip
+        token = cls.cluster.kubectl("create", "token", "-n", "berth-system", "berth-webhook").strip()
+        config = json.loads(cls.cluster.kubectl("config", "view", "--raw", "--flatten", "-o", "json"))
+        config["users"] = [{"name": one["name"], "user": {"token": token}} for one in config["users"]]
+        path = cls.webhook.folder / "kubeconfig"
+        path.write_text(json.dumps(config))
+        return path
+
+    @classmethod
+    def queue(cls, name: str) -> None:
+        one = make("LocalQueue", name, {"clusterQueue": "team"}, namespace="default")
+        cls.api.call("POST", path_of(one), one)
+
+    def test_an_unknown_queue_is_refused_and_one_made_just_now_is_not(self) -> None:
+        for path, one in ((JOBS, job("j", labels={QUEUE: "nope"})), (PODS, pod("p", labels={QUEUE: "nope"}))):
+            self.assertIn("there is no LocalQueue of this name in namespace default", self.refused(path, one))
+        for i in range(20):
+            self.queue(f"new-{i}")
+            self.api.call("POST", JOBS + "?dryRun=All", job("j", labels={QUEUE: f"new-{i}"}))
+
+    def test_a_job_over_its_quota_is_warned_of(self) -> None:
+        hard = {"spec": {"hard": {f"requests.{GPU}": "3"}}}
+        self.create("/api/v1/namespaces/default/resourcequotas", {
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpu-quota"}} | hard)  # fmt: skip
+        one = job("j", labels={QUEUE: "q"})
+        one["spec"] |= {"parallelism": 3, "completions": 3}
+        one["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {GPU: 2}}
+        wait_until("it is warned of", lambda: "exceeded quota: gpu-quota" in self.kubectl(one).stderr)
+        done = self.kubectl(one)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of 3 fit now; it is suspended", done.stderr)
+
+    def test_without_the_api_server_it_passes_with_a_warning_and_at_once(self) -> None:
+        config = json.loads(self.kubeconfig().read_text())
+        config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+        away = self.webhook.folder / "away"
+        away.write_text(json.dumps(config))
+        self.webhook.kill()
+        self.webhook.watch(away).start()
+        self.addCleanup(lambda: (self.webhook.kill(), self.webhook.watch(self.webhook.folder / "kubeconfig").start()))
+        start = time.monotonic()
+        done = self.kubectl(job("j", labels={QUEUE: "nope"}))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("could not be found out", done.stderr)
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertEqual(self.webhook.metric("berth_webhook_cache_synced"), 0)
+
+
 # Two versions, one store.
 OLD_QUEUE = make("ClusterQueue", "team", {
     "cohort": "all", "queueingStrategy": "StrictFIFO", "namespaceSelector": {}, "admissionChecks": ["dws", "budget"],
