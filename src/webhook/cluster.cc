@@ -17,7 +17,8 @@
 namespace berth::webhook {
 namespace {
 
-constexpr int64_t kPodsTriedMax = 1000;
+// Others wait while the pods of a Job are tried: so many at most, and fewer where a pod is described at length.
+constexpr int64_t kPodsTriedMax = 1000, kBytesTriedMax = 4LL << 20;
 
 bool is_job(const AdmissionRequest& request) { return request.group == "batch" && request.kind == "Job"; }
 bool is_pod(const AdmissionRequest& request) { return request.group.empty() && request.kind == "Pod"; }
@@ -66,18 +67,17 @@ int64_t pods_of(const Json& spec) {
   return std::min(parallelism, number("completions", parallelism));
 }
 
-// A pod as the Job would make it.
-std::optional<api::Pod> pod_of(const Json& spec, const std::string& namespace_name) {
+// A pod as the Job would make it, as JSON; empty without a template.
+std::string pod_of(const Json& spec, const std::string& namespace_name) {
   const Json* pod_template = part_of(spec, "template");
-  if (pod_template == nullptr) return std::nullopt;
+  if (pod_template == nullptr) return "";
   Json pod = *pod_template;
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
   if (part_of(pod, "metadata") == nullptr) pod["metadata"] = Json::object();
   pod["metadata"]["namespace"] = namespace_name;
   pod["metadata"]["name"] = "pod";
-  Result<api::Pod> decoded = api::decode_pod(dump(pod));
-  return decoded ? std::optional<api::Pod>(std::move(*decoded)) : std::nullopt;
+  return dump(pod);
 }
 
 void check_limits(Cluster& cluster, const AdmissionRequest& request, AdmissionAnswer& answer) {
@@ -85,15 +85,17 @@ void check_limits(Cluster& cluster, const AdmissionRequest& request, AdmissionAn
   if (spec == nullptr) return;
   NamespaceSeen seen = cluster.limits_of(request.namespace_name);
   if (seen.ranges.empty() && seen.quotas.empty()) return;
-  const std::optional<api::Pod> pod = pod_of(*spec, request.namespace_name);
+  const std::string text = pod_of(*spec, request.namespace_name);
+  const Result<api::Pod> pod = api::decode_pod(text);
   if (!pod) return;
   limits::NamespaceLimits limits;
   for (api::LimitRange& range : seen.ranges) limits.put(std::move(range));
   for (SeenQuota& each : seen.quotas) limits.put_used(std::move(each.quota), std::move(each.used));
   const int64_t pods = pods_of(*spec);
+  const int64_t tried = std::clamp<int64_t>(kBytesTriedMax / static_cast<int64_t>(text.size()), 1, kPodsTriedMax);
   int64_t fit = 0;
   std::optional<limits::Refusal> refused;
-  for (; fit < std::min(pods, kPodsTriedMax) && !refused; fit += refused ? 0 : 1) {
+  for (; fit < std::min(pods, tried) && !refused; fit += refused ? 0 : 1) {
     api::Pod next = *pod;
     refused = limits.admit(next);
   }

@@ -95,5 +95,30 @@ TEST(ValidateIn, AJobOverItsQuotaIsToldInKubernetesWordsAndWhatFits) {
   EXPECT_THAT(validate_in(cluster, create(job(4, false)), {}).warnings[1], Not(HasSubstr("suspended")));
 }
 
+TEST(ValidateIn, AsManyPodsAreTriedAsTakeNoTimeFromOthers) {
+  Known cluster;
+  cluster.seen.quotas.push_back(*decode_quota(kQuota));
+  Json large = job(4);
+  large["spec"]["template"]["metadata"]["annotations"]["note"] = std::string(3 << 20, 'x');
+  EXPECT_THAT(validate_in(cluster, create(large), {}).warnings, IsEmpty());  // its first pod fits
+  cluster.seen.quotas[0].used.set("requests.nvidia.com/gpu", 8);
+  EXPECT_THAT(validate_in(cluster, create(large), {}).warnings[1], HasSubstr("0 of 4 fit now"));
+}
+
+TEST(ValidateIn, ARangeThatRefusesThePodsIsToldOfAnObjectWithoutATemplateNothing) {
+  Known cluster;
+  api::LimitRange range;
+  range.metadata.name = "bounds";
+  range.metadata.namespace_name = "ml";
+  range.items.emplace_back().type = "Container";
+  range.items[0].max.set("nvidia.com/gpu", 1);
+  cluster.seen.ranges.push_back(range);
+  EXPECT_THAT(validate_in(cluster, create(job(1)), {}).warnings,
+              ElementsAre("maximum nvidia.com/gpu usage per Container is 1, but limit is 2", HasSubstr("0 of 1 fit")));
+  Json bare = job(1);
+  bare["spec"].erase("template");
+  EXPECT_THAT(validate_in(cluster, create(std::move(bare)), {}).warnings, IsEmpty());
+}
+
 }  // namespace
 }  // namespace berth::webhook

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -314,6 +315,67 @@ class Watching(WithWebhook):
         self.assertIn("could not be found out", done.stderr)
         self.assertLess(time.monotonic() - start, 5)
         self.assertEqual(self.webhook.metric("berth_webhook_cache_synced"), 0)
+        wait_until("it says so", lambda: {one.get("kind") for one in self.webhook.log() if "cannot be watched" in one[
+            "msg"]} == {"localqueues", "resourcequotas", "limitranges"})  # fmt: skip
+
+
+    def test_an_api_server_that_hangs_holds_up_one_request_and_not_for_long(self) -> None:
+        config = json.loads(self.kubeconfig().read_text())
+        relay = Relay(config["clusters"][0]["cluster"]["server"])
+        self.addCleanup(relay.close)
+        config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{relay.port}"
+        slow = self.webhook.folder / "slow"
+        slow.write_text(json.dumps(config))
+        self.webhook.kill()
+        self.webhook.watch(slow).start()
+        self.addCleanup(lambda: (self.webhook.kill(), self.webhook.watch(self.webhook.folder / "kubeconfig").start()))
+        wait_until("it has seen all", lambda: self.webhook.metric("berth_webhook_cache_synced") == 3)
+        self.refused(JOBS, job("j", labels={QUEUE: "nope"}))
+        relay.hang()
+        start = time.monotonic()
+        for _ in range(10):
+            self.api.call("POST", JOBS + "?dryRun=All", job("j", labels={QUEUE: "nope"}))
+        self.assertLess(time.monotonic() - start, 2)
+
+
+class Relay:
+    """A port that hands on all that comes to the server of a URL, until it hangs."""
+
+    def __init__(self, url: str):
+        host, port = url.removeprefix("https://").split(":")
+        self._to, self._flows = (host, int(port)), threading.Event()
+        self._flows.set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._made: list[socket.socket] = []
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def hang(self) -> None:
+        self._flows.clear()
+
+    def close(self) -> None:
+        self._flows.set()
+        for one in [self._listener, *self._made]:
+            one.close()
+
+    def _accept(self) -> None:
+        try:
+            while True:
+                near, far = self._listener.accept()[0], socket.create_connection(self._to)
+                self._made += [near, far]
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._copy, args=pair, daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def _copy(self, of: socket.socket, to: socket.socket) -> None:
+        try:
+            while data := of.recv(65536):
+                self._flows.wait()
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # closed
 
 
 # Two versions, one store.

@@ -19,6 +19,7 @@ namespace {
 constexpr Duration kAskTimeout = Duration::millis(500);
 constexpr Duration kAskSlow = Duration::millis(50);
 constexpr Duration kAskPause = Duration::seconds(10);
+constexpr Duration kTellEvery = Duration::seconds(2);
 constexpr kube::Resource kQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
 constexpr kube::Resource kRanges{"", "v1", "limitranges", "LimitRange"};
 
@@ -119,9 +120,24 @@ struct ClusterWatch::State {
   Store<QueueName> queues{client, resource_of(QueueKind::kLocalQueue), &decode_queue};
   Store<webhook::SeenQuota> quotas{client, kQuotas, &webhook::decode_quota};
   Store<api::LimitRange> ranges{client, kRanges, &api::decode_json<api::LimitRange>};
-  std::mutex mutex;  // of what follows
-  Time ask_again{};
   std::map<std::string_view, std::string> told;  // by plural: the error that was logged last
+  std::mutex mutex;
+  Time ask_again{};  // under the mutex
+
+  // On the transport's thread, again and again: logs what cannot be watched, once for each trouble.
+  void tell_troubles() {
+    const auto tell = [this](const auto& store) {
+      const std::string error = store.last_error();
+      if (!error.empty() && error != told[store.plural()])
+        log_warn("it cannot be watched; going on without it",
+                 {{"kind", std::string(store.plural())}, {"error", error}});
+      told[store.plural()] = error;
+    };
+    tell(queues);
+    tell(quotas);
+    tell(ranges);
+    transport->run_after(kTellEvery, [this] { tell_troubles(); });
+  }
 };
 
 ClusterWatch::ClusterWatch(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -133,6 +149,7 @@ Result<std::unique_ptr<ClusterWatch>> ClusterWatch::start(const kube::ClusterAcc
   state->queues.start();
   state->quotas.start();
   state->ranges.start();
+  state->transport->run_after(kTellEvery, [at = state.get()] { at->tell_troubles(); });
   return std::unique_ptr<ClusterWatch>(new ClusterWatch(std::move(state)));
 }
 
@@ -167,21 +184,9 @@ webhook::NamespaceSeen ClusterWatch::limits_of(const std::string& namespace_name
   return seen;
 }
 
-std::vector<std::pair<std::string_view, bool>> ClusterWatch::synced() {
-  std::vector<std::pair<std::string_view, bool>> out;
-  const std::lock_guard lock(state_->mutex);
-  const auto look = [&](const auto& store) {
-    out.emplace_back(store.plural(), store.synced());
-    std::string& told = state_->told[store.plural()];
-    const std::string error = store.last_error();
-    if (!error.empty() && error != told)
-      log_warn("it cannot be watched; going on without it", {{"kind", std::string(store.plural())}, {"error", error}});
-    told = error;
-  };
-  look(state_->queues);
-  look(state_->quotas);
-  look(state_->ranges);
-  return out;
+std::vector<std::pair<std::string_view, bool>> ClusterWatch::synced() const {
+  const auto of = [](const auto& store) { return std::pair(store.plural(), store.synced()); };
+  return {of(state_->queues), of(state_->quotas), of(state_->ranges)};
 }
 
 }  // namespace berth::apps

@@ -21,8 +21,8 @@ class ClusterWatch : public webhook::Cluster {
   webhook::QueueIs local_queue(const std::string& namespace_name, const std::string& name) override;
   webhook::NamespaceSeen limits_of(const std::string& namespace_name) override;
 
-  // Of each kind, by plural: whether all of it has been seen and is being followed. Logs what changed.
-  std::vector<std::pair<std::string_view, bool>> synced();
+  // Of each kind, by plural: whether all of it has been seen and is being followed.
+  std::vector<std::pair<std::string_view, bool>> synced() const;
 
  private:
   struct State;
