@@ -212,6 +212,8 @@ template Result<StorageClass> decode_json<StorageClass>(std::string_view);
 template Result<CsiNode> decode_json<CsiNode>(std::string_view);
 template Result<CsiDriver> decode_json<CsiDriver>(std::string_view);
 template Result<CsiStorageCapacity> decode_json<CsiStorageCapacity>(std::string_view);
+template Result<ResourceQuota> decode_json<ResourceQuota>(std::string_view);
+template Result<LimitRange> decode_json<LimitRange>(std::string_view);
 template Result<PodDisruptionBudget> decode_json<PodDisruptionBudget>(std::string_view);
 
 }  // namespace berth::api

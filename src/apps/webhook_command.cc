@@ -15,6 +15,7 @@
 #include "apps/scheduler/log.h"
 #include "apps/webhook/server.h"
 #include "base/printable.h"
+#include "kube/kubeconfig.h"
 #include "model/quantity.h"
 
 namespace berth::apps {
@@ -24,12 +25,16 @@ struct Flags {
   WebhookOptions options;
   std::string unrequested_gpus = "warn", log_format = "text", log_level = "info";
   std::vector<std::string> node_max;
+  std::string kubeconfig, context;
+  bool watch = false;
   int shutdown_delay_s = 5;
 };
 
 constexpr const char* kFooter =
     R"(Serves over HTTPS: /convert (kueue.x-k8s.io v1beta1 and v1beta2), /mutate, /validate, /healthz, /readyz, /metrics.
-It asks the API server nothing and needs no rights; deploy/webhook.yaml runs it and says what it is asked about.
+Without --watch it asks the API server nothing and needs no rights. With it, it looks at LocalQueues, ResourceQuotas and
+LimitRanges (KUBECONFIG, ~/.kube/config, then the pod's service account, unless --kubeconfig is given), refuses queues
+that do not exist, and warns of Jobs whose pods would be refused. deploy/webhook.yaml runs it.
 
 Example:
   berth webhook --cert-file /tls/tls.crt --key-file /tls/tls.key --node-max nvidia.com/gpu=8)";
@@ -58,6 +63,15 @@ std::string read_node_max(const std::string& text, webhook::Rules& rules) {
   return "";
 }
 
+// Reads how the cluster is reached; false after writing what is wrong.
+bool read_access(Flags& flags) {
+  api::Problems problems;
+  flags.options.access =
+      kube::load_access({.kubeconfig = flags.kubeconfig, .context = flags.context, .getenv = {}}, problems);
+  for (const api::Problem& problem : problems) std::fprintf(stderr, "error: %s\n", api::to_string(problem).c_str());
+  return flags.options.access.has_value();
+}
+
 int run(Flags& flags) {
   webhook::Rules& rules = flags.options.rules;
   for (const std::string& text : flags.node_max)
@@ -66,6 +80,9 @@ int run(Flags& flags) {
     return usage_error(fmt::format("--scheduler-name '{}': {}", rules.scheduler_name, wrong));
   rules.unrequested_gpus = policy_named(flags.unrequested_gpus);
   flags.options.shutdown_delay = Duration::seconds(flags.shutdown_delay_s);
+  if (!flags.watch && !(flags.kubeconfig.empty() && flags.context.empty()))
+    return usage_error("--kubeconfig and --context are for --watch");
+  if (flags.watch && !read_access(flags)) return kExitUsage;
   set_up_log(flags.log_format, flags.log_level);
   const Status status = run_webhook(flags.options);
   if (status) return kExitOk;
@@ -107,6 +124,10 @@ void add_webhook_command(CLI::App& app, int& exit_code) {
       ->type_name("RESOURCE=COUNT");
   command->add_flag("--pod-finalizer", options.rules.pod_finalizer,
                     "Give pods that name a queue the finalizer kueue.x-k8s.io/managed, which a controller takes off");
+  command->add_flag("--watch", flags->watch,
+                    "Watch LocalQueues, ResourceQuotas and LimitRanges, for which it needs the rights to");
+  command->add_option("--kubeconfig", flags->kubeconfig, "Kubeconfig file, for --watch");
+  command->add_option("--context", flags->context, "Context of the kubeconfig");
   command
       ->add_option("--shutdown-delay", flags->shutdown_delay_s,
                    "Seconds to serve on after SIGTERM, while /readyz says no")

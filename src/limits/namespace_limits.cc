@@ -46,9 +46,13 @@ void NamespaceLimits::put(api::LimitRange range) {
 }
 
 void NamespaceLimits::put(api::ResourceQuota quota, const std::vector<Usage>& present) {
+  ResourceList used = sum_of(quota, present);
+  put_used(std::move(quota), std::move(used));
+}
+
+void NamespaceLimits::put_used(api::ResourceQuota quota, ResourceList used) {
   const std::string space = quota.metadata.namespace_name, name = quota.metadata.name;
   relieved_.insert(space);
-  ResourceList used = sum_of(quota, present);
   quotas_[space].insert_or_assign(name, Account{std::move(quota), std::move(used)});
 }
 

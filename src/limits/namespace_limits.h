@@ -48,6 +48,9 @@ class NamespaceLimits {
   // `present`: what the namespace holds now.
   void put(api::ResourceQuota quota, const std::vector<Usage>& present);
 
+  // `used`: what its status says of it.
+  void put_used(api::ResourceQuota quota, model::ResourceList used);
+
   // Does to a new object what the server does: a pod gets its defaults, and unless it is refused it is counted.
   std::optional<Refusal> admit(api::Pod& pod);
   std::optional<Refusal> admit(const api::PersistentVolumeClaim& claim);

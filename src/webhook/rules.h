@@ -1,5 +1,5 @@
-// Rules: what an administrator has decided about the webhook. Everything in them is known for certain; the webhook
-// keeps no cache of the cluster, so that it never refuses something because of what it has not heard of yet.
+// Rules: what an administrator has decided about the webhook. Everything in them is known for certain; what is only
+// seen of the cluster is apart (webhook/cluster.h).
 #pragma once
 
 #include <cstdint>

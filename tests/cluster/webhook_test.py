@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -247,6 +248,134 @@ class Away(WithWebhook):
                 path = f"/apis/admissionregistration.k8s.io/v1/{KINDS[one['kind']]}/{one['metadata']['name']}"
                 self.api.call("DELETE", path)
         self.set_up_server()
+
+
+class Watching(WithWebhook):
+    """With --watch: what it sees of the cluster, with the rights that deploy/webhook.yaml gives."""
+
+    @classmethod
+    def set_up_server(cls) -> None:
+        install(cls.cluster, "v1beta2")
+        cls.queue("q")
+        cls.webhook.kill()
+        cls.webhook.watch(cls.kubeconfig()).start()
+        super().set_up_server()
+        wait_until("it has seen all", lambda: cls.webhook.metric("berth_webhook_cache_synced") == 3)
+
+    @classmethod
+    def kubeconfig(cls) -> Path:
+        """The cluster as the ServiceAccount berth-webhook has it."""
+        names = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+        wanted = [one for one in manifests(cls.cluster) if one["kind"] in names]
+        assert len(wanted) == 3, wanted
+        cls.cluster.kubectl("apply", "-f", "-", input=json.dumps(
+            {"apiVersion": "v1", "kind": "List", "items": wanted}))  # fmt: skip
+        token = cls.cluster.kubectl("create", "token", "-n", "berth-system", "berth-webhook").strip()
+        config = json.loads(cls.cluster.kubectl("config", "view", "--raw", "--flatten", "-o", "json"))
+        config["users"] = [{"name": one["name"], "user": {"token": token}} for one in config["users"]]
+        path = cls.webhook.folder / "kubeconfig"
+        path.write_text(json.dumps(config))
+        return path
+
+    @classmethod
+    def queue(cls, name: str) -> None:
+        one = make("LocalQueue", name, {"clusterQueue": "team"}, namespace="default")
+        cls.api.call("POST", path_of(one), one)
+
+    def test_an_unknown_queue_is_refused_and_one_made_just_now_is_not(self) -> None:
+        for path, one in ((JOBS, job("j", labels={QUEUE: "nope"})), (PODS, pod("p", labels={QUEUE: "nope"}))):
+            self.assertIn("there is no LocalQueue of this name in namespace default", self.refused(path, one))
+        for i in range(20):
+            self.queue(f"new-{i}")
+            self.api.call("POST", JOBS + "?dryRun=All", job("j", labels={QUEUE: f"new-{i}"}))
+
+    def test_a_job_over_its_quota_is_warned_of(self) -> None:
+        hard = {"spec": {"hard": {f"requests.{GPU}": "3"}}}
+        self.create("/api/v1/namespaces/default/resourcequotas", {
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpu-quota"}} | hard)  # fmt: skip
+        one = job("j", labels={QUEUE: "q"})
+        one["spec"] |= {"parallelism": 3, "completions": 3}
+        one["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {GPU: 2}}
+        wait_until("it is warned of", lambda: "exceeded quota: gpu-quota" in self.kubectl(one).stderr)
+        done = self.kubectl(one)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of 3 fit now; it is suspended", done.stderr)
+
+    def test_without_the_api_server_it_passes_with_a_warning_and_at_once(self) -> None:
+        config = json.loads(self.kubeconfig().read_text())
+        config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+        away = self.webhook.folder / "away"
+        away.write_text(json.dumps(config))
+        self.webhook.kill()
+        self.webhook.watch(away).start()
+        self.addCleanup(lambda: (self.webhook.kill(), self.webhook.watch(self.webhook.folder / "kubeconfig").start()))
+        start = time.monotonic()
+        done = self.kubectl(job("j", labels={QUEUE: "nope"}))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("could not be found out", done.stderr)
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertEqual(self.webhook.metric("berth_webhook_cache_synced"), 0)
+        wait_until("it says so", lambda: {one.get("kind") for one in self.webhook.log() if "cannot be watched" in one[
+            "msg"]} == {"localqueues", "resourcequotas", "limitranges"})  # fmt: skip
+
+
+    def test_an_api_server_that_hangs_holds_up_one_request_and_not_for_long(self) -> None:
+        config = json.loads(self.kubeconfig().read_text())
+        relay = Relay(config["clusters"][0]["cluster"]["server"])
+        self.addCleanup(relay.close)
+        config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{relay.port}"
+        slow = self.webhook.folder / "slow"
+        slow.write_text(json.dumps(config))
+        self.webhook.kill()
+        self.webhook.watch(slow).start()
+        self.addCleanup(lambda: (self.webhook.kill(), self.webhook.watch(self.webhook.folder / "kubeconfig").start()))
+        wait_until("it has seen all", lambda: self.webhook.metric("berth_webhook_cache_synced") == 3)
+        self.refused(JOBS, job("j", labels={QUEUE: "nope"}))
+        relay.hang()
+        start = time.monotonic()
+        for _ in range(10):
+            self.api.call("POST", JOBS + "?dryRun=All", job("j", labels={QUEUE: "nope"}))
+        self.assertLess(time.monotonic() - start, 2)
+
+
+class Relay:
+    """A port that hands on all that comes to the server of a URL, until it hangs."""
+
+    def __init__(self, url: str):
+        host, port = url.removeprefix("https://").split(":")
+        self._to, self._flows = (host, int(port)), threading.Event()
+        self._flows.set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._made: list[socket.socket] = []
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def hang(self) -> None:
+        self._flows.clear()
+
+    def close(self) -> None:
+        self._flows.set()
+        for one in [self._listener, *self._made]:
+            one.close()
+
+    def _accept(self) -> None:
+        try:
+            while True:
+                near, far = self._listener.accept()[0], socket.create_connection(self._to)
+                self._made += [near, far]
+                for pair in ((near, far), (far, near)):
+                    threading.Thread(target=self._copy, args=pair, daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def _copy(self, of: socket.socket, to: socket.socket) -> None:
+        try:
+            while data := of.recv(65536):
+                self._flows.wait()
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # closed
 
 
 # Two versions, one store.

@@ -32,6 +32,11 @@ struct WebhookMetrics::Families {
                                   .Help("When the certificate in use runs out, in seconds since 1970.")
                                   .Register(registry)
                                   .Add({});
+  prometheus::Family<prometheus::Gauge>& synced =
+      prometheus::BuildGauge()
+          .Name("berth_webhook_cache_synced")
+          .Help("Whether all objects of a kind have been seen and are followed, with --watch.")
+          .Register(registry);
 };
 
 WebhookMetrics::WebhookMetrics() : families_(std::make_unique<Families>()) {}
@@ -43,6 +48,10 @@ void WebhookMetrics::answered(std::string_view path, std::string_view result, Du
 }
 
 void WebhookMetrics::certificate_expiry(int64_t seconds) { families_->expiry.Set(static_cast<double>(seconds)); }
+
+void WebhookMetrics::synced(std::string_view kind, bool synced) {
+  families_->synced.Add({{"kind", std::string(kind)}}).Set(synced ? 1 : 0);
+}
 
 std::string WebhookMetrics::text() const {
   std::ostringstream out;

@@ -20,6 +20,8 @@ class WebhookMetrics {
   void answered(std::string_view path, std::string_view result, Duration took);
   // When the certificate runs out, in seconds since 1970.
   void certificate_expiry(int64_t seconds);
+  // Whether all of a kind has been seen and is followed.
+  void synced(std::string_view kind, bool synced);
 
   std::string text() const;
 

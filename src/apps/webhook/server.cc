@@ -6,15 +6,18 @@
 #include <csignal>
 #include <ctime>
 #include <exception>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "apps/scheduler/log.h"
 #include "apps/webhook/metrics.h"
+#include "apps/webhook/watch.h"
 #include "base/printable.h"
 #include "base/version.h"
 #include "io/http_server.h"
 #include "io/system_clock.h"
+#include "webhook/cluster.h"
 #include "webhook/mutate.h"
 #include "webhook/review.h"
 #include "webhook/validate.h"
@@ -48,9 +51,11 @@ void log_denial(std::string_view path, const AdmissionRequest& request, const Ad
                       {"reason", printable(answer.message)}});
 }
 
-Result<Answer> admit(std::string_view path, Json body, Judge judge, const webhook::Rules& rules) {
+Result<Answer> admit(std::string_view path, Json body, Judge judge, const webhook::Rules& rules,
+                     webhook::Cluster* cluster = nullptr) {
   BERTH_TRY(request, webhook::read_admission(std::move(body)));
-  const AdmissionAnswer answer = judge(request, rules);
+  AdmissionAnswer answer = judge(request, rules);
+  if (cluster != nullptr) answer = webhook::validate_in(*cluster, request, std::move(answer));
   if (!answer.allowed) log_denial(path, request, answer);
   Json review = webhook::write_admission(request, answer);
   const bool changed = review["response"].contains("patch");
@@ -84,6 +89,10 @@ class Webhook {
 
   Status run() {
     const sigset_t signals = block_signals();
+    if (options_.access) {
+      BERTH_TRY(watch, ClusterWatch::start(*options_.access));
+      watch_ = std::move(watch);
+    }
     io::HttpServerOptions http;
     http.address = options_.address;
     http.port = static_cast<uint16_t>(options_.port);
@@ -127,7 +136,7 @@ class Webhook {
   Result<Answer> on_convert(Json body) { return convert(std::move(body)); }
   Result<Answer> on_mutate(Json body) { return admit("mutate", std::move(body), &webhook::mutate, options_.rules); }
   Result<Answer> on_validate(Json body) {
-    return admit("validate", std::move(body), &webhook::validate, options_.rules);
+    return admit("validate", std::move(body), &webhook::validate, options_.rules, watch_.get());
   }
 
   ServerResponse answer(const char* path, const ServerRequest& request, Result<Answer> (Webhook::*review)(Json)) {
@@ -154,12 +163,15 @@ class Webhook {
 
   ServerResponse metrics() {
     if (const io::HttpServer* server = server_) metrics_.certificate_expiry(server->certificate_expiry_s());
+    if (watch_)
+      for (const auto& [kind, synced] : watch_->synced()) metrics_.synced(kind, synced);
     return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_.text(), {}};
   }
 
   const WebhookOptions& options_;
   const Clock& clock_ = io::SystemClock::instance();
   WebhookMetrics metrics_;
+  std::unique_ptr<ClusterWatch> watch_;  // null: it is not asked to
   std::atomic<io::HttpServer*> server_{nullptr};
   std::atomic<bool> stopping_{false};
 };

@@ -38,6 +38,7 @@ class Webhook:
         self.port = free_port()
         self.log_file = folder / "webhook.log"
         self._args = args
+        self._watch: tuple[str, ...] = ()
         self._process: subprocess.Popen | None = None
         make_certificate(folder)
 
@@ -52,11 +53,16 @@ class Webhook:
     def start(self) -> Webhook:
         command = [str(berth_binary()), "webhook", "--cert-file", str(self.certificate), "--key-file",
                    str(self.folder / "tls.key"), "--address", "127.0.0.1", "--port", str(self.port),
-                   "--log-format", "json", *self._args]  # fmt: skip
+                   "--log-format", "json", *self._args, *self._watch]  # fmt: skip
         with self.log_file.open("ab") as out:
             self._process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL,
                                              stdout=out, stderr=out)  # fmt: skip
         wait_until("the webhook is ready", lambda: self.get("/readyz")[0] == 200)
+        return self
+
+    def watch(self, kubeconfig: Path) -> Webhook:
+        """From its next start on it watches the cluster."""
+        self._watch = ("--watch", "--kubeconfig", str(kubeconfig))
         return self
 
     def kill(self) -> None:

@@ -1,0 +1,45 @@
+// What of the cluster the webhook may look at, where it watches it: which queues there are, and what LimitRanges and
+// ResourceQuotas leave of a namespace.
+//
+// What is seen may be behind, so it denies only what is certain: a queue that is not there although the API server was
+// asked just now. What quotas and ranges would refuse of a Job's pods is a warning, in Kubernetes's words; of a plain
+// pod the API server says it itself. No I/O: whoever implements Cluster does it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/limits.h"
+#include "webhook/review.h"
+
+namespace berth::webhook {
+
+enum class QueueIs : uint8_t { kThere, kMissing, kUnknown };
+
+// A ResourceQuota and what its status says is used of it.
+struct SeenQuota {
+  api::ResourceQuota quota;
+  model::ResourceList used;
+};
+// From the API server's JSON.
+Result<SeenQuota> decode_quota(std::string_view json);
+
+struct NamespaceSeen {
+  std::vector<api::LimitRange> ranges;
+  std::vector<SeenQuota> quotas;
+};
+
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+  // kMissing only where the API server has just said so.
+  virtual QueueIs local_queue(const std::string& namespace_name, const std::string& name) = 0;
+  virtual NamespaceSeen limits_of(const std::string& namespace_name) = 0;
+};
+
+// Adds to what validate() has answered what the cluster has to say about a Job or pod.
+AdmissionAnswer validate_in(Cluster& cluster, const AdmissionRequest& request, AdmissionAnswer answer);
+
+}  // namespace berth::webhook
