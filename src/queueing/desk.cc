@@ -12,7 +12,8 @@ namespace {
 
 constexpr Duration kRetryMin = Duration::seconds(1), kRetryMax = Duration::seconds(30);
 constexpr Duration kCompareEvery = Duration::seconds(1);
-constexpr size_t kComparedMax = 500;  // at a time
+constexpr size_t kComparedMax = 500;     // at a time
+constexpr size_t kKeptForDecided = 256;  // of the room for writes; who waits is told with the rest
 
 template <typename Name>
 Name name_of(const api::ObjectMeta& metadata) {
@@ -154,7 +155,7 @@ void Desk::decided(const std::vector<quota::AdmissionDecision>& decisions, const
     if (record == workloads_.end()) continue;
     record->second.released = false;
     if (decision.kind == quota::AdmissionDecision::Kind::kEvict) record->second.evicted_by = decision;
-    dirty_workloads_.insert(record->first);
+    decided_workloads_.insert(record->first);
     if (groups_.contains(record->first)) dirty_groups_.insert(record->first);
     if (const auto job = job_by_uid_.find(workload.owner_uid); job != job_by_uid_.end())
       dirty_jobs_.insert(job->second);
@@ -209,8 +210,8 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
     compare_some();
   }
   std::vector<Write> writes;
-  const std::set<Name> workloads = std::exchange(dirty_workloads_, {}), jobs = std::exchange(dirty_jobs_, {}),
-                       groups = std::exchange(dirty_groups_, {});
+  const std::set<Name> decided = std::exchange(decided_workloads_, {}), workloads = std::exchange(dirty_workloads_, {}),
+                       jobs = std::exchange(dirty_jobs_, {}), groups = std::exchange(dirty_groups_, {});
   for (const Name& name : jobs) {
     if (writes.size() >= room) dirty_jobs_.insert(name);
     else if (const auto at = jobs_.find(name); at != jobs_.end()) look_at(name, at->second, admission, writes);
@@ -219,11 +220,15 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
     if (writes.size() >= room) dirty_groups_.insert(name);
     else if (const auto at = groups_.find(name); at != groups_.end()) look_at(name, at->second, admission, writes);
   }
-  for (const Name& name : workloads) {
-    if (writes.size() >= room) dirty_workloads_.insert(name);
-    else if (const auto at = workloads_.find(name); at != workloads_.end())
-      look_at(name, at->second, admission, writes);
-  }
+  const auto look_at_all = [&](const std::set<Name>& names, size_t most, std::set<Name>& later) {
+    for (const Name& name : names) {
+      if (writes.size() >= most) later.insert(name);
+      else if (const auto at = workloads_.find(name); at != workloads_.end())
+        look_at(name, at->second, admission, writes);
+    }
+  };
+  look_at_all(decided, room, decided_workloads_);
+  look_at_all(workloads, room - std::min(room, kKeptForDecided), dirty_workloads_);
   return writes;
 }
 

@@ -160,6 +160,7 @@ class Desk {
   std::vector<engine::Event> events_;
   std::vector<Note> notes_;
   std::set<Name> dirty_workloads_, dirty_jobs_, dirty_groups_;
+  std::set<Name> decided_workloads_;  // something was decided about these; they come first
   std::optional<Time> compared_at_;
   Name compared_until_;
   Time now_, wall_;
