@@ -8,6 +8,7 @@
 #include "api/kueue_checks.h"
 #include "api/kueue_names.h"
 #include "api/names.h"
+#include "api/queue_limits.h"
 #include "api/victim_terms.h"
 #include "model/quantity.h"
 
@@ -280,6 +281,13 @@ void read_with_spec(const Reader& reader, T& out) {
   (out.*Member).name = out.metadata.name;
 }
 
+// What may be spent, and what has been.
+template <typename T>
+void read_budget(const Reader& reader, T& out) {
+  out.queue.budget = budget_of(out.metadata);
+  if (out.queue.budget.exists()) out.queue.spent = spent_of(conditions_of(reader));
+}
+
 constexpr Field<Workload> kWorkload[] = {
     {"kind"},
     {"apiVersion"},
@@ -301,6 +309,8 @@ void read_kueue(const Reader& reader, ResourceFlavor& out) {
 void read_kueue(const Reader& reader, ClusterQueue& out) {
   read_with_spec<ClusterQueue, &ClusterQueue::queue, kQueueSpec>(reader, out);
   out.queue.victims = victim_terms_of(out.metadata);
+  out.queue.user_limits = user_limits_of(out.metadata);
+  read_budget(reader, out);
 }
 void read_kueue(const Reader& reader, Cohort& out) {
   read_with_spec<Cohort, &Cohort::cohort, kCohortSpec>(reader, out);
@@ -308,6 +318,7 @@ void read_kueue(const Reader& reader, Cohort& out) {
 void read_kueue(const Reader& reader, LocalQueue& out) {
   read_with_spec<LocalQueue, &LocalQueue::queue, kLocalQueueSpec>(reader, out);
   out.queue.namespace_name = out.metadata.namespace_name.empty() ? "default" : out.metadata.namespace_name;
+  read_budget(reader, out);
 }
 void read_kueue(const Reader& reader, AdmissionCheck& out) { read_admission_check(reader, out); }
 void read_kueue(const Reader& reader, WorkloadPriorityClass& out) {

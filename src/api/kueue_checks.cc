@@ -36,6 +36,14 @@ constexpr Field<AdmissionCheck> kCheck[] = {
 
 }  // namespace
 
+std::vector<Condition> conditions_of(const Reader& object) {
+  std::vector<Condition> conditions;
+  with_member(object, "status", [&](const Reader& status) {
+    with_member(status, "conditions", [&](const Reader& r) { read_list(r, conditions, &read_condition); });
+  });
+  return conditions;
+}
+
 void read_check_names(const Reader& reader, Rules& out) {
   std::vector<std::string> names;
   if (!reader.read(names)) return;
@@ -48,12 +56,8 @@ void read_admission_check(const Reader& reader, AdmissionCheck& out) {
   read_object(reader, kCheck, out);
   check_object_meta(reader, out.metadata);
   out.check.name = out.metadata.name;
-  with_member(reader, "status", [&](const Reader& status) {
-    std::vector<Condition> conditions;
-    with_member(status, "conditions", [&](const Reader& r) { read_list(r, conditions, &read_condition); });
-    for (const Condition& condition : conditions)
-      if (condition.type == "Active") out.active = condition.status == "True";
-  });
+  for (const Condition& condition : conditions_of(reader))
+    if (condition.type == "Active") out.active = condition.status == "True";
   out.check.active = out.active.value_or(true);
   if (out.check.controller.empty() && reader.sound({"spec", "controllerName"}))
     reader.problem_below({"spec", "controllerName"}, required_value("name the controller that sees to the check"));

@@ -7,6 +7,8 @@
 
 namespace berth::api {
 
+// status.conditions of any object.
+std::vector<Condition> conditions_of(const Reader& object);
 // spec.admissionChecks of a ClusterQueue (v1beta1): names.
 void read_check_names(const Reader& reader, std::vector<model::AdmissionCheckRule>& out);
 // spec.admissionChecksStrategy: names, each with the flavors that it is for.

@@ -254,7 +254,7 @@ std::string prices_yaml(const Configuration& configuration) {
       "models count as the dearest\n",
       prices.empty() ? " {}" : "");
   for (const auto& [model, micros] : prices)
-    out += fmt::format("  {}: {}\n", quoted(model), scenario::format_price(micros));
+    out += fmt::format("  {}: {}\n", quoted(model), model::format_micros(micros));
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/queue_limits.h"
 #include "api/requests.h"
 #include "api/runtime_estimate.h"
 #include "api/victim_terms.h"
@@ -38,6 +39,7 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
   if (workload.max_execution_s) out.max_execution = Duration::seconds(*workload.max_execution_s);
   out.runtime = runtime_of(workload);
   out.checkpoints = api::checkpoints_of(workload.metadata);
+  out.user = api::user_of(workload.metadata);
   out.past_execution = Duration::seconds(std::max(0, workload.past_execution_s));
   if (const api::OwnerReference* owner = workload.metadata.controller(); owner != nullptr) out.owner_uid = owner->uid;
   for (const api::WorkloadPodSet& set : workload.pod_sets) {

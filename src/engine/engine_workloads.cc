@@ -8,11 +8,20 @@
 
 namespace berth::engine {
 
+namespace {
+
+quota::AdmissionOptions with_prices(quota::AdmissionOptions options, const PolicySet& policies) {
+  options.gpu_prices = policies.nodes.gpu_prices;
+  return options;
+}
+
+}  // namespace
+
 Engine::Engine(PolicySet policies, EngineOptions options)
     : policies_(std::move(policies)),
       options_(std::move(options)),
       workloads_(std::make_unique<QueuedWorkloads>(PlacementContext{state_, policies_, failure_sets_, queue_, rules_},
-                                                   options_.admission)) {}
+                                                   with_prices(options_.admission, policies_))) {}
 
 Engine::~Engine() = default;
 

@@ -80,10 +80,14 @@ void Engine::Rehearsal::take_over_cluster() {
   const auto configure = [&](const auto& objects) {
     for (const auto& [name, object] : objects) second.apply(QueueObjectUpserted{object});
   };
+  const auto with_spent = [&](auto objects, const auto& key_of) {
+    for (auto& [name, object] : objects) object.spent = admission.spending().spent(key_of(name), real.now_);
+    configure(objects);
+  };
   configure(admission.flavors());
   configure(admission.cohorts());
-  configure(admission.cluster_queues());
-  configure(admission.local_queues());
+  with_spent(admission.cluster_queues(), [](const std::string& name) { return std::pair(std::string(), name); });
+  with_spent(admission.local_queues(), [](const auto& key) { return key; });
   configure(admission.checks());
 }
 

@@ -19,12 +19,7 @@ int64_t NodeCatalog::gpu_price_ppm(const model::Labels& labels) const {
   int64_t dearest = 0;
   for (const auto& [model, price] : gpu_prices) dearest = std::max(dearest, price);
   if (dearest <= 0) return 0;
-  const std::string* product = labels.find(kGpuProductLabel);
-  if (product == nullptr) return kDearest;
-  auto at = gpu_prices.find(*product);
-  for (const std::string_view suffix : {"-SHARED", "-MIG-"})
-    if (at == gpu_prices.end()) at = gpu_prices.find(product->substr(0, product->find(suffix)));
-  return at == gpu_prices.end() ? kDearest : at->second * kDearest / dearest;
+  return model::gpu_price(gpu_prices, labels) * kDearest / dearest;
 }
 
 }  // namespace berth::engine

@@ -6,18 +6,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/budget.h"
 #include "model/labels.h"
 
 namespace berth::engine {
 
-// The GPU model of a node. Source: NVIDIA's GPU feature discovery, which appends -SHARED where it advertises each
-// device several times, and -MIG-<profile> where all devices are cut into the same instances.
-inline constexpr std::string_view kGpuProductLabel = "nvidia.com/gpu.product";
+using model::kGpuProductLabel;
 
 struct NodePool {
   std::string name;
@@ -27,13 +25,12 @@ struct NodePool {
 struct NodeCatalog {
   static constexpr int64_t kDearest = 1'000'000;
 
-  std::vector<NodePool> pools = {};                // a node belongs to the first that selects it
-  std::map<std::string, int64_t> gpu_prices = {};  // micro-dollars for a GPU-hour, by model
+  std::vector<NodePool> pools = {};  // a node belongs to the first that selects it
+  model::GpuPrices gpu_prices = {};
 
   // The pool of a node with these labels, counted from 1; 0: it is in none.
   uint32_t pool_of(const model::Labels& labels) const;
-  // What a GPU of such a node costs, in millionths of the dearest price of all, cut. A model that is not listed counts
-  // as the dearest, unless it is a listed one with NVIDIA's suffix. 0 without prices.
+  // What a GPU of such a node costs (model::gpu_price), in millionths of the dearest price of all, cut. 0 without prices.
   int64_t gpu_price_ppm(const model::Labels& labels) const;
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "model/budget.h"
 #include "model/labels.h"
 #include "model/node_affinity.h"
 #include "model/peers.h"
@@ -111,6 +112,9 @@ struct ClusterQueue {
   std::vector<AdmissionCheckRule> checks = {};
   bool usage_based = false;  // of its LocalQueues the one comes first that has used the least of late
   VictimTerms victims = {};
+  ResourceList user_limits = {};  // what the workloads of one user may have of it together; others without limit
+  Budget budget = {};
+  std::optional<Spent> spent = {};  // as its object says; looked at when it is first heard of
 };
 
 struct Cohort {
@@ -126,6 +130,8 @@ struct LocalQueue {
   std::string cluster_queue;
   StopPolicy stop = StopPolicy::kNone;
   int64_t fair_weight = kFairWeightUnit;  // where its ClusterQueue is usage-based
+  Budget budget = {};
+  std::optional<Spent> spent = {};  // as ClusterQueue's
 };
 
 // Equal pods of a workload.
@@ -156,6 +162,7 @@ struct Workload {
   std::string name;
   std::string uid;
   std::string queue;      // a LocalQueue of its namespace
+  std::string user;       // who submitted it; empty: not told, which counts as one user
   std::string owner_uid;  // its Job's; pods of another owner are none of its own; empty: any
   int32_t priority = 0;
   Time created;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/kueue_names.h"
+#include "api/queue_limits.h"
 #include "api/victim_terms.h"
 #include "bridge/queues.h"
 #include "workloads/kueue/queued.h"
@@ -73,14 +74,17 @@ void Desk::see(SeenJob seen) {
     else if (is_older(seen.job.metadata.resource_version, before.resource_version)) return;
   }
   JobRecord& record = jobs_[name];
-  const bool saved = api::checkpoints_of(record.seen.job.metadata) != api::checkpoints_of(seen.job.metadata);
+  const auto told = [](const SeenJob& of) {
+    return std::pair(api::checkpoints_of(of.job.metadata), api::user_of(of.job.metadata));
+  };
+  const bool news = told(record.seen) != told(seen);
   record.seen = std::move(seen);
   job_by_uid_[record.seen.job.metadata.uid] = name;
   dirty_jobs_.insert(name);
   const auto workload = workload_of_owner_.find(record.seen.job.metadata.uid);
   if (workload == workload_of_owner_.end()) return;
   dirty_workloads_.insert(workload->second);
-  if (WorkloadRecord& own = workloads_.at(workload->second); saved && own.in_engine && !own.ended) tell_engine(own);
+  if (WorkloadRecord& own = workloads_.at(workload->second); news && own.in_engine && !own.ended) tell_engine(own);
 }
 
 void Desk::workload_gone(const std::string& namespace_name, const std::string& name) {
@@ -136,7 +140,10 @@ void Desk::tell_engine(WorkloadRecord& record) {
     return;
   }
   model::Workload workload = bridge::to_model(seen.workload, levels_);
-  if (const JobRecord* job = job_of(seen)) workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
+  if (const JobRecord* job = job_of(seen)) {
+    workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
+    workload.user = api::user_of(job->seen.job.metadata);
+  }
   const bool holds = !record.in_engine && seen.admission && seen.is("QuotaReserved");
   if (!record.in_engine) workload.requeue = requeue_of(seen);
   if (auto given = holds ? in_order(seen) : std::nullopt) {

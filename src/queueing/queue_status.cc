@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "api/queue_limits.h"
 #include "model/quantity.h"
 #include "queueing/write_json.h"
 
@@ -14,11 +15,18 @@ namespace {
 
 constexpr Duration kWriteEvery = Duration::seconds(1), kRetry = Duration::seconds(10);
 
-// What its condition Active says.
-struct Active {
+constexpr Duration kSpentEvery = Duration::seconds(60);
+
+struct Told {
+  std::string_view type;
   bool is = true;
-  std::string reason = "Ready", message;
+  std::string reason, message;
 };
+
+// What the condition Active says.
+Told active(bool is, std::string reason, std::string message) {
+  return {"Active", is, std::move(reason), std::move(message)};
+}
 
 // The flavors of the queue that are not there.
 std::set<std::string> missing_flavors(const model::ClusterQueue& queue, const quota::Flavors& flavors) {
@@ -29,33 +37,62 @@ std::set<std::string> missing_flavors(const model::ClusterQueue& queue, const qu
   return out;
 }
 
-Active activity(const quota::Admission& admission, const std::string& name,
-                const quota::Admission::QueueStatus& status) {
-  if (status.active) return {true, "Ready", "Can admit new workloads"};
+Told activity(const quota::Admission& admission, const std::string& name, const quota::QueueStatus& status) {
+  if (status.active) return active(true, "Ready", "Can admit new workloads");
   const model::ClusterQueue& queue = admission.cluster_queues().find(name)->second;
   std::string why = "it is " + status.reason;
   if (status.reason == "Stopped") why = "it is stopped";
   if (status.reason == "FlavorNotFound")
     why = fmt::format("it references missing ResourceFlavors: {}",
                       fmt::join(missing_flavors(queue, admission.flavors()), ", "));
+  if (status.reason == quota::kBudgetSpent) why = admission.spending().message({"", name});
   if (status.reason == "CohortCycle") why = fmt::format("the cohorts above {} are a circle", queue.cohort);
-  return {false, status.reason, "Can't admit new workloads: " + why};
+  return active(false, status.reason, "Can't admit new workloads: " + why);
 }
 
-Active local_activity(const quota::Admission& admission, const std::string& cluster_queue, bool stopped,
-                      const quota::QueueOverview& overview) {
-  if (stopped) return {false, "Stopped", "Can't submit new workloads: the LocalQueue is stopped"};
+Told local_activity(const quota::Admission& admission, const quota::Spending::Queue& local,
+                    const std::string& cluster_queue, bool stopped, const quota::QueueOverview& overview) {
+  if (stopped) return active(false, "Stopped", "Can't submit new workloads: the LocalQueue is stopped");
   if (!admission.cluster_queues().contains(cluster_queue))
-    return {false, "ClusterQueueDoesNotExist",
-            fmt::format("Can't submit new workloads to clusterQueue: {} is not there", cluster_queue)};
+    return active(false, "ClusterQueueDoesNotExist",
+                  fmt::format("Can't submit new workloads to clusterQueue: {} is not there", cluster_queue));
   if (!admission.queue_status(cluster_queue, overview).active)
-    return {false, "ClusterQueueIsInactive",
-            fmt::format("Can't submit new workloads to clusterQueue: {} is inactive", cluster_queue)};
-  return {true, "Ready", "Can submit new workloads to localQueue"};
+    return active(false, "ClusterQueueIsInactive",
+                  fmt::format("Can't submit new workloads to clusterQueue: {} is inactive", cluster_queue));
+  if (admission.spending().is_spent(local))
+    return active(false, std::string(quota::kBudgetSpent),
+                  "Can't admit new workloads: " + admission.spending().message(local));
+  return active(true, "Ready", "Can submit new workloads to localQueue");
+}
+
+const model::Budget& budget_of(const quota::Admission& admission, const quota::Spending::Queue& queue) {
+  if (!queue.first.empty()) return admission.local_queues().at(queue).budget;
+  return admission.cluster_queues().find(queue.second)->second.budget;
+}
+
+// What has been spent up to now of the queue's budget; none: it has none.
+std::optional<Told> spent_now(const quota::Admission& admission, const quota::Spending::Queue& queue, Time now) {
+  const std::optional<model::Spent> spent = admission.spending().spent(queue, now);
+  if (!spent) return std::nullopt;
+  const bool within = !admission.spending().is_spent(queue);
+  return Told{api::kBudgetCondition, within, within ? "WithinBudget" : std::string(quota::kBudgetSpent),
+              api::budget_message(budget_of(admission, queue), *spent)};
+}
+
+// It is written beside anything else, or alone now and then while it changes: so a restart loses nothing that a status
+// has not told, and a queue is not written all the time.
+bool is_news(const Told& spent, const Json& stored) {
+  const std::vector<api::Condition> before = {
+      {std::string(spent.type), stored.value("status", ""), stored.value("reason", ""), stored.value("message", "")}};
+  const std::optional<model::Spent> was = api::spent_of(before);
+  const std::optional<model::Spent> is = api::spent_of({{std::string(spent.type), "", "", spent.message}});
+  if (!was || !is || spent.reason != stored.value("reason", "") || was->since != is->since) return true;
+  const bool same = was->gpu_time == is->gpu_time && was->cost == is->cost;
+  return !same && is->until - was->until >= kSpentEvery;
 }
 
 // flavorsReservation: by flavor, in its order.
-Json usage(const quota::Admission::QueueStatus& status) {
+Json usage(const quota::QueueStatus& status) {
   Json out = Json::array();
   for (const auto& held : status.held) {
     if (out.empty() || out.back()["name"] != held.flavor)
@@ -77,19 +114,22 @@ Json usage(const std::map<std::pair<std::string, std::string>, int64_t>& held) {
   return out;
 }
 
-// The stored conditions with this one in its place.
-Json with_condition(const Json& stored, const Active& active, int64_t generation, Time wall) {
-  Json out = stored.is_array() ? stored : Json::array();
-  Json condition = {{"type", "Active"}, {"status", active.is ? "True" : "False"}};
-  condition["reason"] = active.reason;
-  condition["message"] = active.message;
+// The one of this type among the stored conditions; end() without it.
+Json::const_iterator find_condition(const Json& conditions, std::string_view type) {
+  return std::ranges::find_if(conditions, [&](const Json& one) { return one.value("type", "") == type; });
+}
+
+// Puts a condition in the place of the one of its type.
+void set_condition(Json& conditions, const Told& told, int64_t generation, Time wall) {
+  Json condition = {{"type", told.type}, {"status", told.is ? "True" : "False"}};
+  condition["reason"] = told.reason;
+  condition["message"] = told.message;
   if (generation > 0) condition["observedGeneration"] = generation;
-  const auto at = std::ranges::find_if(out, [](const Json& one) { return one.value("type", "") == "Active"; });
-  const bool same = at != out.end() && at->value("status", "") == condition["status"];
+  const auto at = std::ranges::find_if(conditions, [&](const Json& one) { return one.value("type", "") == told.type; });
+  const bool same = at != conditions.end() && at->value("status", "") == condition["status"];
   condition["lastTransitionTime"] = same ? at->value("lastTransitionTime", "") : format_rfc3339(wall);
-  if (at == out.end()) out.push_back(std::move(condition));
+  if (at == conditions.end()) conditions.push_back(std::move(condition));
   else *at = std::move(condition);
-  return out;
 }
 
 void count(Json& status, const quota::QueueCounts& counts) {
@@ -136,20 +176,20 @@ void QueueStatuses::gone(const std::string& kind, const std::string& namespace_n
 }
 
 std::string QueueStatuses::wanted(const Key& key, const Record& record, const quota::Admission& admission,
-                                  const quota::QueueOverview& overview, Time wall) {
+                                  const quota::QueueOverview& overview, Time now, Time wall) {
   const auto& [kind, namespace_name, name] = key;
   const Json stored = Json::parse(record.status, nullptr, false);
   Json status = Json::object();
-  Active active;
+  Told active;
   if (kind == "LocalQueue") {
     const auto known = overview.local_queues.find({namespace_name, name});
     const quota::LocalQueueStatus held =
         known == overview.local_queues.end() ? quota::LocalQueueStatus{} : known->second;
-    active = local_activity(admission, record.cluster_queue, record.stopped, overview);
+    active = local_activity(admission, {namespace_name, name}, record.cluster_queue, record.stopped, overview);
     count(status, held.counts);
     status["flavorsReservation"] = usage(held.held);
   } else if (admission.cluster_queues().contains(name)) {
-    const quota::Admission::QueueStatus queue = admission.queue_status(name, overview);
+    const quota::QueueStatus queue = admission.queue_status(name, overview);
     const auto known = overview.cluster_queues.find(name);
     active = activity(admission, name, queue);
     count(status, known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second);
@@ -158,11 +198,17 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
     return {};
   }
   status["flavorsUsage"] = status["flavorsReservation"];
-  const Json conditions = stored.is_object() ? stored.value("conditions", Json()) : Json();
-  status["conditions"] = with_condition(conditions, active, record.generation, wall);
+  const Json before = stored.is_object() ? stored.value("conditions", Json()) : Json();
+  Json& conditions = status["conditions"] = before.is_array() ? before : Json::array();
+  set_condition(conditions, active, record.generation, wall);
+  const std::optional<Told> spent = spent_now(admission, {namespace_name, name}, now);
+  const auto told = find_condition(before, api::kBudgetCondition);
+  bool changes = spent && (told == before.end() || is_news(*spent, *told));
+  if (!spent && told != before.end()) conditions.erase(find_condition(conditions, api::kBudgetCondition));
   for (const auto& [member, value] : status.items())
-    if (!stored.is_object() || !stored.contains(member) || !same(stored[member], value)) return status.dump();
-  return {};
+    changes = changes || !stored.is_object() || !stored.contains(member) || !same(stored[member], value);
+  if (changes && spent) set_condition(conditions, *spent, record.generation, wall);
+  return changes ? status.dump() : "";
 }
 
 std::vector<Write> QueueStatuses::look(const quota::Admission& admission, const quota::QueueOverview& overview,
@@ -171,7 +217,7 @@ std::vector<Write> QueueStatuses::look(const quota::Admission& admission, const 
   for (auto& [key, record] : queues_) {
     if (writes.size() >= room) break;
     if (record.busy || record.from > now) continue;
-    const std::string status = wanted(key, record, admission, overview, wall);
+    const std::string status = wanted(key, record, admission, overview, now, wall);
     if (status.empty()) continue;
     record.busy = true;
     record.from = now + kWriteEvery;

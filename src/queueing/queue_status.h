@@ -37,7 +37,7 @@ class QueueStatuses {
   };
   // JSON; empty: nothing is to be written.
   static std::string wanted(const Key& key, const Record& record, const quota::Admission& admission,
-                            const quota::QueueOverview& overview, Time wall);
+                            const quota::QueueOverview& overview, Time now, Time wall);
   std::map<Key, Record> queues_;
 };
 

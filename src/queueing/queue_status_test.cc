@@ -122,6 +122,45 @@ TEST_F(QueueStatusTest, AQueueThatCannotAdmitSaysWhy) {
   EXPECT_EQ(stored["team"]["conditions"][0]["reason"], "ClusterQueueDoesNotExist");
 }
 
+TEST_F(QueueStatusTest, WhatWasSpentOfABudgetIsKeptThere) {
+  const char* queue =
+      R"({"metadata": {"name": "red", "uid": "q", "resourceVersion": "7", "annotations": {"berth.dev/budget-gpu-hours": "1",
+          "berth.dev/budget-window": "day"}}, "spec": {"namespaceSelector": {}, "cohortName": "all", "resourceGroups": [
+          {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "h100", "resources": [
+          {"name": "nvidia.com/gpu", "nominalQuota": 4}]}]}]}})";
+  const auto seen = *decode_queue_object(queue, "ClusterQueue");
+  admission_.upsert(std::get<api::ClusterQueue>(seen.object).queue);
+  statuses_.see(seen);
+  submit("first", 4);
+  const auto budget = [](const Json& status) {
+    for (const Json& one : status["conditions"])
+      if (one["type"] == "berth.dev/WithinBudget") return one;
+    return Json();
+  };
+  store(look());
+  EXPECT_THAT(look(), IsEmpty()) << "it goes on spending, and is not written all the time";
+  now_ = now_ + Duration::seconds(60);
+  const Json within = budget(store(look())["red"]);
+  EXPECT_EQ(within["status"], "True");
+  EXPECT_EQ(within["message"],
+            "0.071111 of 1 GPU-hours of the day since 1970-01-01T00:00:00Z, counted until 1970-01-01T00:01:06.000000Z");
+  now_ = now_ + Duration::seconds(900);
+  const Json status = store(look())["red"];
+  EXPECT_EQ(budget(status)["status"], "False");
+  EXPECT_EQ(budget(status)["reason"], "BudgetSpent");
+  EXPECT_EQ(
+      status["conditions"][0]["message"],
+      "Can't admit new workloads: ClusterQueue red has spent its 1 GPU-hours of this day; the next begins at 24h");
+
+  // Whoever comes after goes on from there.
+  Json object = Json::parse(queue);
+  object["status"] = status;
+  const auto after = *decode_queue_object(object.dump(), "ClusterQueue");
+  const model::ClusterQueue& known = std::get<api::ClusterQueue>(after.object).queue;
+  ASSERT_TRUE(known.spent);
+  EXPECT_EQ(known.spent->gpu_time, admission_.spending().spent({"", "red"}, now_)->gpu_time);
+}
+
 TEST_F(QueueStatusTest, AWriteThatFailsIsTriedAgainLaterAndNoneIsRepeatedMeanwhile) {
   const std::vector<Write> writes = look();
   ASSERT_THAT(writes, SizeIs(2));

@@ -11,7 +11,7 @@
 namespace berth::quota {
 
 Admission::Admission(AdmissionOptions options, Places* places)
-    : options_(std::move(options)), places_(places), usage_(options_.usage) {}
+    : options_(std::move(options)), places_(places), usage_(options_.usage), spending_(options_.created_ahead) {}
 
 WorkloadId Admission::find(const std::string& uid) const {
   const auto known = by_uid_.find(uid);
@@ -38,19 +38,13 @@ Holder Admission::holder_of(const Record& record) const {
   Holder out;
   static_cast<Claimant&>(out) = claimant(record);
   out.usage = usage_of(ledger_->tree(), record.status.assignment, record.status.workload);
+  out.user = record.status.workload.user;
   out.checkpoints = record.status.workload.checkpoints;
   out.began = record.admitted;
   for (const PodSetAssignment& set : record.status.assignment)
     for (const auto& [resource, amount] : set.usage)
       if (model::is_gpu_resource(resource)) out.gpus = saturating_add(out.gpus, amount);
   return out;
-}
-
-std::string Admission::path(QuotaNode queue) const {
-  std::string path;
-  for (QuotaNode node = queue; node.valid(); node = ledger_->tree().parent(node))
-    path = "/" + ledger_->tree().name(node) + path;
-  return path;
 }
 
 // Evicted, and not released yet.

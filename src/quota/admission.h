@@ -2,12 +2,10 @@
 //
 // A cycle looks at the head of every ClusterQueue: each gets flavors on its own, then they are taken in order, and what
 // no longer fits waits for the next cycle. A workload that fits nowhere is parked (BestEffortFIFO) until something that
-// could help it happens, or keeps its place at the head (StrictFIFO). All as Kueue does it,
-// https://kueue.sigs.k8s.io/docs/concepts/.
-//
-// Where there are Places to ask, quota is not enough: a workload is admitted only with a place for all of its pods. A
-// flavor that has none is passed over for the next; if none has any, those are evicted whose going gives the workload
-// both quota and a place, and nobody where that cannot be had.
+// could help it happens, or keeps its place at the head (StrictFIFO). All as Kueue does it
+// (https://kueue.sigs.k8s.io/docs/concepts/). Where there are Places to ask, quota is not enough: a workload is
+// admitted only with a place for all of its pods. A flavor that has none is passed over for the next; if none has any,
+// those are evicted whose going gives the workload both quota and a place, and nobody where that cannot be had.
 //
 // One thread; time only comes in with calls and never goes back. Same calls, same decisions.
 // Invariants: 1. what a ClusterQueue's workloads hold is its usage in the ledger's tree; 2. no decision takes a node of
@@ -35,15 +33,14 @@ class Admission {
   // `places` outlives it; null: there is a place for everyone.
   explicit Admission(AdmissionOptions options, Places* places = nullptr);
 
-  // Configuration. Each takes effect with the next cycle.
+  // Configuration; takes effect with the next cycle.
   void upsert(model::ResourceFlavor flavor);
   void upsert(model::ClusterQueue queue);
   void upsert(model::Cohort cohort);
   void upsert(model::LocalQueue queue);
   void upsert(model::AdmissionCheck check);
   void set_namespace_labels(const std::string& name, model::Labels labels);
-  // Something else has changed that everybody is to be looked at anew for, be it who may be evicted.
-  void reconfigure();
+  void reconfigure();  // something else changed that everybody is to be looked at anew for: who may be evicted
   // Objects of these names are no more. A ClusterQueue that still has admitted workloads goes after the last of them,
   // and admits no more until then.
   void remove(const model::ResourceFlavor& flavor);
@@ -63,11 +60,9 @@ class Admission {
   void released(WorkloadId id);
   // What a check's controller says; nothing where the workload has no quota, or no such check.
   void check_state(WorkloadId id, const CheckReport& report, Time at);
-  // Whether all pods that it was admitted with are ready, or have succeeded; of one that is not admitted it means
-  // nothing.
+  // Whether all pods are ready, or have succeeded, that it was admitted with; else it means nothing.
   void pods_ready(WorkloadId id, bool ready, Time at);
-  // By UID; invalid: none is known.
-  WorkloadId find(const std::string& uid) const;
+  WorkloadId find(const std::string& uid) const;  // invalid: none is known
   // Nodes or what stands there changed: who waits for a place looks again.
   void places_changed();
 
@@ -80,19 +75,17 @@ class Admission {
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   // For people: costs what waits in its queue and is held around it.
   WaitingFor explain(WorkloadId id) const;
-  using QueueStatus = quota::QueueStatus;
-  // Of a ClusterQueue that is known, as of the last cycle.
+  // Of a ClusterQueue that is known, as of the last cycle; the overview costs a look at every workload.
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
   QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
-  // Costs a look at every workload.
   QueueOverview overview() const;
   const QuotaTree::Queues& cluster_queues() const { return queues_; }
   const Flavors& flavors() const { return flavors_; }
   const QuotaTree::Cohorts& cohorts() const { return cohorts_; }
   const std::map<std::string, model::AdmissionCheck, std::less<>>& checks() const { return checks_; }
   const std::map<std::pair<std::string, std::string>, model::LocalQueue>& local_queues() const { return local_queues_; }
-  // As of the last cycle.
-  const Ledger& ledger() const { return *ledger_; }
+  const Ledger& ledger() const { return *ledger_; }       // as of the last cycle
+  const Spending& spending() const { return spending_; }  // the same
 
  private:
   Record& record(WorkloadId id) { return records_[id.value]; }
@@ -101,7 +94,6 @@ class Admission {
   Holder holder_of(const Record& record) const;
   bool leaving(const Record& record) const;
   void begin_record(Record& record, const model::Workload& workload) const;
-  std::string path(QuotaNode queue) const;
   bool is_counted_as_waiting(const Record& record) const;
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
@@ -132,6 +124,13 @@ class Admission {
   std::optional<Time> spared_until(const Record& record) const;
   void reactivate(Record& record);
 
+  // Limits beside quota: admission_limits.cc.
+  void count_spending();
+  void charge(Record& record, Time since);
+  std::optional<EvictionReason> spent_budget(const Record& record) const;
+  std::string spent_budget_of(const model::LocalQueue& local) const;
+  bool exceeds_user_limit(Entry& entry) const;
+
   // AdmissionChecks: admission_checks.cc.
   std::string inactive_check(const model::ClusterQueue& queue) const;
   std::set<std::string> checks_of(const model::ClusterQueue& queue, const std::vector<PodSetAssignment>& given) const;
@@ -155,7 +154,6 @@ class Admission {
   std::vector<Entry> heads();
   bool nominate(Entry& entry);
   bool keep_promise(Entry& entry);
-  bool fits(QuotaNode queue, const Amounts& usage) const;
   bool consider_fewer_pods(Entry& entry);
   void try_assignment(Entry& entry, const std::vector<int32_t>& counts);
   bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);
@@ -192,7 +190,10 @@ class Admission {
   std::set<WorkloadId> not_ready_;                       // admitted, where that blocks others
   std::set<std::pair<Time, WorkloadId>> due_;            // Record::due of each that has one
   LocalUsage usage_;
+  Spending spending_;
+  bool charges_stale_ = false;               // other queues have budgets, or other workloads charges, than is counted
   std::vector<UsedLocally> no_longer_used_;  // since the last cycle
+  std::vector<Charge> no_longer_charged_;    // the same
   Time now_;
 };
 

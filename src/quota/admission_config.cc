@@ -59,6 +59,7 @@ void Admission::remove(const model::Cohort& cohort) {
 
 void Admission::remove(const model::LocalQueue& queue) {
   local_queues_.erase({queue.namespace_name, queue.name});
+  spending_.remove({queue.namespace_name, queue.name});
   reconfigure();
 }
 
@@ -71,13 +72,14 @@ void Admission::drop_empty_queues() {
       continue;
     }
     queues_.erase(*at);
+    spending_.remove({"", *at});
     at = going_.erase(at);
     stale_ = true;
   }
 }
 
 void Admission::reconfigure() {
-  stale_ = true;
+  stale_ = charges_stale_ = true;
   ++epoch_;
 }
 
@@ -128,6 +130,7 @@ WorkloadId Admission::restore(model::Workload workload, HeldQuota held) {
   holder.evicted = !held.evicted.empty();
   ledger_->reserve(std::move(holder));
   if (!held.quota_only) count_usage(record);
+  charges_stale_ = true;
   return id;
 }
 
@@ -136,6 +139,7 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   drop_empty_queues();
   rebuild_ledger();
   wake_due();
+  count_spending();
   for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
   const std::vector<WorkloadId> touched = std::exchange(touched_, {});
   for (const WorkloadId id : touched) settle(id, decisions);
@@ -148,6 +152,7 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
     for (const model::FlavorQuotas& flavor : group.flavors)
       if (!flavors_.contains(flavor.flavor)) return "FlavorNotFound";
   if (std::string reason = inactive_check(queue); !reason.empty()) return reason;
+  if (spending_.is_spent({"", queue.name})) return std::string(kBudgetSpent);
   const QuotaNode node = ledger_->tree().queue(queue.name);
   return node.valid() && ledger_->tree().in_cycle(node) ? "CohortCycle" : "";
 }
@@ -167,6 +172,7 @@ std::optional<EvictionReason> Admission::must_leave(const Record& record) const 
   if (queue != queues_.end() && stops(queue->second.stop))
     return EvictionReason{"ClusterQueueStopped", "The ClusterQueue is stopped"};
   if (local != nullptr && stops(local->stop)) return EvictionReason{"LocalQueueStopped", "The LocalQueue is stopped"};
+  if (auto spent = spent_budget(record)) return spent;
   return overdue(record);
 }
 
@@ -202,6 +208,8 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
   if (local == nullptr) return hold_back(id, "Misconfigured", fmt::format("LocalQueue {} doesn't exist", name));
   if (local->stop != model::StopPolicy::kNone)
     return hold_back(id, "Suspended", fmt::format("LocalQueue {} is inactive", name));
+  if (const std::string spent = spent_budget_of(*local); !spent.empty())
+    return hold_back(id, std::string(kBudgetSpent), spent);
   if (queue == queues_.end())
     return hold_back(id, "Misconfigured", fmt::format("ClusterQueue {} doesn't exist", local->cluster_queue));
   if (!inactive_reason(queue->second).empty())

@@ -86,15 +86,10 @@ bool Admission::nominate(Entry& entry) {
 // might now come to another, for which others would have to go.
 bool Admission::keep_promise(Entry& entry) {
   std::optional<Assignment> promised = std::exchange(record(entry.id).promised, std::nullopt);
-  if (!promised || !fits(entry.queue, promised->usage)) return false;
+  if (!promised || !ledger_->tree().has_room(entry.queue, promised->usage)) return false;
   entry.assignment = std::move(*promised);
   entry.assignment.outcome = Outcome::kFit;
-  return has_place(entry);
-}
-
-bool Admission::fits(QuotaNode queue, const Amounts& usage) const {
-  return std::ranges::all_of(
-      usage, [&](const auto& asked) { return asked.second <= ledger_->tree().available(queue, asked.first); });
+  return !exceeds_user_limit(entry) && has_place(entry);
 }
 
 PlaceRequest Admission::place_of(const Entry& entry) const {
@@ -116,7 +111,7 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
   Assignment& assignment = entry.assignment;
   assignment = assign_flavors(*ledger_, preemption, flavors_, request);
   entry.victims.clear();
-  if (assignment.outcome == Outcome::kNoFit) return true;
+  if (assignment.outcome == Outcome::kNoFit || exceeds_user_limit(entry)) return true;
   const bool quota_fits = assignment.outcome == Outcome::kFit;
   Places* const places = provisions(entry) ? nullptr : places_;
   if (quota_fits && (places == nullptr || places->fit(place_of(entry), {}, &assignment.no_place))) return true;
@@ -248,7 +243,7 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   if (entry.waits_for_pods) return;
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->take_out(id);
-  bool has_room = fits(entry.queue, entry.assignment.usage);
+  bool has_room = tree.has_room(entry.queue, entry.assignment.usage);
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->put_back(id);
   if (has_room && places_ != nullptr) {
@@ -280,8 +275,8 @@ void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& 
     AdmissionDecision& decision = decisions.back();
     decision.preemption = taken.status.preempted = to_string(victim.reason);
     decision.preemptor = entry.id;
-    decision.preemptor_path = path(entry.queue);
-    decision.preemptee_path = path(ledger_->holder(victim.id).queue);
+    decision.preemptor_path = ledger_->tree().path(entry.queue);
+    decision.preemptee_path = ledger_->tree().path(ledger_->holder(victim.id).queue);
   }
 }
 
@@ -337,6 +332,11 @@ bool Admission::requeue(Entry& entry) {
     status.reason = "WaitingForPlace";
     status.message = why;
   }
+  const bool of_user = !entry.assignment.user_limit.empty();
+  if (of_user) {
+    status.reason = "UserLimit";
+    status.message = entry.assignment.user_limit;
+  }
   if (!entry.preempts) release_places(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
   if (entry.preempts) {
@@ -350,7 +350,8 @@ bool Admission::requeue(Entry& entry) {
     return true;
   }
   record.next_flavor.clear();
-  const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo;
+  // What one user may not have keeps nobody else waiting.
+  const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo && !of_user;
   if (!stays_head) park(entry.id);
   if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
   if (!stays_head) park_alike(record);

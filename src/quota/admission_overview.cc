@@ -11,7 +11,7 @@ bool Admission::is_counted_as_waiting(const Record& record) const {
          local->stop == model::StopPolicy::kNone;
 }
 
-Admission::QueueStatus Admission::queue_status(const std::string& cluster_queue, const QueueOverview& overview) const {
+QueueStatus Admission::queue_status(const std::string& cluster_queue, const QueueOverview& overview) const {
   QueueStatus status;
   const model::ClusterQueue& queue = queues_.find(cluster_queue)->second;
   if (const std::string reason = inactive_reason(queue); !reason.empty()) {

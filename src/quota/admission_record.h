@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "quota/flavors.h"
+#include "quota/spending.h"
 #include "quota/status.h"
 
 namespace berth::quota {
@@ -32,6 +33,7 @@ enum class Standing : uint8_t { kNone, kPending, kParked, kHeldBack, kHolding };
 
 // Reasons of evictions after which a workload is requeued later, at a place of its own.
 inline constexpr std::string_view kPodsReadyTimeout = "PodsReadyTimeout", kCheckEviction = "AdmissionCheck";
+inline constexpr std::string_view kBudgetSpent = "BudgetSpent";
 
 // Why a workload that holds quota has to give it back.
 struct EvictionReason {
@@ -48,6 +50,12 @@ enum class Readiness : uint8_t { kStarting, kReady, kRecovering };
 struct UsedLocally {
   std::pair<std::string, std::string> local_queue;
   model::ResourceList amounts = {};
+};
+
+// What an admitted workload spends, of the budgets of its ClusterQueue and of its LocalQueue.
+struct Charge {
+  Spending::Queue cluster_queue, local_queue;
+  Spending::Rate rate;
 };
 
 struct Record {
@@ -70,6 +78,7 @@ struct Record {
   Time checks_retry_at = {};                // the latest that a check that is to be retried has named
   bool placeless = false;                   // has quota and no place, for nodes are yet to be made for it
   std::optional<UsedLocally> counted = {};  // in the usage of its LocalQueue
+  std::optional<Charge> charge = {};        // to budgets, since it was admitted
 
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };

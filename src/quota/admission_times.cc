@@ -12,8 +12,9 @@
 namespace berth::quota {
 
 std::optional<Time> Admission::next_due() const {
-  if (due_.empty()) return std::nullopt;
-  return due_.begin()->first;
+  std::optional<Time> next = spending_.next_due();
+  if (!due_.empty()) next = std::min(next.value_or(due_.begin()->first), due_.begin()->first);
+  return next;
 }
 
 void Admission::wake_due() {
@@ -130,6 +131,7 @@ void Admission::begin_term(Record& record) {
   ledger_->set_began(record.key.id, now_);
   record.readiness = Readiness::kStarting;
   count_usage(record);
+  charge(record, now_);
   schedule(record.key.id);
 }
 
@@ -147,6 +149,7 @@ void Admission::count_usage(Record& record) {
 // It gives back what it has: that was in use until the next cycle, whose time is known.
 void Admission::end_usage(Record& record) {
   if (record.counted) no_longer_used_.push_back(*std::exchange(record.counted, std::nullopt));
+  if (record.charge) no_longer_charged_.push_back(*std::exchange(record.charge, std::nullopt));
 }
 
 // Somebody made it active again: it begins with all its time and all its retries.

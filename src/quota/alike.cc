@@ -40,7 +40,8 @@ bool alike(const model::PodSet& a, const model::PodSet& b) {
 }  // namespace
 
 uint64_t likeness(const model::Workload& workload) {
-  size_t out = absl::HashOf(workload.namespace_name, workload.queue, workload.priority, workload.pod_sets.size());
+  size_t out =
+      absl::HashOf(workload.namespace_name, workload.queue, workload.user, workload.priority, workload.pod_sets.size());
   for (const model::PodSet& set : workload.pod_sets) {
     out = absl::HashOf(out, set.name, set.count, set.reclaimable, set.node_selector);
     for (const auto& [name, amount] : set.requests) out = absl::HashOf(out, name, amount);
@@ -49,7 +50,7 @@ uint64_t likeness(const model::Workload& workload) {
 }
 
 bool alike(const model::Workload& a, const model::Workload& b) {
-  return a.priority == b.priority && a.queue == b.queue && a.namespace_name == b.namespace_name &&
+  return a.priority == b.priority && a.queue == b.queue && a.namespace_name == b.namespace_name && a.user == b.user &&
          std::ranges::equal(a.pod_sets, b.pod_sets,
                             [](const model::PodSet& x, const model::PodSet& y) { return alike(x, y); });
 }

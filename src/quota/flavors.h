@@ -34,6 +34,7 @@ struct Assignment {
   bool waits_for_quota = false;  // some flavor would do if less were in use
   bool exceeds_quota = false;    // some flavor would not do even with nothing in use
   std::string no_place = {};     // quota would do, and nodes do not: why
+  std::string user_limit = {};   // its user would have more than he may: how much
 
   // "couldn't assign flavors to pod set main: …", of the sets that keep it from fitting.
   std::string message() const;

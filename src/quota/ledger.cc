@@ -7,6 +7,15 @@ const Holder* Ledger::find(WorkloadId id) const {
   return found == holders_.end() ? nullptr : &found->second;
 }
 
+int64_t Ledger::used_by(const std::string& user, QuotaNode queue, const std::string& resource) const {
+  int64_t sum = 0;
+  for (const WorkloadId id : holders(queue))
+    if (const Holder& each = holder(id); each.user == user)
+      for (const auto& [fr, amount] : each.usage)
+        if (tree_.resource(fr) == resource) sum = saturating_add(sum, amount);
+  return sum;
+}
+
 void Ledger::reserve(Holder holder) {
   tree_.add_usage(holder.queue, holder.usage);
   by_queue_[holder.queue.value].push_back(holder.id);

@@ -25,6 +25,7 @@ struct Claimant {
 };
 
 struct Holder : Claimant {
+  std::string user;
   Amounts usage;
   Time reserved;
   std::optional<Time> began = {};       // was admitted
@@ -44,6 +45,9 @@ class Ledger {
   // Of a ClusterQueue, in the order of their reservations.
   const std::vector<WorkloadId>& holders(QuotaNode queue) const { return by_queue_[queue.value]; }
   const Holder& holder(WorkloadId id) const { return holders_.at(id.value); }
+
+  // What a user's workloads have of a resource in a ClusterQueue, in all flavors. O(holders of the queue).
+  int64_t used_by(const std::string& user, QuotaNode queue, const std::string& resource) const;
 
   void reserve(Holder holder);
   void release(WorkloadId id);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "model/budget.h"
 
 namespace berth::quota {
 
@@ -50,6 +51,7 @@ struct AdmissionOptions {
   // What a workload's creation is told in, less what cycles are: on a cluster these are the wall clock's time and one
   // that never jumps.
   Duration created_ahead = {};
+  model::GpuPrices gpu_prices = {};  // what budgets in money go by
 };
 
 }  // namespace berth::quota

@@ -185,6 +185,16 @@ bool QuotaTree::within_nominal(QuotaNode node, const std::vector<FlavorResource>
   return std::ranges::none_of(resources, [&](FlavorResource fr) { return borrows_with(node, fr, 0); });
 }
 
+std::string QuotaTree::path(QuotaNode node) const {
+  std::string path;
+  for (; node.valid(); node = parent(node)) path = "/" + name(node) + path;
+  return path;
+}
+
+bool QuotaTree::has_room(QuotaNode node, const Amounts& usage) const {
+  return std::ranges::all_of(usage, [&](const auto& asked) { return asked.second <= available(node, asked.first); });
+}
+
 QuotaTree::Subtree QuotaTree::lowest_subtree_that_fits(QuotaNode queue, FlavorResource fr, int64_t amount) const {
   if (!borrows_with(queue, fr, amount) || !has_parent(queue)) return {0, has_parent(queue)};
   int64_t rest = amount - local_available(queue, fr);

@@ -58,6 +58,7 @@ class QuotaTree {
   size_t nodes() const { return nodes_.size(); }
 
   const std::string& name(QuotaNode node) const { return at(node).name; }
+  std::string path(QuotaNode node) const;  // "/org/team/queue"
   bool is_queue(QuotaNode node) const { return at(node).is_queue; }
   QuotaNode parent(QuotaNode node) const { return at(node).parent; }
   bool has_parent(QuotaNode node) const { return at(node).parent.valid(); }
@@ -79,6 +80,7 @@ class QuotaTree {
   // What may still be taken now; below 0 where others have taken more than there is. And if nothing were in use.
   int64_t available(QuotaNode node, FlavorResource fr) const { return narrow(wide_available(node, fr)); }
   int64_t potential(QuotaNode node, FlavorResource fr) const { return narrow(wide_potential(node, fr)); }
+  bool has_room(QuotaNode node, const Amounts& usage) const;  // all of it is available
   // More than its subtree's own quota would be in use with so much more.
   bool borrows_with(QuotaNode node, FlavorResource fr, int64_t amount) const;
   // That amount is in use already for none of these.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "api/names.h"
+#include "api/queue_limits.h"
 #include "api/requests.h"
 #include "api/runtime_estimate.h"
 #include "api/victim_terms.h"
@@ -38,6 +39,12 @@ constexpr std::array kKnown = {
     api::kMinimumRuntimeAnnotation,
     api::kVictimOrderAnnotation,
     api::kLostWorkMaxAnnotation,
+    api::kUserAnnotation,
+    api::kUserLimitsAnnotation,
+    api::kBudgetGpuHoursAnnotation,
+    api::kBudgetDollarsAnnotation,
+    api::kBudgetWindowAnnotation,
+    api::kBudgetWhenSpentAnnotation,
 };
 
 }  // namespace
@@ -46,7 +53,7 @@ bool is_known_annotation(std::string_view key) { return std::ranges::find(kKnown
 
 bool is_of_queued_work(std::string_view key) {
   return key == api::kRuntimeEstimateAnnotation || key == api::kCheckpointIntervalAnnotation ||
-         key == api::kLastCheckpointAnnotation;
+         key == api::kLastCheckpointAnnotation || key == api::kUserAnnotation;
 }
 
 std::string_view near_annotation(std::string_view key) {
@@ -64,6 +71,7 @@ std::string wrong_annotation(std::string_view key, const std::string& value, con
   if (key == bridge::kTopologyAnnotation) return bridge::topology_annotation_problem(value, levels);
   if (key == api::kRuntimeEstimateAnnotation) return api::runtime_estimate_problem(value);
   if (std::string problem = api::victim_annotation_problem(key, value); !problem.empty()) return problem;
+  if (std::string problem = api::queue_limit_problem(key, value); !problem.empty()) return problem;
   if (key == bridge::kMigPolicy)
     return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
   if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedReady && key != kSimulatedRepartition)

@@ -6,22 +6,14 @@
 #include <optional>
 
 #include "api/names.h"
-#include "model/quantity.h"
+#include "model/budget.h"
 
 namespace berth::scenario {
 namespace {
 
 constexpr int64_t kMicrosPerDollar = 1'000'000;
-constexpr size_t kDecimalsMax = 6;
 
-// Micro-dollars; nothing for what is no price.
-std::optional<int64_t> price_of(const std::string& text) {
-  const size_t point = text.find('.');
-  if (text.empty() || text.find_first_not_of("0123456789.") != std::string::npos) return std::nullopt;
-  if (point != std::string::npos && text.size() - point - 1 > kDecimalsMax) return std::nullopt;
-  const Result<int64_t> micros = model::parse_quantity(text, kDecimalsMax);
-  return micros && *micros <= policy::kMaxGpuPrice ? std::optional(*micros) : std::nullopt;
-}
+std::optional<int64_t> price_of(const std::string& text) { return model::parse_micros(text, policy::kMaxGpuPrice); }
 
 // Weights of which `check` has nothing to say.
 void read_checked(const api::Reader& reader, policy::Weights& out, Status (*check)(const std::string&, int64_t)) {
@@ -160,9 +152,9 @@ void read_prices(const api::Reader& reader, policy::PolicyOptions& out) {
     if (price) out.gpu_prices[model] = *price;
     else
       members.value().problem(
-          fmt::format("'{}' is no price: write dollars for a GPU-hour, 0 to {}, with up to {} decimals, "
-                      "for example 2.50",
-                      written, policy::kMaxGpuPrice / kMicrosPerDollar, kDecimalsMax));
+          fmt::format("'{}' is no price: write dollars for a GPU-hour, 0 to {}, with up to six "
+                      "decimals, for example 2.50",
+                      written, policy::kMaxGpuPrice / kMicrosPerDollar));
   }
 }
 
@@ -212,13 +204,6 @@ Result<engine::PolicySet> read_policies(const api::Document& document) {
   }));
   if (!sink.problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(sink.problems.front()));
   return policy::make_policy_set(options);
-}
-
-std::string format_price(int64_t micros) {
-  std::string out = fmt::format("{}.{:06}", micros / kMicrosPerDollar, micros % kMicrosPerDollar);
-  out.erase(out.find_last_not_of('0') + 1);
-  if (out.back() == '.') out.pop_back();
-  return out;
 }
 
 }  // namespace berth::scenario

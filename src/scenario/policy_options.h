@@ -31,7 +31,4 @@ void check_policies(const api::Reader& reader, const policy::PolicyOptions& opti
 // A document with these members and no others.
 Result<engine::PolicySet> read_policies(const api::Document& document);
 
-// Micro-dollars as dollars: "0.8", "12".
-std::string format_price(int64_t micros);
-
 }  // namespace berth::scenario

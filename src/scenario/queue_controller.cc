@@ -202,7 +202,7 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
 std::vector<QueueReport> QueueController::queues(const quota::Admission& admission) {
   std::vector<QueueReport> out;
   for (const auto& [name, queue] : admission.cluster_queues()) {
-    const quota::Admission::QueueStatus status = admission.queue_status(name);
+    const quota::QueueStatus status = admission.queue_status(name);
     QueueReport& row = out.emplace_back();
     row.name = name;
     row.cohort = queue.cohort;

@@ -224,7 +224,7 @@ class CasePlayer {
   }
 
   Json queue_json(const std::string& name) const {
-    const quota::Admission::QueueStatus status = admission_.queue_status(name);
+    const quota::QueueStatus status = admission_.queue_status(name);
     Json held = Json::object();
     for (const auto& one : status.held)
       held[one.flavor][one.resource] = {{"total", model::format_resource(one.resource, one.total)},

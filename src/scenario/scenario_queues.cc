@@ -16,6 +16,11 @@
 
 #include <algorithm>
 
+#include "api/kueue_names.h"
+#include "api/queue_limits.h"
+#include "api/runtime_estimate.h"
+#include "api/victim_terms.h"
+#include "scenario/manifests.h"
 #include "scenario/scenario_player.h"
 
 namespace berth::scenario {
@@ -129,11 +134,19 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
 }
 
 // {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution, estimate, ready,
-// checkpoints, pod_labels, preemptible}: so many pods at a time, of so many GPUs each; with `least` fewer will do.
+// checkpoints, pod_labels, preemptible, user}: so many pods at a time, of so many GPUs each; with `least` fewer will
+// do.
 void ScenarioPlayer::add_job(const LinedValue& what) {
   static constexpr std::string_view kFields[] = {
-      "name",     "queue", "pods",          "gpus",     "priority", "runtime",     "completions", "least",
-      "selector", "grace", "max_execution", "estimate", "ready",    "checkpoints", "pod_labels",  "preemptible"};
+      "name",  "queue",         "pods",     "gpus",  "priority",    "runtime",    "completions", "least", "selector",
+      "grace", "max_execution", "estimate", "ready", "checkpoints", "pod_labels", "preemptible", "user"};
+  static constexpr std::pair<std::string_view, std::string_view> kAnnotations[] = {
+      {"runtime", kSimulatedRuntime},
+      {"estimate", api::kRuntimeEstimateAnnotation},
+      {"checkpoints", api::kCheckpointIntervalAnnotation},
+      {"ready", kSimulatedReady},
+      {"least", api::kMinParallelismAnnotation},
+      {"user", api::kUserAnnotation}};
   for (const auto& [key, value] : what.members)
     if (std::find(std::begin(kFields), std::end(kFields), key) == std::end(kFields))
       return mismatch(value, fmt::format("'{}' says nothing about a job", key));
@@ -155,15 +168,8 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
     labels +=
         fmt::format("kueue.x-k8s.io/max-exec-time-seconds: \"{}\", ", duration->nanos / Duration::seconds(1).nanos);
   }
-  if (what.find("runtime") != nullptr)
-    annotations += fmt::format("berth.dev/simulated-runtime: {}, ", what.get("runtime"));
-  if (what.find("estimate") != nullptr)
-    annotations += fmt::format("berth.dev/runtime-estimate: {}, ", what.get("estimate"));
-  if (what.find("checkpoints") != nullptr)
-    annotations += fmt::format("berth.dev/checkpoint-interval: {}, ", what.get("checkpoints"));
-  if (what.find("ready") != nullptr) annotations += fmt::format("berth.dev/simulated-ready: {}, ", what.get("ready"));
-  if (what.find("least") != nullptr)
-    annotations += fmt::format("kueue.x-k8s.io/job-min-parallelism: \"{}\", ", what.get("least"));
+  for (const auto& [key, annotation] : kAnnotations)
+    if (what.find(key) != nullptr) annotations += fmt::format("{}: \"{}\", ", annotation, what.get(key));
   if (const LinedValue* selector = what.find("selector")) pod += fmt::format("nodeSelector: {}, ", json_of(*selector));
   if (what.find("grace") != nullptr) pod += fmt::format("terminationGracePeriodSeconds: {}, ", what.get("grace"));
   const LinedValue* pod_labels = what.find("pod_labels");

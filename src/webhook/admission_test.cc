@@ -59,6 +59,17 @@ TEST(Mutate, AJobThatNamesAQueueIsSuspendedAndComesToBerth) {
   EXPECT_THAT(answer.warnings, IsEmpty());
 }
 
+TEST(Mutate, WhoCreatesItIsWrittenDownWhateverItSays) {
+  AdmissionRequest request = create("batch", "Job", job(kJobSpec));
+  request.user = "ann";
+  EXPECT_EQ(mutate(request, {}).object["metadata"]["annotations"], json(R"({"berth.dev/user":"ann"})"));
+  request.object["metadata"]["annotations"] = json(R"({"berth.dev/user":"bob","other":"stays"})");
+  EXPECT_EQ(mutate(request, {}).object["metadata"]["annotations"], json(R"({"berth.dev/user":"ann","other":"stays"})"));
+  request.object["metadata"]["ownerReferences"] =
+      json(R"([{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"s","controller":true}])");
+  EXPECT_EQ(mutate(request, {}).object, request.object);  // the whole has been written down
+}
+
 TEST(Mutate, OtherObjectsStayAsTheyAre) {
   const auto untouched = [](const AdmissionRequest& request) {
     const Json before = request.object;
@@ -393,6 +404,20 @@ TEST(Validate, ACohortIsNotAboveItself) {
   EXPECT_EQ(message("b"), "");
 }
 
+TEST(Validate, WhoSubmittedAJobStaysAsItWasWritten) {
+  AdmissionRequest update = create("batch", "Job", job(kJobSpec));
+  update.operation = "UPDATE";
+  update.object["metadata"]["annotations"] = json(R"({"berth.dev/user":"ann"})");
+  update.old_object = update.object;
+  update.object["metadata"]["annotations"]["other"] = "new";
+  EXPECT_TRUE(validate(update, {}).allowed);
+  update.object["metadata"]["annotations"]["berth.dev/user"] = "bob";
+  EXPECT_EQ(validate(update, {}).message,
+            "metadata.annotations[berth.dev/user]: Invalid value: \"bob\": who submitted it stays as it was written");
+  update.object["metadata"].erase("annotations");
+  EXPECT_FALSE(validate(update, {}).allowed);
+}
+
 TEST(Validate, WhatIsBeingDeletedOrStaysAsItIsPasses) {
   AdmissionRequest request = create("kueue.x-k8s.io", "ClusterQueue", queue("[7]"));
   ASSERT_FALSE(validate(request, {}).allowed);
@@ -417,9 +442,12 @@ TEST(Review, AnAnswerIsAPatchOfTheObjectThatWasSent) {
                       {"kind", {{"group", "batch"}, {"version", "v1"}, {"kind", "Job"}}},
                       {"operation", "CREATE"},
                       {"namespace", "ml"},
+                      {"userInfo", {{"username", "ann"}, {"groups", {"ml"}}}},
                       {"object", object}}}};
-  const auto request = read_admission(review);
+  auto request = read_admission(review);
   ASSERT_TRUE(request.has_value());
+  EXPECT_EQ(request->user, "ann");
+  request->user.clear();
   EXPECT_EQ(request->namespace_name, "ml");
   const AdmissionAnswer answer = mutate(*request, {});
   const Json response = write_admission(*request, answer)["response"];

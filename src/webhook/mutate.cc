@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/queue_limits.h"
 #include "base/printable.h"
 #include "webhook/object.h"
 #include "webhook/owners.h"
@@ -48,6 +49,12 @@ void mutate_pod(Json& pod, const Rules& rules, std::vector<std::string>& warning
   name_scheduler(pod["spec"], rules, warnings);
 }
 
+// Whoever creates it counts, so that nobody uses up the part of another.
+void name_user(Json& object, const std::string& user) {
+  if (user.empty() || !whole_of(object).empty()) return;
+  object["metadata"]["annotations"][std::string(api::kUserAnnotation)] = user;
+}
+
 }  // namespace
 
 AdmissionAnswer mutate(const AdmissionRequest& request, const Rules& rules) {
@@ -55,6 +62,7 @@ AdmissionAnswer mutate(const AdmissionRequest& request, const Rules& rules) {
   if (request.operation != "CREATE" || !request.subresource.empty()) return answer;
   if (label_of(request.object, kQueueLabel).empty()) return answer;
   answer.object = request.object;
+  name_user(answer.object, request.user);
   if (request.group == "batch" && request.kind == "Job") mutate_job(answer.object, rules, answer.warnings);
   if (request.group.empty() && request.kind == "Pod") mutate_pod(answer.object, rules, answer.warnings);
   return answer;

@@ -4,6 +4,7 @@
 // |---|---|
 // | Job | suspend: true; schedulerName in its template |
 // | Pod, also of a pod group | the gate kueue.x-k8s.io/admission, the label kueue.x-k8s.io/managed, schedulerName |
+// | both | the annotation berth.dev/user: who created it, whatever it says itself |
 //
 // Who names another scheduler keeps it, with a warning. What belongs to an object that waits itself (the pods of a Job,
 // a Job of a JobSet) is left alone. Pure functions; the same object twice is changed once.

@@ -91,6 +91,7 @@ Result<AdmissionRequest> read_admission(Json review) {
   out.subresource = text_of(from, "subResource");
   out.namespace_name = text_of(from, "namespace");
   out.name = text_of(from, "name");
+  if (const Json info = take(from, "userInfo"); info.is_object()) out.user = text_of(info, "username");
   out.object = take(from, "object");
   out.old_object = take(from, "oldObject");
   return out;

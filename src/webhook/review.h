@@ -29,6 +29,7 @@ struct AdmissionRequest {
   std::string operation;             // CREATE, UPDATE, DELETE, CONNECT
   std::string subresource;
   std::string namespace_name, name;  // the name is empty where the server is to generate one
+  std::string user;                  // who asks, userInfo.username
   Json object, old_object;           // null where the operation has none
 };
 

@@ -10,6 +10,7 @@
 
 #include "api/kueue.h"
 #include "api/names.h"
+#include "api/queue_limits.h"
 #include "api/victim_terms.h"
 #include "base/printable.h"
 #include "webhook/object.h"
@@ -155,13 +156,15 @@ void check_kueue(const AdmissionRequest& request, const Json& object, Findings& 
   if (request.kind == "Cohort") check_parent(object, findings);
 }
 
-// Of Jobs and ClusterQueues: what they say of victims, where it has no effect.
-void check_victim_annotations(const Json& object, Findings& findings) {
+// Of Jobs and queues: what they say of victims, users and budgets, where it has no effect.
+void check_queue_annotations(const Json& object, Findings& findings) {
   const Json* all = part_of(part_of(object, "metadata"), "annotations");
   if (all == nullptr || !all->is_object()) return;
   for (const auto& [key, value] : all->items()) {
     if (!value.is_string()) continue;
-    const std::string problem = api::victim_annotation_problem(key, value.get_ref<const std::string&>());
+    const auto& text = value.get_ref<const std::string&>();
+    std::string problem = api::victim_annotation_problem(key, text);
+    if (problem.empty()) problem = api::queue_limit_problem(key, text);
     if (!problem.empty()) findings.warnings.push_back(fmt::format("annotation {}: {}; it has no effect", key, problem));
   }
 }
@@ -169,7 +172,7 @@ void check_victim_annotations(const Json& object, Findings& findings) {
 // What is wrong with an object alone.
 Findings findings_in(const AdmissionRequest& request, const Json& object, const Rules& rules) {
   Findings findings;
-  check_victim_annotations(object, findings);
+  check_queue_annotations(object, findings);
   if (request.group.empty() && request.kind == "Pod") check_plain_pod(object, rules, findings);
   else if (request.group == "batch" && request.kind == "Job") check_job(object, rules, findings);
   else if (request.group == kKueueGroup) check_kueue(request, object, findings);
@@ -191,6 +194,11 @@ Findings findings_in_update(const AdmissionRequest& request, const Rules& rules)
   forget(findings.warnings, before.warnings);
   if (request.group == "batch" && request.kind == "Job")
     check_queue_change(request.object, request.old_object, findings);
+  if (annotation_of(request.object, api::kUserAnnotation) != annotation_of(request.old_object, api::kUserAnnotation))
+    findings.invalid.push_back(
+        fmt::format("metadata.annotations[{}]: {}", api::kUserAnnotation,
+                    api::invalid_value(printable(annotation_of(request.object, api::kUserAnnotation)),
+                                       "who submitted it stays as it was written")));
   return findings;
 }
 
@@ -206,7 +214,8 @@ bool unchanged(const AdmissionRequest& request) {
     return found != nullptr ? *found : Json::object();
   };
   return of(request.object, "spec") == of(request.old_object, "spec") &&
-         labels(request.object) == labels(request.old_object);
+         labels(request.object) == labels(request.old_object) &&
+         annotation_of(request.object, api::kUserAnnotation) == annotation_of(request.old_object, api::kUserAnnotation);
 }
 
 std::string joined(std::vector<std::string> texts) {

@@ -61,6 +61,11 @@ struct QueueMetrics::Families {
       gauge("kueue_cluster_queue_lending_limit", "How much a ClusterQueue lends, where it is limited.");
   Family<Gauge>& share = gauge("kueue_cluster_queue_weighted_share",
                                "The dominant share of what a ClusterQueue borrows, over its weight.");
+  Family<Gauge>& budget =
+      gauge("berth_queue_budget",
+            "What a queue may spend in its window, by unit: GPU-hours or dollars; the namespace of a "
+            "ClusterQueue is empty.");
+  Family<Gauge>& spent = gauge("berth_queue_budget_spent", "What it has spent of that in this window.");
   Family<Counter>& reserved_total =
       counter("kueue_quota_reserved_workloads_total", "Workloads that were given quota, by ClusterQueue.");
   Family<Counter>& admitted_total = counter("kueue_admitted_workloads_total", "Workloads admitted, by ClusterQueue.");
@@ -100,9 +105,26 @@ void QueueMetrics::decided(const std::vector<quota::AdmissionDecision>& decision
   }
 }
 
-void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOverview& overview) {
+void QueueMetrics::show_budget(const quota::Spending::Queue& queue, const model::Budget& budget,
+                               const quota::Spending& spending, Time now) {
+  const std::optional<model::Spent> spent = spending.spent(queue, now);
+  if (!spent) return;
+  const auto show = [&](const char* unit, const std::optional<int64_t>& limit, int64_t amount) {
+    if (!limit) return;
+    const prometheus::Labels labels = {{"namespace", queue.first}, {"queue", queue.second}, {"unit", unit}};
+    families_->shown.set(families_->budget, labels, static_cast<double>(*limit) / 1e6);
+    families_->shown.set(families_->spent, labels, static_cast<double>(amount) / 1e6);
+  };
+  show("gpu-hours", budget.gpu_time, spent->gpu_time);
+  show("dollars", budget.cost, spent->cost);
+}
+
+void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOverview& overview, Time now) {
   Families& all = *families_;
   all.shown.begin();
+  for (const auto& [name, queue] : admission.cluster_queues())
+    show_budget({"", name}, queue.budget, admission.spending(), now);
+  for (const auto& [key, queue] : admission.local_queues()) show_budget(key, queue.budget, admission.spending(), now);
   const auto counts = [&](Family<Gauge>& pending, prometheus::Labels labels, const quota::QueueCounts& of) {
     labels["status"] = "active";
     all.shown.set(pending, labels, of.pending - of.inadmissible);
@@ -110,7 +132,7 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
     all.shown.set(pending, labels, of.inadmissible);
   };
   for (const auto& [name, queue] : admission.cluster_queues()) {
-    const quota::Admission::QueueStatus status = admission.queue_status(name, overview);
+    const quota::QueueStatus status = admission.queue_status(name, overview);
     const auto known = overview.cluster_queues.find(name);
     const quota::QueueCounts of = known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second;
     const prometheus::Labels labels = {{"cluster_queue", name}};

@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "quota/decision.h"
+#include "quota/spending.h"
 
 namespace berth::quota {
 class Admission;
@@ -28,9 +29,11 @@ class QueueMetrics {
   // `wall`: now, as people count it.
   void decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission, Time wall);
   // Replaces what the last call said.
-  void show(const quota::Admission& admission, const quota::QueueOverview& overview);
+  void show(const quota::Admission& admission, const quota::QueueOverview& overview, Time now);
 
  private:
+  void show_budget(const quota::Spending::Queue& queue, const model::Budget& budget, const quota::Spending& spending,
+                   Time now);
   struct Families;
   std::unique_ptr<Families> families_;
 };

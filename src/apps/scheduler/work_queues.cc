@@ -166,7 +166,7 @@ void WorkQueues::write(Time now, Time wall) {
   if (counted_at_ && now - *counted_at_ < kCountEvery) return;
   counted_at_ = now;
   const quota::QueueOverview overview = engine_.admission().overview();
-  metrics_.show(engine_.admission(), overview);
+  metrics_.show(engine_.admission(), overview, now);
   const size_t left = kWritesMax - std::min(kWritesMax, under_way_);
   for (queueing::Write& write : statuses_.look(engine_.admission(), overview, now, wall, left)) send(std::move(write));
 }

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "api/kueue_names.h"
+#include "api/queue_limits.h"
 #include "api/runtime_estimate.h"
 #include "api/victim_terms.h"
 #include "workloads/job/job.h"
@@ -68,7 +69,8 @@ api::Workload workload_for(std::string_view kind, std::string_view api_version, 
   if (const std::string* priority = owner.labels.find(api::kPriorityClassLabel); priority != nullptr)
     out.metadata.labels.set(std::string(api::kPriorityClassLabel), *priority);
   out.max_execution_s = api::max_execution_s(owner);
-  for (const std::string_view key : {api::kCheckpointIntervalAnnotation, api::kLastCheckpointAnnotation})
+  for (const std::string_view key :
+       {api::kCheckpointIntervalAnnotation, api::kLastCheckpointAnnotation, api::kUserAnnotation})
     if (const std::string* value = owner.annotation(key)) out.metadata.annotations.set(std::string(key), *value);
   return out;
 }
