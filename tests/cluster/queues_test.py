@@ -84,6 +84,17 @@ class QueueSuite(WithBerth):
             self.apply(make("ClusterQueue", name, spec),
                        make("LocalQueue", name, {"clusterQueue": name}, namespace="default"))  # fmt: skip
 
+    def annotate(self, queue: str, annotations: dict) -> None:
+        self.api.call("PATCH", f"{self.of_kind('clusterqueues')}/{queue}", {"metadata": {"annotations": annotations}},
+                      content_type="application/merge-patch+json")  # fmt: skip
+
+    def budget(self, queue: str) -> dict:
+        conditions = self.status("clusterqueues", queue).get("conditions", [])
+        return next((one for one in conditions if one["type"] == "berth.dev/WithinBudget"), {})
+
+    def ends(self, name: str) -> None:
+        wait_until(f"{name} has ended", lambda: self.job(name).get("status", {}).get("completionTime"))
+
     def status(self, plural: str, name: str) -> dict:
         return self.api.call("GET", f"{self.of_kind(plural)}/{name}").get("status", {})
 
@@ -228,6 +239,26 @@ class Queues(QueueSuite):
         self.is_now("borrower", "QuotaReserved", "False")
         wait_until("one of both has what is left", lambda: len(self.pods_of("next")) == 1, timeout_s=20)
 
+
+    def test_a_spent_budget_stays_spent_when_berth_is_killed(self) -> None:
+        self.node(1, gpus=4)
+        self.queues(team=4)
+        self.annotate("team", {"berth.dev/budget-gpu-hours": "0.001"})  # 3.6 seconds of one GPU
+        self.apply(job("first", "team", 2, runs="2s"))
+        self.ends("first")
+        wait_until("the budget is spent", lambda: self.budget("team").get("status") == "False")
+        before = self.budget("team")["message"]
+        self.berth.kill()
+        self.apply(job("second", "team", 1, runs="1s"))
+        self.berth.start()
+        said = self.is_now("second", "QuotaReserved", "False", "BudgetSpent")["message"]
+        self.assertRegex(said, r"^ClusterQueue team has spent its 0.001 GPU-hours of this month; the next begins at "
+                               r"20..-..-01T00:00:00Z$")  # fmt: skip
+        amount = lambda text: float(text.split(" of ")[0])  # noqa: E731
+        self.assertEqual(amount(self.budget("team")["message"]), amount(before), "what has ended is counted once")
+        self.annotate("team", {"berth.dev/budget-gpu-hours": "10"})
+        self.ends("second")
+        self.assertGreater(amount(self.budget("team")["message"]), amount(before))
 
     def test_a_group_of_pods_starts_whole_and_goes_when_its_quota_is_wanted_back(self) -> None:
         self.node(2, gpus=4, labels={"pool": "a"})
