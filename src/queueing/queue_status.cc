@@ -138,8 +138,29 @@ void count(Json& status, const quota::QueueCounts& counts) {
   status["admittedWorkloads"] = counts.admitted;
 }
 
-// Whatever the order of its members.
-bool same(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
+// status.fairSharing, which goes where there is no share to tell.
+void tell_share(Json& status, const Json& stored, const quota::FairShare* share) {
+  if (share != nullptr) status["fairSharing"] = {{"weightedShare", share->told()}};
+  else if (stored.contains("fairSharing")) status["fairSharing"] = nullptr;
+}
+
+// As a merge patch.
+bool changes(const Json& stored, const Json& patch) {
+  const nlohmann::json before(stored);
+  nlohmann::json after = before;
+  after.merge_patch(nlohmann::json(patch));
+  return after != before;
+}
+
+Write::Party party_of(const std::string& kind) {
+  if (kind == "LocalQueue") return Write::Party::kLocalQueue;
+  return kind == "Cohort" ? Write::Party::kCohort : Write::Party::kClusterQueue;
+}
+
+const char* kind_of(Write::Party party) {
+  if (party == Write::Party::kLocalQueue) return "LocalQueue";
+  return party == Write::Party::kCohort ? "Cohort" : "ClusterQueue";
+}
 
 }  // namespace
 
@@ -151,6 +172,10 @@ void QueueStatuses::see(const SeenQueue& seen) {
     next.uid = queue->metadata.uid;
     next.resource_version = queue->metadata.resource_version;
     next.generation = queue->metadata.generation;
+  } else if (const auto* cohort = std::get_if<api::Cohort>(&seen.object)) {
+    key = {"Cohort", "", cohort->metadata.name};
+    next.uid = cohort->metadata.uid;
+    next.resource_version = cohort->metadata.resource_version;
   } else if (const auto* local = std::get_if<api::LocalQueue>(&seen.object)) {
     key = {"LocalQueue", local->metadata.namespace_name, local->metadata.name};
     next.uid = local->metadata.uid;
@@ -178,8 +203,14 @@ void QueueStatuses::gone(const std::string& kind, const std::string& namespace_n
 std::string QueueStatuses::wanted(const Key& key, const Record& record, const quota::Admission& admission,
                                   const quota::QueueOverview& overview, Time now, Time wall) {
   const auto& [kind, namespace_name, name] = key;
-  const Json stored = Json::parse(record.status, nullptr, false);
+  Json stored = Json::parse(record.status, nullptr, false);
+  if (!stored.is_object()) stored = Json::object();
   Json status = Json::object();
+  if (kind == "Cohort") {
+    const auto share = overview.cohort_shares.find(name);
+    tell_share(status, stored, share == overview.cohort_shares.end() ? nullptr : &share->second);
+    return changes(stored, status) ? status.dump() : std::string();
+  }
   Told active;
   if (kind == "LocalQueue") {
     const auto known = overview.local_queues.find({namespace_name, name});
@@ -194,21 +225,20 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
     active = activity(admission, name, queue);
     count(status, known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second);
     status["flavorsReservation"] = usage(queue);
+    tell_share(status, stored, queue.share ? &*queue.share : nullptr);
   } else {
     return {};
   }
   status["flavorsUsage"] = status["flavorsReservation"];
-  const Json before = stored.is_object() ? stored.value("conditions", Json()) : Json();
+  const Json before = stored.value("conditions", Json());
   Json& conditions = status["conditions"] = before.is_array() ? before : Json::array();
   set_condition(conditions, active, record.generation, wall);
   const std::optional<Told> spent = spent_now(admission, {namespace_name, name}, now);
   const auto told = find_condition(before, api::kBudgetCondition);
-  bool changes = spent && (told == before.end() || is_news(*spent, *told));
   if (!spent && told != before.end()) conditions.erase(find_condition(conditions, api::kBudgetCondition));
-  for (const auto& [member, value] : status.items())
-    changes = changes || !stored.is_object() || !stored.contains(member) || !same(stored[member], value);
-  if (changes && spent) set_condition(conditions, *spent, record.generation, wall);
-  return changes ? status.dump() : "";
+  const bool is_changed = (spent && (told == before.end() || is_news(*spent, *told))) || changes(stored, status);
+  if (is_changed && spent) set_condition(conditions, *spent, record.generation, wall);
+  return is_changed ? status.dump() : std::string();
 }
 
 std::vector<Write> QueueStatuses::look(const quota::Admission& admission, const quota::QueueOverview& overview,
@@ -225,7 +255,7 @@ std::vector<Write> QueueStatuses::look(const quota::Admission& admission, const 
                        {"status", Json::parse(status)}};
     const auto& [kind, namespace_name, name] = key;
     writes.push_back({.kind = Write::Kind::kPatchStatus,
-                      .party = kind == "LocalQueue" ? Write::Party::kLocalQueue : Write::Party::kClusterQueue,
+                      .party = party_of(kind),
                       .namespace_name = namespace_name,
                       .name = name,
                       .body = body.dump()});
@@ -234,9 +264,7 @@ std::vector<Write> QueueStatuses::look(const quota::Admission& admission, const 
 }
 
 void QueueStatuses::answered(const Answer& answer, Time now) {
-  const bool local = answer.write.party == Write::Party::kLocalQueue;
-  const auto known =
-      queues_.find({local ? "LocalQueue" : "ClusterQueue", answer.write.namespace_name, answer.write.name});
+  const auto known = queues_.find({kind_of(answer.write.party), answer.write.namespace_name, answer.write.name});
   if (known == queues_.end()) return;
   known->second.busy = false;
   if (answer.queue) return see(*answer.queue);

@@ -1,5 +1,6 @@
 // QueueStatuses: what the status of ClusterQueues and LocalQueues says: whether they admit, how many workloads wait and
-// are admitted, and what these hold. Under Kueue's names, which kubectl's columns and dashboards read.
+// are admitted, and what these hold; and of ClusterQueues and Cohorts, by how much they borrow, where fair sharing is
+// on. Under Kueue's names, which kubectl's columns and dashboards read.
 //
 // Like the desk (queueing/desk.h): it is told what the server has, compares it with what admission says, and hands out
 // the difference, one write of an object at a time and no more often than once in a while.
@@ -18,7 +19,7 @@ namespace berth::queueing {
 class QueueStatuses {
  public:
   void see(const SeenQueue& seen);
-  // "ClusterQueue" or "LocalQueue".
+  // "ClusterQueue", "Cohort" or "LocalQueue"; nothing is known of others.
   void gone(const std::string& kind, const std::string& namespace_name, const std::string& name);
   std::vector<Write> look(const quota::Admission& admission, const quota::QueueOverview& overview, Time now, Time wall,
                           size_t room);

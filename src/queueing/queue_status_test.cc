@@ -1,8 +1,10 @@
 #include "queueing/queue_status.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace berth::queueing {
@@ -17,6 +19,7 @@ constexpr Time kWall{Duration::seconds(1'800'000'000).nanos};
 
 class QueueStatusTest : public testing::Test {
  protected:
+  explicit QueueStatusTest(quota::AdmissionOptions options = {}) : admission_(std::move(options)) {}
   void SetUp() override {
     model::ResourceFlavor flavor;
     flavor.name = "h100";
@@ -65,22 +68,24 @@ class QueueStatusTest : public testing::Test {
   std::map<std::string, Json> store(const std::vector<Write>& writes) {
     std::map<std::string, Json> out;
     for (const Write& write : writes) {
-      const bool local = write.party == Write::Party::kLocalQueue;
+      const std::string kind = write.party == Write::Party::kLocalQueue ? "LocalQueue"
+                               : write.party == Write::Party::kCohort   ? "Cohort"
+                                                                        : "ClusterQueue";
       Json object = Json::parse(write.body);
       object["metadata"]["name"] = write.name;
       object["metadata"]["namespace"] = write.namespace_name;
       object["metadata"]["resourceVersion"] = std::to_string(++version_);
       object["spec"] = Json::object();
-      if (local) object["spec"]["clusterQueue"] = "red";
+      if (kind == "LocalQueue") object["spec"]["clusterQueue"] = "red";
       Answer answer{.write = write, .stored = true};
-      answer.queue = *decode_queue_object(object.dump(), local ? "LocalQueue" : "ClusterQueue");
+      answer.queue = *decode_queue_object(object.dump(), kind);
       statuses_.answered(answer, now_);
       out[write.name] = object["status"];
     }
     return out;
   }
 
-  quota::Admission admission_{{}};
+  quota::Admission admission_;
   QueueStatuses statuses_;
   Time now_{};
   int version_ = 10;
@@ -159,6 +164,76 @@ TEST_F(QueueStatusTest, WhatWasSpentOfABudgetIsKeptThere) {
   const model::ClusterQueue& known = std::get<api::ClusterQueue>(after.object).queue;
   ASSERT_TRUE(known.spent);
   EXPECT_EQ(known.spent->gpu_time, admission_.spending().spent({"", "red"}, now_)->gpu_time);
+}
+
+TEST_F(QueueStatusTest, WithoutFairSharingNoShareIsToldAndOneThatIsStoredGoes) {
+  see("Cohort", R"({"metadata": {"name": "all", "uid": "c", "resourceVersion": "7"}, "spec": {}})");
+  auto stored = store(look());
+  EXPECT_FALSE(stored.contains("all"));
+  EXPECT_FALSE(stored["red"].contains("fairSharing"));
+  see("Cohort", R"({"metadata": {"name": "all", "uid": "c", "resourceVersion": "8"}, "spec": {},
+                    "status": {"fairSharing": {"weightedShare": 250}}})");
+  stored = store(look());
+  ASSERT_THAT(stored, SizeIs(1));
+  EXPECT_TRUE(stored["all"]["fairSharing"].is_null());
+}
+
+// Above the queues red and blue stands the Cohort all, below the Cohort company.
+class FairQueueStatusTest : public QueueStatusTest {
+ protected:
+  FairQueueStatusTest() : QueueStatusTest({.fair = quota::FairRules{}}) {}
+  void SetUp() override {
+    QueueStatusTest::SetUp();
+    model::Cohort company = cohort("company", "");
+    company.groups = groups(8);
+    admission_.upsert(company);
+    admission_.upsert(cohort("all", "company"));
+    for (const char* name : {"company", "all"})
+      see("Cohort",
+          fmt::format(R"({{"metadata": {{"name": "{0}", "uid": "{0}", "resourceVersion": "7"}}, "spec": {{}}}})",
+                      name));
+  }
+  static std::vector<model::ResourceGroup> groups(int64_t gpus) {
+    model::ResourceQuota quota;
+    quota.nominal = gpus;
+    return {{{kGpu}, {{"h100", {{kGpu, quota}}}}}};
+  }
+  static model::Cohort cohort(const std::string& name, const std::string& parent,
+                              int64_t weight = model::kFairWeightUnit) {
+    model::Cohort out;
+    out.name = name;
+    out.parent = parent;
+    out.fair_weight = weight;
+    return out;
+  }
+};
+
+TEST_F(FairQueueStatusTest, QueuesAndCohortsSayByHowMuchTheyBorrow) {
+  submit("large", 12);  // 16 in all: 8 of the company's, 4 of each queue
+  auto stored = store(look());
+  ASSERT_THAT(stored, SizeIs(4));
+  EXPECT_EQ(stored["company"]["fairSharing"]["weightedShare"], 0) << "there is nobody to borrow from";
+  EXPECT_EQ(stored["all"]["fairSharing"]["weightedShare"], 250) << "4 of 16, in thousandths";
+  EXPECT_EQ(stored["red"]["fairSharing"]["weightedShare"], 500) << "8 of 16";
+  EXPECT_FALSE(stored["team"].contains("fairSharing")) << "a LocalQueue borrows nothing";
+  EXPECT_THAT(look(), IsEmpty()) << "they say so already";
+}
+
+TEST_F(FairQueueStatusTest, SharesAreRoundedUpAndThoseWithoutEndAreTheGreatest) {
+  submit("large", 12);
+  admission_.upsert(cohort("all", "company", 3 * model::kFairWeightUnit));
+  EXPECT_EQ(store(look())["all"]["fairSharing"]["weightedShare"], 84) << "250 / 3";
+  admission_.upsert(cohort("all", "company", 0));
+  EXPECT_EQ(store(look())["all"]["fairSharing"]["weightedShare"], std::numeric_limits<int64_t>::max());
+}
+
+TEST_F(FairQueueStatusTest, CohortsInACircleHaveNoShareAndTheQueuesBelowSayWhy) {
+  EXPECT_TRUE(store(look())["all"]["fairSharing"].is_object());
+  admission_.upsert(cohort("company", "all"));
+  auto stored = store(look());
+  EXPECT_TRUE(stored["all"]["fairSharing"].is_null());
+  EXPECT_TRUE(stored["company"]["fairSharing"].is_null());
+  EXPECT_EQ(stored["red"]["conditions"][0]["reason"], "CohortCycle");
 }
 
 TEST_F(QueueStatusTest, AWriteThatFailsIsTriedAgainLaterAndNoneIsRepeatedMeanwhile) {

@@ -22,7 +22,7 @@ struct Note {
 struct Write {
   enum class Kind : uint8_t {
     kCreateWorkload,  // POST
-    kPatchStatus,     // merge patch of the status of a Workload or queue
+    kPatchStatus,     // merge patch of the status of a Workload, queue or Cohort
     kPatchJob,        // merge patch of a Job
     kPatchJobStatus,  // of its status
     kPatchWorkload,   // merge patch of a Workload's metadata
@@ -30,7 +30,7 @@ struct Write {
     kDeletePod,       // DELETE with options
   };
   // For whom it is, and who waits for its answer. A group is named as its Workload.
-  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod, kClusterQueue, kLocalQueue };
+  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod, kClusterQueue, kCohort, kLocalQueue };
   Kind kind = Kind::kCreateWorkload;
   Party party = Party::kJob;
   std::string namespace_name, name;  // the party's

@@ -31,7 +31,7 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
         const int64_t used = tree.usage(node, tree.find(flavor.flavor, resource));
         status.held.push_back({flavor.flavor, resource, used, std::max<int64_t>(0, used - quota.nominal)});
       }
-  status.share = tree.share(node);
+  if (options_.fair) status.share = tree.share(node);
   return status;
 }
 
@@ -54,6 +54,11 @@ QueueOverview Admission::overview() const {
         if (const auto pick = set.flavors.find(resource); pick != set.flavors.end())
           local.held[{pick->second.flavor, resource}] += amount;
   }
+  if (!options_.fair) return out;
+  const QuotaTree& tree = ledger_->tree();
+  for (const auto& [name, cohort] : cohorts_)
+    if (const QuotaNode node = tree.cohort(name); node.valid() && !tree.in_cycle(node))
+      out.cohort_shares[name] = tree.share(node);
   return out;
 }
 

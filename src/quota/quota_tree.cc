@@ -1,6 +1,7 @@
 #include "quota/quota_tree.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/check.h"
@@ -17,6 +18,12 @@ double FairShare::weighted() const {
   if (!borrows()) return 0;
   if (weight == 0) return std::numeric_limits<double>::infinity();
   return unweighted * static_cast<double>(model::kFairWeightUnit) / static_cast<double>(weight);
+}
+
+int64_t FairShare::told() const {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const double share = std::ceil(weighted());
+  return share < static_cast<double>(kMost) ? static_cast<int64_t>(share) : kMost;
 }
 
 bool operator<(const FairShare& a, const FairShare& b) {

@@ -35,6 +35,7 @@ struct FairShare {
 
   bool borrows() const { return unweighted > 0; }
   double weighted() const;  // infinite where a node of weight 0 borrows
+  int64_t told() const;     // that, as objects tell it: rounded up, the greatest int64 for all that is beyond it
   // Shares of nodes without weight are more than any other, and compared without their weight.
   friend bool operator<(const FairShare& a, const FairShare& b);
 };

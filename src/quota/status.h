@@ -69,7 +69,7 @@ struct QueueStatus {
     int64_t total = 0, borrowed = 0;
   };
   std::vector<Held> held = {};
-  FairShare share = {};
+  std::optional<FairShare> share = {};  // where fair sharing is on
 };
 
 // Of one queue. Those that wait are of active queues, as Kueue counts them.
@@ -89,6 +89,7 @@ struct LocalQueueStatus {
 struct QueueOverview {
   std::map<std::string, QueueCounts> cluster_queues = {};
   std::map<std::pair<std::string, std::string>, LocalQueueStatus> local_queues = {};  // by namespace and name
+  std::map<std::string, FairShare> cohort_shares = {};  // where fair sharing is on; of no Cohort in or below a circle
 };
 
 }  // namespace berth::quota

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -64,7 +62,7 @@ Json pod_sets_json(const std::vector<quota::PodSetAssignment>& assignment) {
 class CasePlayer {
  public:
   CasePlayer(std::string file, quota::AdmissionOptions options)
-      : file_(std::move(file)), fair_(options.fair.has_value()), admission_(std::move(options)) {
+      : file_(std::move(file)), admission_(std::move(options)) {
     admission_.set_namespace_labels("default", {{"kubernetes.io/metadata.name", "default"}});
   }
 
@@ -235,15 +233,11 @@ class CasePlayer {
                 {"reserving", status.reserving},
                 {"admitted", status.admitted},
                 {"reservation", held}};
-    const double share = status.share.weighted();
-    if (fair_)
-      out["weightedShare"] =
-          std::isinf(share) ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(std::ceil(share));
+    if (status.share) out["weightedShare"] = status.share->told();
     return out;
   }
 
   std::string file_;
-  bool fair_;
   quota::Admission admission_;
   std::map<std::pair<std::string, std::string>, LinedValue> objects_;  // by kind and name, as patched
   std::map<std::string, WorkloadId> ids_;

@@ -317,6 +317,27 @@ class Queues(QueueSuite):
         wait_until("its pods are gone", lambda: not self.pods_of("train"))
 
 
+class FairQueues(QueueSuite):
+    CONFIG = {**QueueSuite.CONFIG, "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]}}
+
+    def test_a_cohort_says_by_how_much_it_borrows(self) -> None:
+        self.node(2, gpus=8)
+        own = {"resourceGroups": [group(flavor("gpus", quota(nominal=12)))]}
+        self.apply(make("Cohort", "company", own), make("Cohort", "all", {"parentName": "company"}))
+        self.queues(red=4)
+        share = lambda name: self.status("cohorts", name).get("fairSharing")  # noqa: E731
+        wait_until("it borrows nothing", lambda: share("all") == share("company") == {"weightedShare": 0})
+        self.apply(job("large", "red", 4, pods=2))
+        self.runs("large", 2)
+        wait_until("4 of 16 are borrowed", lambda: share("all") == {"weightedShare": 250})
+        self.assertEqual(self.status("clusterqueues", "red")["fairSharing"], {"weightedShare": 250})
+        self.assertEqual(self.berth.metric('kueue_cohort_weighted_share{cohort="all"}'), 250)
+        self.assertEqual(share("company"), {"weightedShare": 0})
+        self.patch(f"{self.of_kind('cohorts')}/company", {"spec": {"parentName": "all"}})
+        wait_until("nothing is said of a circle", lambda: not share("all") and not share("company"))
+        wait_until("but why", lambda: "CohortCycle" in str(self.status("clusterqueues", "red")))
+
+
 class FromKueue(QueueSuite):
     """What Kueue had queued and started goes on: its Jobs name another scheduler."""
 

@@ -23,6 +23,12 @@ using prometheus::Histogram;
 const Histogram::BucketBoundaries kWaits{1,   2.5, 5,    10,   20,   40,    80,    160,
                                          320, 640, 1280, 2560, 5120, 10240, 20480, 40960};
 
+// As Kueue tells it: where a node of weight 0 borrows, it is no number.
+double of_share(const quota::FairShare& share) {
+  const double weighted = share.weighted();
+  return std::isinf(weighted) ? std::numeric_limits<double>::quiet_NaN() : weighted;
+}
+
 double of_resource(const std::string& resource, int64_t amount) {
   return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);
 }
@@ -60,7 +66,9 @@ struct QueueMetrics::Families {
   Family<Gauge>& lending =
       gauge("kueue_cluster_queue_lending_limit", "How much a ClusterQueue lends, where it is limited.");
   Family<Gauge>& share = gauge("kueue_cluster_queue_weighted_share",
-                               "The dominant share of what a ClusterQueue borrows, over its weight.");
+                               "The dominant share of what a ClusterQueue borrows, over its weight, where fair sharing "
+                               "is on; no number where its weight is 0 and it borrows.");
+  Family<Gauge>& cohort_share = gauge("kueue_cohort_weighted_share", "The same of a Cohort.");
   Family<Gauge>& budget =
       gauge("berth_queue_budget",
             "What a queue may spend in its window, by unit: GPU-hours or dollars; the namespace of a "
@@ -142,9 +150,8 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
     for (const char* state : {"pending", "active"})
       all.shown.set(all.status, {{"cluster_queue", name}, {"status", state}},
                     status.active == (std::string_view(state) == "active") ? 1 : 0);
-    const double share = status.share.weighted();
-    all.shown.set(all.share, {{"cluster_queue", name}, {"cohort", queue.cohort}},
-                  std::isinf(share) ? std::numeric_limits<double>::infinity() : share);
+    if (status.share)
+      all.shown.set(all.share, {{"cluster_queue", name}, {"cohort", queue.cohort}}, of_share(*status.share));
     const auto of_flavor = [&, name = name, cohort = queue.cohort](const std::string& flavor,
                                                                    const std::string& resource) {
       return prometheus::Labels{
@@ -164,6 +171,8 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
           if (quota.lending_limit) all.shown.set(all.lending, series, of_resource(resource, *quota.lending_limit));
         }
   }
+  for (const auto& [cohort, share] : overview.cohort_shares)
+    all.shown.set(all.cohort_share, {{"cohort", cohort}}, of_share(share));
   for (const auto& [name, local] : overview.local_queues) {
     const prometheus::Labels labels = {{"namespace", name.first}, {"name", name.second}};
     counts(all.local_pending, labels, local.counts);

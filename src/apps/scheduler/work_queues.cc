@@ -51,6 +51,21 @@ engine::QueueObject named(QueueKind kind, const std::string& namespace_name, con
   return with_name(std::move(local));
 }
 
+// What a write goes to.
+QueueKind kind_of(const queueing::Write& write) {
+  using Kind = queueing::Write::Kind;
+  using Party = queueing::Write::Party;
+  if (write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus) return QueueKind::kJob;
+  if (write.kind == Kind::kPatchPod || write.kind == Kind::kDeletePod) return QueueKind::kPod;
+  if (write.party == Party::kClusterQueue) return QueueKind::kClusterQueue;
+  if (write.party == Party::kCohort) return QueueKind::kCohort;
+  return write.party == Party::kLocalQueue ? QueueKind::kLocalQueue : QueueKind::kWorkload;
+}
+
+bool is_queue(QueueKind kind) {
+  return kind == QueueKind::kClusterQueue || kind == QueueKind::kCohort || kind == QueueKind::kLocalQueue;
+}
+
 }  // namespace
 
 WorkQueues::WorkQueues(Options options, kube::Client& watch, kube::Client& write, engine::Engine& engine,
@@ -194,30 +209,22 @@ void WorkQueues::tell(const std::vector<queueing::Note>& notes) {
 void WorkQueues::send(queueing::Write&& write) {
   ++under_way_;
   using Kind = queueing::Write::Kind;
-  const bool of_job = write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus,
-             of_pod = write.kind == Kind::kPatchPod || write.kind == Kind::kDeletePod;
-  using Party = queueing::Write::Party;
-  const bool of_queue = write.party == Party::kClusterQueue || write.party == Party::kLocalQueue;
-  const kube::Resource& resource = resource_of(of_job                                ? QueueKind::kJob
-                                               : of_pod                              ? QueueKind::kPod
-                                               : write.party == Party::kClusterQueue ? QueueKind::kClusterQueue
-                                               : of_queue                            ? QueueKind::kLocalQueue
-                                                                                     : QueueKind::kWorkload);
+  const QueueKind kind = kind_of(write);
+  const kube::Resource& resource = resource_of(kind);
   const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
-  const auto answered = [post = hooks_.post, of_job, of_pod, of_queue, kind = resource.kind,
-                         sent = write](const Result<std::string>& result) {
+  const auto answered = [post = hooks_.post, kind, sent = write](const Result<std::string>& result) {
     queueing::Answer answer{.write = sent, .stored = result.has_value()};
     answer.write.body.clear();
     if (!result) {
       answer.http_status = result.error().http_status;
       answer.error = result.error().message;
       answer.wait = kube::retry_after(result.error());
-    } else if (of_job) {
+    } else if (kind == QueueKind::kJob) {
       if (auto job = queueing::decode_job(*result)) answer.job = std::move(*job);
-    } else if (of_pod) {  // the answer to a deletion may be a Status
+    } else if (kind == QueueKind::kPod) {  // the answer to a deletion may be a Status
       if (auto pod = queueing::decode_pod(*result); pod && !pod->pod.metadata.uid.empty()) answer.pod = std::move(*pod);
-    } else if (of_queue) {
-      if (auto queue = queueing::decode_queue_object(*result, kind)) answer.queue = std::move(*queue);
+    } else if (is_queue(kind)) {
+      if (auto queue = queueing::decode_queue_object(*result, resource_of(kind).kind)) answer.queue = std::move(*queue);
     } else if (auto workload = queueing::decode_workload(*result)) {
       answer.workload = std::move(*workload);
     }
@@ -242,8 +249,7 @@ void WorkQueues::handle(const queueing::Answer& answer, Time now) {
   if (!answer.stored && !expected)
     log_warn("a write for a queue failed; it is tried again",
              {{"object", write.namespace_name + "/" + write.name}, {"error", answer.error}});
-  if (write.party == queueing::Write::Party::kClusterQueue || write.party == queueing::Write::Party::kLocalQueue)
-    statuses_.answered(answer, now);
+  if (is_queue(kind_of(write))) statuses_.answered(answer, now);
   else desk_.answered(answer, now);
 }
 
