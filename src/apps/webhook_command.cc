@@ -32,9 +32,9 @@ struct Flags {
 
 constexpr const char* kFooter =
     R"(Serves over HTTPS: /convert (kueue.x-k8s.io v1beta1 and v1beta2), /mutate, /validate, /healthz, /readyz, /metrics.
-Without --watch it asks the API server nothing and needs no rights. With it, it looks at LocalQueues, ResourceQuotas and
-LimitRanges (KUBECONFIG, ~/.kube/config, then the pod's service account, unless --kubeconfig is given), refuses queues
-that do not exist, and warns of Jobs whose pods would be refused. deploy/webhook.yaml runs it.
+Without --watch it asks the API server nothing and needs no rights. With it, it looks at LocalQueues, ClusterQueues,
+ResourceQuotas and LimitRanges (KUBECONFIG, ~/.kube/config, then the pod's service account, unless --kubeconfig is
+given), refuses queues that do not exist, and warns of those that lead nowhere and of Jobs whose pods would be refused. deploy/webhook.yaml runs it.
 
 Example:
   berth webhook --cert-file /tls/tls.crt --key-file /tls/tls.key --node-max nvidia.com/gpu=8)";
@@ -124,8 +124,9 @@ void add_webhook_command(CLI::App& app, int& exit_code) {
       ->type_name("RESOURCE=COUNT");
   command->add_flag("--pod-finalizer", options.rules.pod_finalizer,
                     "Give pods that name a queue the finalizer kueue.x-k8s.io/managed, which a controller takes off");
-  command->add_flag("--watch", flags->watch,
-                    "Watch LocalQueues, ResourceQuotas and LimitRanges, for which it needs the rights to");
+  command->add_flag(
+      "--watch", flags->watch,
+      "Watch LocalQueues, ClusterQueues, ResourceQuotas and LimitRanges, for which it needs the rights to");
   command->add_option("--kubeconfig", flags->kubeconfig, "Kubeconfig file, for --watch");
   command->add_option("--context", flags->context, "Context of the kubeconfig");
   command

@@ -41,7 +41,12 @@ void check_queue(Cluster& cluster, const AdmissionRequest& request, AdmissionAns
     return;
   const std::string path = api::append_key("metadata.labels", kQueueLabel);
   switch (cluster.local_queue(space, queue)) {
-    case QueueIs::kThere: return;
+    case QueueIs::kThere:
+      if (const std::string missing = cluster.missing_cluster_queue(space, queue); !missing.empty())
+        answer.warnings.push_back(
+            fmt::format("{}: there is no ClusterQueue \"{}\", which LocalQueue \"{}\" names; until there is this waits",
+                        path, printable(missing, 80), printable(queue, 80)));
+      return;
     case QueueIs::kUnknown:
       answer.warnings.push_back(fmt::format(
           "{}: whether there is a LocalQueue \"{}\" in this namespace could not be found out; without it this waits",

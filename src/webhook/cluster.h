@@ -2,8 +2,9 @@
 // ResourceQuotas leave of a namespace.
 //
 // What is seen may be behind, so it denies only what is certain: a queue that is not there although the API server was
-// asked just now. What quotas and ranges would refuse of a Job's pods is a warning, in Kubernetes's words; of a plain
-// pod the API server says it itself. No I/O: whoever implements Cluster does it.
+// asked just now. A LocalQueue without its ClusterQueue is a warning, since that may be on its way. So is what quotas
+// and ranges would refuse of a Job's pods, in Kubernetes's words; of a plain pod the API server says it itself. No I/O:
+// whoever implements Cluster does it.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,8 @@ class Cluster {
   virtual ~Cluster() = default;
   // kMissing only where the API server has just said so.
   virtual QueueIs local_queue(const std::string& namespace_name, const std::string& name) = 0;
+  // The ClusterQueue that a LocalQueue names, where there is none; empty: it is there, or nobody knows.
+  virtual std::string missing_cluster_queue(const std::string& namespace_name, const std::string& local_queue) = 0;
   virtual NamespaceSeen limits_of(const std::string& namespace_name) = 0;
 };
 

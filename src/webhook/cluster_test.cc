@@ -21,6 +21,8 @@ struct Known : Cluster {
   QueueIs queue = QueueIs::kThere;
   NamespaceSeen seen;
   int asked = 0;
+  std::string missing;
+  std::string missing_cluster_queue(const std::string&, const std::string&) override { return missing; }
   QueueIs local_queue(const std::string&, const std::string&) override { return ++asked, queue; }
   NamespaceSeen limits_of(const std::string&) override { return seen; }
 };
@@ -52,6 +54,18 @@ TEST(ValidateIn, AQueueThatIsMissingIsRefusedWithTheWayOut) {
     EXPECT_EQ(answer.code, 422);
     EXPECT_THAT(answer.message, HasSubstr("there is no LocalQueue of this name in namespace ml"));
     EXPECT_THAT(answer.message, HasSubstr("kubectl get localqueues -n ml"));
+  }
+}
+
+TEST(ValidateIn, AQueueWithoutItsClusterQueueIsWarnedOf) {
+  Known cluster;
+  EXPECT_THAT(validate_in(cluster, create(job(1)), {}).warnings, IsEmpty());
+  cluster.missing = "team";
+  for (const auto& [group, kind] : {std::pair{"batch", "Job"}, std::pair{"", "Pod"}}) {
+    const AdmissionAnswer answer = validate_in(cluster, create(job(1), group, kind), {});
+    EXPECT_TRUE(answer.allowed);
+    EXPECT_THAT(answer.warnings,
+                ElementsAre(HasSubstr("there is no ClusterQueue \"team\", which LocalQueue \"lq\" names")));
   }
 }
 

@@ -260,7 +260,7 @@ class Watching(WithWebhook):
         cls.webhook.kill()
         cls.webhook.watch(cls.kubeconfig()).start()
         super().set_up_server()
-        wait_until("it has seen all", lambda: cls.webhook.metric("berth_webhook_cache_synced") == 3)
+        wait_until("it has seen all", lambda: cls.webhook.metric("berth_webhook_cache_synced") == 4)
 
     @classmethod
     def kubeconfig(cls) -> Path:
@@ -289,6 +289,15 @@ class Watching(WithWebhook):
             self.queue(f"new-{i}")
             self.api.call("POST", JOBS + "?dryRun=All", job("j", labels={QUEUE: f"new-{i}"}))
 
+    def test_a_queue_that_leads_nowhere_is_warned_of_until_it_does(self) -> None:
+        one = job("j", labels={QUEUE: "q"})
+        done = self.kubectl(one)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('there is no ClusterQueue "team", which LocalQueue "q" names', done.stderr)
+        team = make("ClusterQueue", "team", {})
+        self.create(path_of(team), team)
+        wait_until("it leads somewhere", lambda: "Warning" not in self.kubectl(one).stderr)
+
     def test_a_job_over_its_quota_is_warned_of(self) -> None:
         hard = {"spec": {"hard": {f"requests.{GPU}": "3"}}}
         self.create("/api/v1/namespaces/default/resourcequotas", {
@@ -316,7 +325,7 @@ class Watching(WithWebhook):
         self.assertLess(time.monotonic() - start, 5)
         self.assertEqual(self.webhook.metric("berth_webhook_cache_synced"), 0)
         wait_until("it says so", lambda: {one.get("kind") for one in self.webhook.log() if "cannot be watched" in one[
-            "msg"]} == {"localqueues", "resourcequotas", "limitranges"})  # fmt: skip
+            "msg"]} == {"localqueues", "clusterqueues", "resourcequotas", "limitranges"})  # fmt: skip
 
 
     def test_an_api_server_that_hangs_holds_up_one_request_and_not_for_long(self) -> None:
@@ -329,7 +338,7 @@ class Watching(WithWebhook):
         self.webhook.kill()
         self.webhook.watch(slow).start()
         self.addCleanup(lambda: (self.webhook.kill(), self.webhook.watch(self.webhook.folder / "kubeconfig").start()))
-        wait_until("it has seen all", lambda: self.webhook.metric("berth_webhook_cache_synced") == 3)
+        wait_until("it has seen all", lambda: self.webhook.metric("berth_webhook_cache_synced") == 4)
         self.refused(JOBS, job("j", labels={QUEUE: "nope"}))
         relay.hang()
         start = time.monotonic()

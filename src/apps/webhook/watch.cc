@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "api/decode.h"
@@ -23,26 +24,28 @@ constexpr Duration kTellEvery = Duration::seconds(2);
 constexpr kube::Resource kQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
 constexpr kube::Resource kRanges{"", "v1", "limitranges", "LimitRange"};
 
-// Of a LocalQueue it matters only that it is there.
-struct QueueName {
+// Of a queue it matters only that it is there, and where a LocalQueue leads.
+struct SeenQueue {
   api::ObjectMeta metadata;
+  std::string cluster_queue;
 };
 
-Result<QueueName> decode_queue(std::string_view json) {
+Result<SeenQueue> decode_queue(std::string_view json) {
   const nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
   const nlohmann::json* metadata = webhook::part_of(object, "metadata");
-  if (metadata == nullptr) return fail(ErrorCode::kInvalidInput, "a LocalQueue without metadata");
-  QueueName out;
+  if (metadata == nullptr) return fail(ErrorCode::kInvalidInput, "a queue without metadata");
+  SeenQueue out;
   out.metadata.name = webhook::text_of(metadata, "name");
   out.metadata.namespace_name = webhook::text_of(metadata, "namespace");
+  out.cluster_queue = webhook::text_of(webhook::part_of(object, "spec"), "clusterQueue");
   return out;
 }
 
-const api::ObjectMeta& metadata_of(const QueueName& queue) { return queue.metadata; }
+const api::ObjectMeta& metadata_of(const SeenQueue& queue) { return queue.metadata; }
 const api::ObjectMeta& metadata_of(const api::LimitRange& range) { return range.metadata; }
 const api::ObjectMeta& metadata_of(const webhook::SeenQuota& seen) { return seen.quota.metadata; }
 
-// The objects of one kind, by namespace and name, as its reflector tells of them.
+// The objects of one kind, by namespace (empty where they have none) and name, as its reflector tells of them.
 template <typename T>
 class Store {
  public:
@@ -64,10 +67,12 @@ class Store {
     const auto at = objects_.find(space);
     return at != objects_.end() ? at->second : Space();
   }
-  bool has(const std::string& space, const std::string& name) {
+  std::optional<T> find(const std::string& space, const std::string& name) {
     const std::lock_guard lock(mutex_);
-    const auto at = objects_.find(space);
-    return at != objects_.end() && at->second.contains(name);
+    const auto in_space = objects_.find(space);
+    if (in_space == objects_.end()) return std::nullopt;
+    const auto at = in_space->second.find(name);
+    return at != in_space->second.end() ? std::optional(at->second) : std::nullopt;
   }
 
  private:
@@ -110,6 +115,7 @@ struct ClusterWatch::State {
   explicit State(std::unique_ptr<io::CurlTransport> made) : transport(std::move(made)) {}
   ~State() {
     queues.stop();
+    cluster_queues.stop();
     quotas.stop();
     ranges.stop();
     transport->stop();
@@ -117,7 +123,8 @@ struct ClusterWatch::State {
 
   std::unique_ptr<io::CurlTransport> transport;
   kube::Client client{*transport};
-  Store<QueueName> queues{client, resource_of(QueueKind::kLocalQueue), &decode_queue};
+  Store<SeenQueue> queues{client, resource_of(QueueKind::kLocalQueue), &decode_queue};
+  Store<SeenQueue> cluster_queues{client, resource_of(QueueKind::kClusterQueue), &decode_queue};
   Store<webhook::SeenQuota> quotas{client, kQuotas, &webhook::decode_quota};
   Store<api::LimitRange> ranges{client, kRanges, &api::decode_json<api::LimitRange>};
   std::map<std::string_view, std::string> told;  // by plural: the error that was logged last
@@ -134,6 +141,7 @@ struct ClusterWatch::State {
       told[store.plural()] = error;
     };
     tell(queues);
+    tell(cluster_queues);
     tell(quotas);
     tell(ranges);
     transport->run_after(kTellEvery, [this] { tell_troubles(); });
@@ -147,6 +155,7 @@ Result<std::unique_ptr<ClusterWatch>> ClusterWatch::start(const kube::ClusterAcc
   BERTH_TRY(transport, io::CurlTransport::create(kube::transport_options(access)));
   auto state = std::make_unique<State>(std::move(transport));
   state->queues.start();
+  state->cluster_queues.start();
   state->quotas.start();
   state->ranges.start();
   state->transport->run_after(kTellEvery, [at = state.get()] { at->tell_troubles(); });
@@ -156,7 +165,7 @@ Result<std::unique_ptr<ClusterWatch>> ClusterWatch::start(const kube::ClusterAcc
 webhook::QueueIs ClusterWatch::local_queue(const std::string& namespace_name, const std::string& name) {
   using webhook::QueueIs;
   State& s = *state_;
-  if (s.queues.has(namespace_name, name)) return QueueIs::kThere;
+  if (s.queues.find(namespace_name, name)) return QueueIs::kThere;
   if (!s.queues.synced()) return QueueIs::kUnknown;
   const Clock& clock = s.transport->clock();
   const Time begin = clock.monotonic();
@@ -177,6 +186,13 @@ webhook::QueueIs ClusterWatch::local_queue(const std::string& namespace_name, co
   return answered ? QueueIs::kMissing : QueueIs::kUnknown;
 }
 
+std::string ClusterWatch::missing_cluster_queue(const std::string& namespace_name, const std::string& local_queue) {
+  State& s = *state_;
+  const auto queue = s.queues.find(namespace_name, local_queue);
+  if (!queue || !s.cluster_queues.synced() || s.cluster_queues.find("", queue->cluster_queue)) return "";
+  return queue->cluster_queue;
+}
+
 webhook::NamespaceSeen ClusterWatch::limits_of(const std::string& namespace_name) {
   webhook::NamespaceSeen seen;
   for (auto& [name, range] : state_->ranges.in(namespace_name)) seen.ranges.push_back(range);
@@ -186,7 +202,7 @@ webhook::NamespaceSeen ClusterWatch::limits_of(const std::string& namespace_name
 
 std::vector<std::pair<std::string_view, bool>> ClusterWatch::synced() const {
   const auto of = [](const auto& store) { return std::pair(store.plural(), store.synced()); };
-  return {of(state_->queues), of(state_->quotas), of(state_->ranges)};
+  return {of(state_->queues), of(state_->cluster_queues), of(state_->quotas), of(state_->ranges)};
 }
 
 }  // namespace berth::apps

@@ -1,8 +1,8 @@
-// ClusterWatch: what `berth webhook --watch` has seen of LocalQueues, ResourceQuotas and LimitRanges.
+// ClusterWatch: what `berth webhook --watch` has seen of LocalQueues, ClusterQueues, ResourceQuotas and LimitRanges.
 //
-// A queue that is not in what was seen is asked for once, with a short timeout. Requests are answered on one thread, so
-// after a question that failed or took long none is asked for a while: an API server that is slow or away holds nobody
-// up. Nothing waits for the first lists; until they are there nothing is known. Thread-safe.
+// A LocalQueue that is not in what was seen is asked for once, with a short timeout. Requests are answered on one
+// thread, so after a question that failed or took long none is asked for a while: an API server that is slow or away
+// holds nobody up. Nothing waits for the first lists; until they are there nothing is known. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -19,6 +19,7 @@ class ClusterWatch : public webhook::Cluster {
   ~ClusterWatch() override;
 
   webhook::QueueIs local_queue(const std::string& namespace_name, const std::string& name) override;
+  std::string missing_cluster_queue(const std::string& namespace_name, const std::string& local_queue) override;
   webhook::NamespaceSeen limits_of(const std::string& namespace_name) override;
 
   // Of each kind, by plural: whether all of it has been seen and is being followed.
