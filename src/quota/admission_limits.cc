@@ -91,7 +91,7 @@ bool Admission::exceeds_user_limit(Entry& entry) const {
       if (ledger_->tree().resource(fr) == resource) asked = saturating_add(asked, amount);
     const int64_t used = ledger_->used_by(user, entry.queue, resource);
     if (asked <= 0 || saturating_add(used, asked) <= limit) continue;
-    const auto text = [&](int64_t amount) { return model::format_resource(resource, amount); };
+    const auto text = [&name = resource](int64_t amount) { return model::format_resource(name, amount); };
     assignment.outcome = Outcome::kNoFit;
     assignment.user_limit =
         fmt::format("{} has {} of the {} {} that each user may have of ClusterQueue {}, and asks for {} more",
