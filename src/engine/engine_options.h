@@ -18,13 +18,7 @@ struct SetPackingOptions {
   int32_t orders_max = 64;     // that one search tries
 };
 
-// Room that is kept free for a pod which has waited long (engine/engine_reserve.cc).
-struct ReservationOptions {
-  bool enabled = true;
-  Duration after = Duration::seconds(600);  // that it has waited
-  int32_t per_queue = 1;                    // pods of one queue that have a node kept, at most
-  Duration retry = Duration::seconds(30);   // between looks at the nodes for one class
-};
+using quota::ReservationOptions;
 
 struct EngineOptions {
   // What to add to the engine's time for that of clocks on the wall, which people are told and in which pods say when
@@ -45,7 +39,7 @@ struct EngineOptions {
   size_t idle_classes = 256;  // classes without waiting or nominated pods whose ranking is kept
   quota::AdmissionOptions admission = {};
   SetPackingOptions set_packing = {};
-  ReservationOptions reservations = {};
+  ReservationOptions reservations = {};  // of pods, and of workloads, whatever `admission` says
 };
 
 struct CycleLimits {

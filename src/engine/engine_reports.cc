@@ -78,6 +78,7 @@ void Engine::find_wakeup(CycleResult& result) const {
     if (cls.preemption.stale_until() < Time{INT64_MAX}) consider(cls.preemption.stale_until());
   }
   const bool something_else = result.has_wakeup;
+  if (const std::optional<Time> due = admission().keeps_from()) consider(*due);
   for (const ClassId id : queue_.blocked())
     if (const Time due = Reserve::due_at(*this, *queue_.find(id)); due > now_ && due < Time{INT64_MAX}) consider(due);
   result.only_reserves = result.has_wakeup && !something_else;

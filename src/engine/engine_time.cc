@@ -23,18 +23,7 @@ std::optional<Time> Engine::expected_end(PodSlot slot) const {
   return began(pod) + *pod.pod.runtime;
 }
 
-std::optional<Time> Engine::expected_end(quota::WorkloadId id) const {
-  const model::Workload& workload = admission().status(id).workload;
-  const std::optional<quota::Term> term = admission().term(id);
-  if (!term) return std::nullopt;
-  std::optional<Time> out;
-  if (workload.runtime) out = term->since + *workload.runtime;
-  if (workload.max_execution) {
-    const Time limit = term->since + (*workload.max_execution - term->before);
-    out = std::min(out.value_or(limit), limit);
-  }
-  return out;
-}
+std::optional<Time> Engine::expected_end(quota::WorkloadId id) const { return admission().expected_end(id); }
 
 // Its place is its own, and it goes without having been asked to.
 void Engine::note_runtime(const PodState& ended) {
@@ -44,9 +33,7 @@ void Engine::note_runtime(const PodState& ended) {
 }
 
 std::string Engine::time_text(Time time) const {
-  if (!options_.wall_offset) return format_duration(time - Time{});
-  const int64_t second = Duration::seconds(1).nanos, nanos = (time + *options_.wall_offset).nanos;
-  return format_rfc3339(Time{(nanos + second - 1) / second * second});
+  return quota::time_text(time, options_.wall_offset.value_or(Duration{}));
 }
 
 }  // namespace berth::engine

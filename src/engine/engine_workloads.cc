@@ -10,9 +10,11 @@ namespace berth::engine {
 
 namespace {
 
-quota::AdmissionOptions with_prices(quota::AdmissionOptions options, const PolicySet& policies) {
-  options.gpu_prices = policies.nodes.gpu_prices;
-  return options;
+quota::AdmissionOptions admission_options(const EngineOptions& options, const PolicySet& policies) {
+  quota::AdmissionOptions out = options.admission;
+  out.gpu_prices = policies.nodes.gpu_prices;
+  out.reservations = options.reservations;
+  return out;
 }
 
 }  // namespace
@@ -21,7 +23,8 @@ Engine::Engine(PolicySet policies, EngineOptions options)
     : policies_(std::move(policies)),
       options_(std::move(options)),
       workloads_(std::make_unique<QueuedWorkloads>(PlacementContext{state_, policies_, failure_sets_, queue_, rules_},
-                                                   with_prices(options_.admission, policies_))) {}
+                                                   admission_options(options_, policies_),
+                                                   [this](PodSlot pod) { return expected_end(pod); })) {}
 
 Engine::~Engine() = default;
 

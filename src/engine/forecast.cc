@@ -99,7 +99,10 @@ void Engine::Rehearsal::take_over_workloads() {
     const bool has_quota = status.phase != quota::WorkloadPhase::kPending;
     if (has_quota && !status.evicted.empty()) leaving_.insert(workload.full_name());
     if (!has_quota || !status.evicted.empty()) {
+      const std::string uid = workload.uid;
       second.apply(WorkloadUpserted{std::move(workload)});
+      quota::Admission& rehearsed = second.workloads_->configure();
+      rehearsed.set_waits_since(rehearsed.find(uid), real.admission().waits_since(id));
       continue;
     }
     const std::optional<quota::Term> term = real.admission().term(id);

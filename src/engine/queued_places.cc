@@ -112,6 +112,18 @@ NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set,
   return ask(workload, set, spec, [](const Candidates& candidates) { return candidates.best(); });
 }
 
+// That would have a pod of the set if some of those had left that are there.
+std::vector<NodeSlot> QueuedWorkloads::nodes_to_clear(const model::Workload& workload, size_t set, const Spec& spec) {
+  return ask(workload, set, spec, [this](const Candidates& candidates) {
+    std::vector<NodeSlot> out;
+    for (const auto& [name, node] : context_.state.nodes_by_name()) {
+      const FailureSetId failure = candidates.failure(node);
+      if (failure.valid() && failure != kFits && context_.sets.preemption_helps(failure)) out.push_back(node);
+    }
+    return out;
+  });
+}
+
 bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node) {
   const KeptAside aside(context_.state, node);
   return ask(workload, set, spec, [&](const Candidates& candidates) {
@@ -166,6 +178,15 @@ std::vector<PodSlot> QueuedWorkloads::standing(quota::WorkloadId id, bool pods) 
   return out;
 }
 
+std::vector<PodSlot> QueuedWorkloads::standing(const std::vector<quota::WorkloadId>& all) const {
+  std::vector<PodSlot> out;
+  for (const quota::WorkloadId id : all) {
+    const std::vector<PodSlot> one = standing(id, true);
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  return out;
+}
+
 bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why) {
   const Spec spec = spec_of(request, set);
   const quota::PodSetAssignment& given = (*request.pod_sets)[set];
@@ -194,13 +215,15 @@ bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, 
 }
 
 // One pod after the other gets the best node that is left, those that ask for the most GPUs first.
-bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,
+bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector<PodSlot>& gone,
                            std::vector<Found>& found, std::string* why) {
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   Search search{Txn(context_.state), {}, found};
   for (const PodSlot slot : standing(request.id, false)) search.txn.evict(slot);
-  for (const quota::WorkloadId id : gone)
-    for (const PodSlot slot : standing(id, true)) search.txn.evict(slot);
+  if (request.over != nullptr)
+    for (const quota::WorkloadId id : *request.over)
+      for (const PodSlot slot : standing(id, false)) search.txn.evict(slot);
+  for (const PodSlot slot : gone) search.txn.evict(slot);
   std::vector<size_t> order(sets.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -215,7 +238,7 @@ bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector
 bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,
                           std::string* why) {
   std::vector<Found> found;
-  return find(request, gone, found, why);
+  return find(request, standing(gone), found, why);
 }
 
 quota::Leave QueuedWorkloads::may_leave(quota::WorkloadId id) {
@@ -233,7 +256,7 @@ std::vector<quota::WorkloadId> QueuedWorkloads::in_the_way(const quota::PlaceReq
                                                            const std::vector<quota::WorkloadId>& gone) {
   std::vector<Found> found;
   std::vector<quota::WorkloadId> out;
-  if (!find(request, gone, found, nullptr)) return out;
+  if (!find(request, standing(gone), found, nullptr)) return out;
   std::set<NodeSlot> nodes;
   for (const Found& place : found) nodes.insert(place.node);
   std::copy_if(gone.begin(), gone.end(), std::back_inserter(out), [&](quota::WorkloadId id) {
@@ -246,21 +269,24 @@ std::vector<quota::WorkloadId> QueuedWorkloads::in_the_way(const quota::PlaceReq
 
 bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) {
   std::vector<Found> found;
-  if (!find(request, gone, found, nullptr)) return false;
+  if (!find(request, standing(gone), found, nullptr)) return false;
   const bool had_another = let_go(request.id);
   gave_back_ |= had_another && gone.empty();  // while others leave it is looked for in every cycle
+  take_places(request, found, gone.empty() ? PodPhase::kHeld : PodPhase::kNominated);
+  return true;
+}
+
+// Held: from now on; nominated: once others have left.
+void QueuedWorkloads::take_places(const quota::PlaceRequest& request, const std::vector<Found>& found, PodPhase phase) {
   Group& group = groups_[request.id];
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   group.sets.clear();
-  group.stage = gone.empty() ? Stage::kReserved : Stage::kWaiting;
+  group.stage = phase == PodPhase::kHeld ? Stage::kReserved : Stage::kWaiting;
   for (size_t i = 0; i < sets.size(); ++i)
     group.sets.push_back({sets[i].name, spec_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
   for (const auto& [uid, set] : group.came)
     if (set < group.sets.size()) ++group.sets[set].came;
-  for (const Found& place : found)
-    add_stand_in(group, *request.workload, place.set, place.node,
-                 gone.empty() ? PodPhase::kHeld : PodPhase::kNominated);
-  return true;
+  for (const Found& place : found) add_stand_in(group, *request.workload, place.set, place.node, phase);
 }
 
 void QueuedWorkloads::release(quota::WorkloadId id) { gave_back_ |= let_go(id); }

@@ -269,7 +269,9 @@ void QueuedWorkloads::follow(const quota::AdmissionDecision& decision) {
 
 bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions) {
   const bool moved = context_.state.change_end() != seen_until_;
-  const std::optional<Time> due = admission_.next_due();
+  now_ = now;
+  std::optional<Time> due = admission_.next_due();
+  if (const std::optional<Time> keeps = admission_.keeps_from()) due = std::min(due.value_or(*keeps), *keeps);
   if (!in_use_ || (!changed_ && !moved && (!due || *due > now))) return true;
   used_ = 0;
   leave_unfit();

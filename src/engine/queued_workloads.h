@@ -15,6 +15,8 @@
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,8 +31,10 @@ namespace berth::engine {
 
 class QueuedWorkloads : public quota::Places {
  public:
-  QueuedWorkloads(const PlacementContext& context, quota::AdmissionOptions options)
-      : context_(context), admission_(std::move(options), this) {}
+  // When a pod that has a place has ended, as it declares; none: it declares nothing.
+  using EndOf = std::function<std::optional<Time>(PodSlot)>;
+  QueuedWorkloads(const PlacementContext& context, quota::AdmissionOptions options, EndOf end_of)
+      : context_(context), admission_(std::move(options), this), end_of_(std::move(end_of)) {}
 
   // To be configured; what is changed takes effect with the next run().
   quota::Admission& configure() {
@@ -91,6 +95,8 @@ class QueuedWorkloads : public quota::Places {
   std::vector<quota::WorkloadId> in_the_way(const quota::PlaceRequest& request,
                                             const std::vector<quota::WorkloadId>& gone) override;
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
+  std::optional<Time> keep(const quota::PlaceRequest& request, bool only_asks) override;
+  std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
   void release(quota::WorkloadId id) override;
 
  private:
@@ -125,12 +131,17 @@ class QueuedWorkloads : public quota::Places {
   template <typename Ask>
   auto ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question);
   NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
+  std::vector<NodeSlot> nodes_to_clear(const model::Workload& workload, size_t set, const Spec& spec);
   bool fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node);
   std::string why_not(PodSlot pod);
   std::string no_node_has_it(const quota::PlaceRequest& request, size_t set) const;
-  bool find(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::vector<Found>& found,
+  bool find(const quota::PlaceRequest& request, const std::vector<PodSlot>& gone, std::vector<Found>& found,
             std::string* why);
+  void take_places(const quota::PlaceRequest& request, const std::vector<Found>& found, PodPhase phase);
   std::vector<PodSlot> standing(quota::WorkloadId id, bool pods) const;
+  std::vector<PodSlot> standing(const std::vector<quota::WorkloadId>& all) const;
+  struct Leaver;
+  std::vector<Leaver> leavers(const quota::PlaceRequest& request);
   bool place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why);
   bool let_go(quota::WorkloadId id);
   void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,
@@ -145,6 +156,8 @@ class QueuedWorkloads : public quota::Places {
   PlacementContext context_;
   bool in_use_ = false;  // something is known of queues or workloads
   quota::Admission admission_;
+  const EndOf end_of_;
+  Time now_;
   absl::btree_map<quota::WorkloadId, Group> groups_;
   absl::btree_map<std::string, quota::WorkloadId> by_name_;       // "namespace/name"
   absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it

@@ -122,7 +122,7 @@ void Admission::vacate(WorkloadId id) {
   record.next_flavor.clear();
   record.promised.reset();
   release_places(id);
-  record.placeless = false;
+  record.placeless = record.lent_room = false;
   record.status.assignment.clear();
   record.status.checks.clear();
   record.status.phase = WorkloadPhase::kPending;
@@ -189,6 +189,7 @@ void Admission::enqueue(WorkloadId id) {
   leave(id);
   Record& record = this->record(id);
   record.standing = Standing::kPending;
+  if (!record.waits_since) record.waits_since = now_;
   record.tries = 0;
   const std::string& told = record.status.reason;
   const bool waited_for_time = record.eviction && told == record.eviction->reason;
@@ -241,6 +242,7 @@ void Admission::hold_back(WorkloadId id, std::string reason, std::string message
   leave(id);
   Record& record = this->record(id);
   record.standing = Standing::kHeldBack;
+  record.waits_since.reset();
   record.status.reason = std::move(reason);
   record.status.message = std::move(message);
 }

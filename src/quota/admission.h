@@ -41,8 +41,7 @@ class Admission {
   void upsert(model::AdmissionCheck check);
   void set_namespace_labels(const std::string& name, model::Labels labels);
   void reconfigure();  // something else changed that everybody is to be looked at anew for: who may be evicted
-  // Objects of these names are no more. A ClusterQueue that still has admitted workloads goes after the last of them,
-  // and admits no more until then.
+  // A ClusterQueue that still has admitted workloads goes after the last of them, and admits no more until then.
   void remove(const model::ResourceFlavor& flavor);
   void remove(const model::ClusterQueue& queue);
   void remove(const model::Cohort& cohort);
@@ -56,25 +55,27 @@ class Admission {
   WorkloadId restore(model::Workload workload, HeldQuota held);
   void finish(WorkloadId id);
   void remove(WorkloadId id);
-  // An evicted workload has let go of what it held.
-  void released(WorkloadId id);
+  void released(WorkloadId id);  // an evicted workload has let go of what it held
   // What a check's controller says; nothing where the workload has no quota, or no such check.
   void check_state(WorkloadId id, const CheckReport& report, Time at);
   // Whether all pods are ready, or have succeeded, that it was admitted with; else it means nothing.
   void pods_ready(WorkloadId id, bool ready, Time at);
   WorkloadId find(const std::string& uid) const;  // invalid: none is known
-  // Nodes or what stands there changed: who waits for a place looks again.
-  void places_changed();
+  void places_changed();                          // nodes, or what stands there: who waits for a place looks again
 
   // Decides once about each queue's head. False: nothing is left that another cycle would change. `decisions`: empty.
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
   // When time alone changes something, so that a cycle is to be run then; none: only a call can.
   std::optional<Time> next_due() const;
+  std::optional<Time> keeps_from() const;  // the same, where it is only that room may be kept for who has waited long
 
-  std::optional<Term> term(WorkloadId id) const;  // while it is admitted
+  std::optional<Term> term(WorkloadId id) const;          // while it is admitted
+  std::optional<Time> expected_end(WorkloadId id) const;  // the same, where it declares how long it runs
+  bool is_late(WorkloadId id) const;                      // it has what is kept for others, and should have ended
+  std::optional<Time> waits_since(WorkloadId id) const { return record(id).waits_since; }  // without quota
+  void set_waits_since(WorkloadId id, std::optional<Time> since) { record(id).waits_since = since; }
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
-  // For people: costs what waits in its queue and is held around it.
-  WaitingFor explain(WorkloadId id) const;
+  WaitingFor explain(WorkloadId id) const;  // for people: O(what waits in its queue and is held around it)
   // Of a ClusterQueue that is known, as of the last cycle; the overview costs a look at every workload.
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
   QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
@@ -86,6 +87,7 @@ class Admission {
   const std::map<std::pair<std::string, std::string>, model::LocalQueue>& local_queues() const { return local_queues_; }
   const Ledger& ledger() const { return *ledger_; }       // as of the last cycle
   const Spending& spending() const { return spending_; }  // the same
+  const Kept& kept() const { return kept_; }              // for who has waited long
 
  private:
   Record& record(WorkloadId id) { return records_[id.value]; }
@@ -124,14 +126,12 @@ class Admission {
   std::optional<Time> spared_until(const Record& record) const;
   void reactivate(Record& record);
 
-  // Limits beside quota: admission_limits.cc.
+  // Limits beside quota: admission_limits.cc. AdmissionChecks: admission_checks.cc.
   void count_spending();
   void charge(Record& record, Time since);
   std::optional<EvictionReason> spent_budget(const Record& record) const;
   std::string spent_budget_of(const model::LocalQueue& local) const;
   bool exceeds_user_limit(Entry& entry) const;
-
-  // AdmissionChecks: admission_checks.cc.
   std::string inactive_check(const model::ClusterQueue& queue) const;
   std::set<std::string> checks_of(const model::ClusterQueue& queue, const std::vector<PodSetAssignment>& given) const;
   bool provisions(const Entry& entry) const;
@@ -149,8 +149,8 @@ class Admission {
   void hold_back(WorkloadId id, std::string reason, std::string message);
   void wake_tree(QuotaNode queue);
 
-  // The cycle: admission_cycle.cc.
-  using Temporary = std::vector<std::pair<QuotaNode, Amounts>>;  // usage that is there for the cycle only
+  // The cycle: admission_cycle.cc, admission_nominate.cc; and room that is kept: admission_keeper.h.
+  struct Keeper;
   std::vector<Entry> heads();
   bool nominate(Entry& entry);
   bool keep_promise(Entry& entry);
@@ -158,7 +158,6 @@ class Admission {
   void try_assignment(Entry& entry, const std::vector<int32_t>& counts);
   bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);
   PlaceRequest place_of(const Entry& entry) const;
-  bool has_place(const Entry& entry) const;
   size_t next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done);
   void process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
                std::vector<AdmissionDecision>& decisions);
@@ -194,6 +193,7 @@ class Admission {
   bool charges_stale_ = false;               // other queues have budgets, or other workloads charges, than is counted
   std::vector<UsedLocally> no_longer_used_;  // since the last cycle
   std::vector<Charge> no_longer_charged_;    // the same
+  Kept kept_;
   Time now_;
 };
 

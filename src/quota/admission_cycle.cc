@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "quota/admission.h"
+#include "quota/admission_keeper.h"
 
 namespace berth::quota {
 namespace {
@@ -19,13 +19,6 @@ Amounts reservation(const QuotaTree& tree, QuotaNode queue, const Assignment& as
     if (amount > 0) kept.emplace_back(fr, amount);
   }
   return kept;
-}
-
-// Pod sets that each go on from the flavor after their last would try some pairs of flavors again and again.
-int tries_max(const model::ClusterQueue& queue, const model::Workload& workload) {
-  size_t flavors = 0;
-  for (const model::ResourceGroup& group : queue.groups) flavors += group.flavors.size();
-  return static_cast<int>(flavors * workload.pod_sets.size());
 }
 
 }  // namespace
@@ -66,114 +59,6 @@ WorkloadId Admission::head(const model::ClusterQueue& queue, const std::set<Orde
     least = used;
   }
   return best->id;
-}
-
-// Finds flavors, and who has to go. False: its namespace is not one of the queue's.
-bool Admission::nominate(Entry& entry) {
-  Record& record = this->record(entry.id);
-  const auto labels = namespaces_.find(record.status.workload.namespace_name);
-  if (!entry.spec->namespaces.matches(labels == namespaces_.end() ? model::Labels{} : labels->second)) return false;
-  if (keep_promise(entry)) return true;
-  try_assignment(entry, {});
-  record.next_flavor = entry.assignment.next_flavor;
-  if (entry.assignment.outcome == Outcome::kFit || !entry.victims.empty()) return true;
-  Entry fewer = entry;
-  if (consider_fewer_pods(fewer)) entry = std::move(fewer);
-  return true;
-}
-
-// Others have gone for an assignment: where it fits now, it is the one, although flavors tried anew in their order
-// might now come to another, for which others would have to go.
-bool Admission::keep_promise(Entry& entry) {
-  std::optional<Assignment> promised = std::exchange(record(entry.id).promised, std::nullopt);
-  if (!promised || !ledger_->tree().has_room(entry.queue, promised->usage)) return false;
-  entry.assignment = std::move(*promised);
-  entry.assignment.outcome = Outcome::kFit;
-  return !exceeds_user_limit(entry) && has_place(entry);
-}
-
-PlaceRequest Admission::place_of(const Entry& entry) const {
-  return {entry.id, &record(entry.id).status.workload, &entry.assignment.pod_sets, &flavors_};
-}
-
-bool Admission::has_place(const Entry& entry) const {
-  return places_ == nullptr || provisions(entry) || places_->fit(place_of(entry), {});
-}
-
-// The flavors that come first by quota, and who has to go for them. False: quota would do, or others could be made to
-// give it, but no node has a place with these flavors.
-bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) {
-  const Record& record = this->record(entry.id);
-  const Preemption preemption(*ledger_, options_.fair, places_, now_);
-  const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
-  const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts,
-                              spares,           &entry.resume,           &without};
-  Assignment& assignment = entry.assignment;
-  assignment = assign_flavors(*ledger_, preemption, flavors_, request);
-  entry.victims.clear();
-  if (assignment.outcome == Outcome::kNoFit || exceeds_user_limit(entry)) return true;
-  const bool quota_fits = assignment.outcome == Outcome::kFit;
-  Places* const places = provisions(entry) ? nullptr : places_;
-  if (quota_fits && (places == nullptr || places->fit(place_of(entry), {}, &assignment.no_place))) return true;
-  PreemptionRequest preempts{
-      request.claimant, entry.spec, quota_fits ? assignment.taken() : assignment.scarce(ledger_->tree()),
-      assignment.usage, spares,     places,
-      place_of(entry)};
-  assignment.outcome = Outcome::kPreempt;
-  entry.victims = preemption.victims(preempts);
-  if (quota_fits || places == nullptr || !entry.victims.empty()) return !quota_fits;
-  preempts.places = nullptr;
-  if (preemption.victims(preempts).empty()) return true;
-  places->fit(place_of(entry), {}, &assignment.no_place);
-  return false;
-}
-
-// Where nodes speak against the first flavors, others are tried, as long as they are not worse by quota than making
-// room; else room is made with the first that allow it.
-void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
-  PassedFlavors without;
-  if (try_flavors(entry, counts, without)) return;
-  Entry next = entry;
-  std::string why = entry.assignment.no_place;
-  for (int tries = tries_max(*entry.spec, record(entry.id).status.workload); tries > 0; --tries) {
-    const bool settled = !entry.victims.empty() && !entry.spec->fungibility.try_next_before_preempting;
-    if (settled || !pass_over(next.assignment, *entry.spec, without)) break;
-    const bool by_quota = try_flavors(next, counts, without);
-    if (by_quota && next.assignment.outcome == Outcome::kFit) {
-      entry = std::move(next);
-      return;
-    }
-    const std::string told = next.assignment.no_place.empty() ? next.assignment.message() : next.assignment.no_place;
-    if (entry.victims.empty() && !next.victims.empty()) entry = next;
-    if (told.empty() || why.ends_with(told)) continue;
-    if (why.ends_with('.')) why.pop_back();
-    why += "; " + told;
-  }
-  entry.assignment.no_place = std::move(why);
-  entry.assignment.next_flavor.clear();
-}
-
-// Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare.
-bool Admission::consider_fewer_pods(Entry& entry) {
-  const std::vector<model::PodSet>& sets = record(entry.id).status.workload.pod_sets;
-  int64_t spare = 0;
-  for (const model::PodSet& set : sets) spare += set.count - set.min_count.value_or(set.count);
-  const auto fits_without = [&](int64_t given_up) {
-    std::vector<int32_t> counts;
-    for (const model::PodSet& set : sets) {
-      const int64_t own = set.count - set.min_count.value_or(set.count);
-      counts.push_back(set.count - static_cast<int32_t>(own * given_up / spare));
-    }
-    try_assignment(entry, counts);
-    return entry.assignment.outcome == Outcome::kFit || !entry.victims.empty();
-  };
-  if (spare <= 0 || !fits_without(spare)) return false;
-  int64_t too_few = 0, enough = spare;
-  while (too_few + 1 < enough) {
-    const int64_t middle = (too_few + enough) / 2;
-    (fits_without(middle) ? enough : too_few) = middle;
-  }
-  return fits_without(enough);
 }
 
 // Of those left, the one whose turn it is by fair shares: at every Cohort the child that would have the least share.
@@ -226,14 +111,17 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   const auto hold = [&](const Amounts& amounts) {
     tree.add_usage(entry.queue, amounts);
     temporary.emplace_back(entry.queue, amounts);
+    if (const auto kept = kept_.rooms.find(entry.id); kept != kept_.rooms.end()) kept->second.held = amounts;
   };
   if (entry.assignment.outcome == Outcome::kNoFit) return;
   if (entry.assignment.outcome == Outcome::kPreempt && entry.victims.empty()) {
+    if (entry.held_up) return;
     if (entry.spec->preemption.reclaim_within_cohort != model::PreemptionPolicy::kAny)
       hold(reservation(tree, entry.queue, entry.assignment));
     return;
   }
   entry.passed_over = true;
+  if (!Keeper{*this}.may_have(entry)) return;
   if (std::ranges::any_of(entry.victims, [&](const Victim& v) { return preempted.contains(v.id); })) return;
   // Who has to make room counts with all that others make in this cycle; who is admitted now, with what is free now.
   std::set<WorkloadId> gone = preempted;
@@ -299,6 +187,10 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   status.message.clear();
   status.evicted.clear();
   status.preempted.clear();
+  record.waits_since.reset();
+  record.lent_room = entry.borrows_room;
+  kept_.rooms.erase(entry.id);
+  Keeper{*this}.took_places(entry);
   entry.admitted = true;
   record.placeless = entry.placeless;
   record.eviction.reset();
@@ -329,7 +221,7 @@ bool Admission::requeue(Entry& entry) {
                                                                         : "NoMatchingFlavor";
   status.message = entry.assignment.message();
   if (const std::string& why = entry.assignment.no_place; !why.empty() && !entry.passed_over) {
-    status.reason = "WaitingForPlace";
+    status.reason = entry.held_up ? "WaitingForQuota" : "WaitingForPlace";
     status.message = why;
   }
   const bool of_user = !entry.assignment.user_limit.empty();
@@ -337,7 +229,8 @@ bool Admission::requeue(Entry& entry) {
     status.reason = "UserLimit";
     status.message = entry.assignment.user_limit;
   }
-  if (!entry.preempts) release_places(entry.id);
+  const bool has_room_kept = kept_.rooms.contains(entry.id);
+  if (!entry.preempts && !has_room_kept) release_places(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
   if (entry.preempts) {
     record.next_flavor.clear();
@@ -355,12 +248,14 @@ bool Admission::requeue(Entry& entry) {
   if (!stays_head) park(entry.id);
   if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
   if (!stays_head) park_alike(record);
+  if (has_room_kept) Keeper{*this}.tell(entry.id);
   return !stays_head;
 }
 
 bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
   now_ = now;
   rebuild(decisions);
+  Keeper{*this}.begin_cycle();
   std::vector<Entry> entries = heads();
   bool changes = false;
   for (Entry& entry : entries) {
@@ -376,6 +271,8 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
       return std::tie(x.behind_sticky, a.assignment.borrowing, x.less_important, x.since, x.uid) <
              std::tie(y.behind_sticky, b.assignment.borrowing, y.less_important, y.since, y.uid);
     });
+  Keeper keeper{*this};
+  for (Entry& entry : entries) keeper.consider(entry);
   std::set<WorkloadId> preempted;
   Temporary temporary;
   std::vector<bool> done(entries.size(), false);
@@ -385,6 +282,7 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     process(entries[i], preempted, temporary, decisions);
   }
   for (const auto& [queue, amounts] : temporary) ledger_->tree().remove_usage(queue, amounts);
+  for (auto& [id, room] : kept_.rooms) room.held.clear();
   for (Entry& entry : entries)
     if (!entry.admitted && requeue(entry)) changes = true;
   return changes || !decisions.empty();

@@ -6,6 +6,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -79,9 +80,17 @@ struct Record {
   bool placeless = false;                   // has quota and no place, for nodes are yet to be made for it
   std::optional<UsedLocally> counted = {};  // in the usage of its LocalQueue
   std::optional<Charge> charge = {};        // to budgets, since it was admitted
+  // Room that is kept: admission_keeper.h.
+  std::optional<Time> waits_since = {};  // in its queue, without quota
+  Time keeps_from{INT64_MIN};            // no room could be kept for it; that is looked at again from then on
+  Duration keeps_pause = {};             // before that, the last time
+  bool lent_room = false;                // it has what is kept for others, for as long as it declares
 
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };
+
+// How long the workload runs at most in a term, as it declares or is allowed to.
+std::optional<Duration> declared_runtime(const Record& record);
 
 struct Waiting {
   std::set<OrderKey> pending, parked;
@@ -99,6 +108,26 @@ struct Waiting {
   }
 };
 
+// What is kept for a workload that has waited long: the quota that it asks for and, once that is free, its places.
+struct KeptRoom {
+  std::string cluster_queue;
+  std::vector<PodSetAssignment> pod_sets = {};  // with the flavors that it would get
+  QuotaNode queue;                              // by the ledger's tree
+  Amounts usage = {};                           // the same
+  int borrowing = 0;                            // as Assignment's, were nothing else in use
+  std::set<WorkloadId> gives_way = {};          // holders whose quota it waits for
+  Amounts held = {};                            // in this cycle, as usage that is there for it only
+  bool in_nodes = false;                        // places are kept
+  Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
+  Time looked_at;
+  Time woken{INT64_MIN};  // it had its turn since free_by
+};
+
+struct Kept {
+  std::map<WorkloadId, KeptRoom> rooms;
+  uint64_t in_all = 0;  // how often some has begun to be kept
+};
+
 // A queue's head in a cycle.
 struct Entry {
   WorkloadId id;
@@ -109,6 +138,12 @@ struct Entry {
   std::vector<Victim> victims;
   bool admitted = false, preempts = false, passed_over = false, waits_for_pods = false;
   bool placeless = false;  // admitted, and has quota alone
+  // Room that is kept for others: those whose places it may use, and whether it has to have ended before they can.
+  std::vector<WorkloadId> over = {};
+  bool borrows_room = false;
+  bool held_up = false;  // quota would do, but is kept for others: Assignment::no_place says for whom
 };
+
+using Temporary = std::vector<std::pair<QuotaNode, Amounts>>;  // usage that is there for a cycle only
 
 }  // namespace berth::quota

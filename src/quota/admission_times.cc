@@ -7,13 +7,29 @@
 #include <algorithm>
 #include <utility>
 
-#include "quota/admission.h"
+#include "quota/admission_keeper.h"
 
 namespace berth::quota {
+
+std::string time_text(Time time, Duration created_ahead) {
+  if (created_ahead == Duration{}) return format_duration({time.nanos});
+  const int64_t second = Duration::seconds(1).nanos, nanos = (time + created_ahead).nanos;
+  return format_rfc3339(Time{(nanos + second - 1) / second * second});
+}
+
+std::optional<Duration> declared_runtime(const Record& record) {
+  const model::Workload& workload = record.status.workload;
+  if (!workload.max_execution) return workload.runtime;
+  const Duration left = *workload.max_execution - record.ran;
+  return std::min(workload.runtime.value_or(left), left);
+}
 
 std::optional<Time> Admission::next_due() const {
   std::optional<Time> next = spending_.next_due();
   if (!due_.empty()) next = std::min(next.value_or(due_.begin()->first), due_.begin()->first);
+  for (const auto& [id, room] : kept_.rooms)
+    if (room.free_by > now_ && room.free_by < Time{INT64_MAX})
+      next = std::min(next.value_or(room.free_by), room.free_by);
   return next;
 }
 
@@ -68,6 +84,13 @@ std::optional<Term> Admission::term(WorkloadId id) const {
   const Record& record = this->record(id);
   if (!record.admitted || record.standing != Standing::kHolding) return std::nullopt;
   return Term{*record.admitted, record.ran};
+}
+
+std::optional<Time> Admission::expected_end(WorkloadId id) const {
+  const Record& record = this->record(id);
+  const std::optional<Time> since = record.standing == Standing::kHolding ? record.admitted : std::nullopt;
+  const std::optional<Duration> declared = declared_runtime(record);
+  return since && declared ? std::optional(*since + *declared) : std::nullopt;
 }
 
 // Why a workload that is admitted may not go on.

@@ -334,4 +334,10 @@ Amounts usage_of(const QuotaTree& tree, const std::vector<PodSetAssignment>& pod
   return {sums.begin(), sums.end()};
 }
 
+int tries_max(const model::ClusterQueue& queue, const model::Workload& workload) {
+  size_t flavors = 0;
+  for (const model::ResourceGroup& group : queue.groups) flavors += group.flavors.size();
+  return static_cast<int>(flavors * workload.pod_sets.size());
+}
+
 }  // namespace berth::quota

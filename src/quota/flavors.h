@@ -57,6 +57,10 @@ struct FlavorRequest {
 // Adds what was chosen to `passed`, but for the last flavor of a group; false: there is no other left.
 bool pass_over(const Assignment& assignment, const model::ClusterQueue& queue, PassedFlavors& passed);
 
+// So many tries are enough: pod sets that each go on from the flavor after their last would try some pairs of flavors
+// again and again.
+int tries_max(const model::ClusterQueue& queue, const model::Workload& workload);
+
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
                           const FlavorRequest& request);
 

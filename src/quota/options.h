@@ -44,6 +44,14 @@ struct AdmissionFairSharing {
   std::map<std::string, int64_t> resource_weights = {};  // in thousandths of a unit's; of others 1
 };
 
+// Room that is kept free for who has waited long (engine/engine_reserve.h, quota/admission_keeper.h).
+struct ReservationOptions {
+  bool enabled = true;
+  Duration after = Duration::seconds(600);  // that it has waited
+  int32_t per_queue = 1;                    // pods or workloads of one queue for which room is kept, at most
+  Duration retry = Duration::seconds(30);   // between looks at the nodes for one of them
+};
+
 struct AdmissionOptions {
   std::optional<FairRules> fair = {};  // none: without fair sharing
   WaitForPodsReady pods_ready = {};
@@ -52,6 +60,10 @@ struct AdmissionOptions {
   // that never jumps.
   Duration created_ahead = {};
   model::GpuPrices gpu_prices = {};  // what budgets in money go by
+  ReservationOptions reservations = {.enabled = false};
 };
+
+// As people are told it, of a time of cycles: since the beginning, where that is of a simulation.
+std::string time_text(Time time, Duration created_ahead);
 
 }  // namespace berth::quota

@@ -4,6 +4,7 @@
 // one. Owner thread only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct PlaceRequest {
   const model::Workload* workload = nullptr;
   const std::vector<PodSetAssignment>* pod_sets = nullptr;
   const std::map<std::string, model::ResourceFlavor, std::less<>>* flavors = nullptr;
+  // Workloads that have waited long and for which places are kept: what these are counts as free. Null: none.
+  const std::vector<WorkloadId>* over = nullptr;
 };
 
 // Whether a workload's pods may be evicted for others.
@@ -42,6 +45,12 @@ class Places {
   // As fit(), and keeps the places for the workload instead of those that it had, until release(): nobody else gets
   // them. Where `gone` still stand there, they are kept beside these.
   virtual bool hold(const PlaceRequest& request, const std::vector<WorkloadId>& gone) = 0;
+  // Keeps places for the workload, until release(), where it has all of them the soonest when others there have ended:
+  // tells when that is by what they declare; INT64_MAX: nobody knows. None: nowhere, even if all others had ended that
+  // are no daemons and for whom nothing is kept itself. `only_asks`: keeps nothing.
+  virtual std::optional<Time> keep(const PlaceRequest& request, bool only_asks) = 0;
+  // By name, the nodes on which places are kept so; none: no more, not for all of its pods.
+  virtual std::vector<std::string> kept_nodes(WorkloadId id) const = 0;
   // Lets go of what was kept; pods that have come stay where they are.
   virtual void release(WorkloadId id) = 0;
 };

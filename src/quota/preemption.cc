@@ -179,6 +179,7 @@ std::string_view to_string(VictimReason reason) {
     case VictimReason::kInCohortReclamation: return "InCohortReclamation";
     case VictimReason::kInCohortFairSharing: return "InCohortFairSharing";
     case VictimReason::kInCohortReclaimWhileBorrowing: return "InCohortReclaimWhileBorrowing";
+    case VictimReason::kPastRuntimeEstimate: return "PastRuntimeEstimate";
   }
   return "";
 }

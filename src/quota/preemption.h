@@ -20,6 +20,7 @@ enum class VictimReason : uint8_t {
   kInCohortReclamation,
   kInCohortFairSharing,
   kInCohortReclaimWhileBorrowing,
+  kPastRuntimeEstimate,  // it was lent room for as long as it declared
 };
 // The reason of the condition Preempted: "InClusterQueue", …
 std::string_view to_string(VictimReason reason);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "quota/options.h"
+
 namespace berth::quota {
 namespace {
 
@@ -152,11 +154,10 @@ std::string Spending::message(const Queue& queue) const {
   };
   const std::string time = reached(account.budget.gpu_time, account.sum.gpu_time, kMicroGpuHour, "GPU-hours");
   const std::string cost = reached(account.budget.cost, account.sum.cost, kMicroDollar, "dollars");
-  const bool simulated = wall_offset_ == Duration{};
   return fmt::format("{} {} has spent its {}{}{} of this {}; the next begins at {}",
                      queue.first.empty() ? "ClusterQueue" : "LocalQueue", queue.second, time,
                      time.empty() || cost.empty() ? "" : " and ", cost, to_string(account.budget.window),
-                     simulated ? format_duration({account.until.nanos}) : format_rfc3339(wall(account.until)));
+                     time_text(account.until, wall_offset_));
 }
 
 }  // namespace berth::quota

@@ -1,0 +1,107 @@
+// Places that are kept for a workload until others have ended: the part of QueuedWorkloads that chooses them.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "engine/queued_workloads.h"
+
+namespace berth::engine {
+
+// A pod that has a place and will leave it: the first are those of whom it is known when; then those of nodes where the
+// fewest GPUs are in use by the others, node by node.
+struct QueuedWorkloads::Leaver {
+  Time end;
+  int64_t gpus_of_node = 0;
+  uint64_t node = 0;
+  PodSlot pod;
+  auto key() const { return std::tie(end, gpus_of_node, node, pod); }
+  friend bool operator<(const Leaver& a, const Leaver& b) { return a.key() < b.key(); }
+};
+
+// Those on nodes that could have some of the workload's pods: all but daemons, and those for whom room is kept.
+std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::PlaceRequest& request) {
+  const State& state = context_.state;
+  std::set<NodeSlot> nodes;
+  for (size_t set = 0; set < request.workload->pod_sets.size(); ++set) {
+    const Spec spec = spec_of(request, set);
+    if (spec == nullptr) continue;
+    const std::vector<NodeSlot> of_set = nodes_to_clear(*request.workload, set, spec);
+    nodes.insert(of_set.begin(), of_set.end());
+  }
+  std::vector<Leaver> out;
+  for (const NodeSlot node : nodes) {
+    const size_t first = out.size();
+    int64_t gpus = 0;
+    for (const PodSlot slot : state.node(node).pods) {
+      const PodState& pod = state.pod(slot);
+      if (pod.pod.daemon || pod.phase == PodPhase::kNominated) continue;
+      const std::optional<Time> end = end_of_(slot);
+      const auto workload = find(pod.pod.workload);
+      const bool leaves =
+          pod.pod.terminating || pod.evicting ||
+          (workload && (!admission_.status(*workload).evicted.empty() || admission_.is_late(*workload)));
+      const bool known = leaves || (end && *end > now_);
+      if (!known)
+        for (const ResourceAmount& has : state.pod_class(pod.cls).requests)
+          if (state.resources().is_gpu(has.id)) gpus += has.amount;
+      out.push_back({leaves ? now_ : known ? *end : Time{INT64_MAX}, 0, known ? 0 : state.node(node).order, slot});
+    }
+    for (size_t i = first; i < out.size(); ++i)
+      if (out[i].end == Time{INT64_MAX}) out[i].gpus_of_node = gpus;
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The fewest in their order that have to leave are found by halves: first among 1, 2, 4, … of them.
+std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, bool only_asks) {
+  const std::vector<Leaver> all = leavers(request);
+  const auto find_without = [&](size_t count) -> std::optional<std::vector<Found>> {
+    std::vector<PodSlot> gone;
+    for (size_t i = 0; i < count; ++i) gone.push_back(all[i].pod);
+    std::vector<Found> found;
+    used_ += static_cast<int64_t>(count);
+    return find(request, gone, found, nullptr) ? std::optional(std::move(found)) : std::nullopt;
+  };
+  if (only_asks) return find_without(all.size()) ? std::optional(Time{INT64_MAX}) : std::nullopt;
+  size_t too_few = 0, enough = std::min<size_t>(1, all.size());
+  std::optional<std::vector<Found>> found = find_without(enough);
+  while (!found && enough < all.size()) {
+    too_few = enough;
+    enough = std::min(all.size(), 2 * enough);
+    found = find_without(enough);
+  }
+  if (!found) return std::nullopt;
+  while (too_few + 1 < enough) {
+    const size_t middle = (too_few + enough) / 2;
+    std::optional<std::vector<Found>> sooner = find_without(middle);
+    if (sooner) found = std::move(sooner);
+    (sooner ? enough : too_few) = middle;
+  }
+  const std::vector<std::string> before = kept_nodes(request.id);
+  const bool had_another = let_go(request.id);
+  take_places(request, *found, PodPhase::kNominated);
+  for (const Set& set : groups_.at(request.id).sets)
+    for (const auto& [slot, index] : set.stand_ins) context_.state.mutable_pod(slot).node_kept = true;
+  gave_back_ |= had_another && before != kept_nodes(request.id);
+  return enough == 0 ? now_ : all[enough - 1].end;
+}
+
+std::vector<std::string> QueuedWorkloads::kept_nodes(quota::WorkloadId id) const {
+  std::set<std::string> nodes;
+  const auto group = groups_.find(id);
+  if (group == groups_.end()) return {};
+  for (const Set& set : group->second.sets) {
+    if (set.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) return {};
+    for (const auto& [slot, index] : set.stand_ins) {
+      const NodeState& node = context_.state.node(context_.state.pod(slot).node);
+      if (!node.present) return {};
+      nodes.insert(node.node.name);
+    }
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+}  // namespace berth::engine

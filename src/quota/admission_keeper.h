@@ -1,0 +1,71 @@
+// Keeper: the part of Admission that keeps room for workloads which have waited long, so that a stream of smaller or
+// later ones does not pass them for ever (design I9), and lets those use it meanwhile who will have ended in time.
+//
+// A workload is due when it has waited for ReservationOptions::after, and neither fits nor can have others evicted. Of
+// each ClusterQueue the first in order for which there is room at all, were nothing in use, has some kept. Who comes
+// after it and is of its queue, or would borrow, is not let in where the workload could not have its quota then, with
+// what those give back for whom it waits. The order is that of a cycle: by borrowing or fair shares, priority, age.
+// Once its quota is free its places are kept as well. Quota that a queue lends is its own queue's first: who borrows
+// nothing is held up by nobody of another queue.
+//
+// Where those in the way declare when they end it is known when enough is free, and who has ended by then may have the
+// room meanwhile (EASY backfill: Lifka, The ANL/IBM SP scheduling system, 1995). One that has not ended then is the
+// first to be evicted.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quota/admission.h"
+
+namespace berth::quota {
+
+struct Admission::Keeper {
+  Admission& admission;
+  int looks_left = 4;  // at what could be kept, in one cycle; others have theirs in the next
+
+  // Before anybody has his turn: forgets who waits no more, and wakes whose time has come.
+  void begin_cycle();
+  // Who would be next to have room kept, in order, and from when on.
+  static std::vector<WorkloadId> first_ones(const Admission& admission, const Waiting& waiting);
+  static Time due_at(const Admission& admission, const Record& record);
+  // Keeps room for the entry, which has found none, if it is due, or looks again at what is kept.
+  void consider(Entry& entry);
+  // Whether what the entry would get is kept for nobody, or only for those who have no need of it before it has ended;
+  // else Entry::held_up, and Assignment::no_place says for whom.
+  bool may_have(Entry& entry) const;
+  // Whether the entry has places beside those that are kept for others, or else with those that it may use, which are
+  // in Entry::over then.
+  bool has_place(Entry& entry, std::string* why) const;
+  // The entry has taken places that were kept.
+  void took_places(const Entry& entry);
+  // Adds to the workload's message that room is kept for it.
+  void tell(WorkloadId id) const;
+
+ private:
+  std::string why_not(Entry& entry) const;
+  bool may_use_places(Entry& entry) const;
+  const ReservationOptions& options() const { return admission.options_.reservations; }
+  bool is_due(const Record& record) const;
+  bool before(WorkloadId a, WorkloadId b) const;
+  bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
+  bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
+  std::vector<QuotaNode> above(QuotaNode node) const;
+  bool ends_by(const Entry& entry, Time until) const;
+  bool delays(const Entry& entry, const KeptRoom& room) const;
+  bool may_keep(WorkloadId id, const std::string& cluster_queue);
+  bool holds_still(WorkloadId id, const KeptRoom& room) const;
+  bool keep(const Entry& entry);
+  bool find_room(const Entry& entry, KeptRoom& room);
+  bool look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room);
+  Assignment when_alone(const Entry& entry, const PassedFlavors& without);
+  void find_who_gives_way(WorkloadId id, KeptRoom& room);
+  Time given_back_by(const Holder& holder) const;
+  void take_back(Entry& entry, const KeptRoom& room);
+  std::vector<WorkloadId> holders_around(QuotaNode queue) const;
+  void forget(WorkloadId id);
+  std::string since_when() const;
+};
+
+}  // namespace berth::quota

@@ -1,0 +1,121 @@
+// What a head would get: flavors, places, and who has to go for it. The first half of a cycle.
+#include <utility>
+
+#include "quota/admission_keeper.h"
+
+namespace berth::quota {
+
+// Finds flavors, and who has to go. False: its namespace is not one of the queue's.
+bool Admission::nominate(Entry& entry) {
+  Record& record = this->record(entry.id);
+  const auto labels = namespaces_.find(record.status.workload.namespace_name);
+  if (!entry.spec->namespaces.matches(labels == namespaces_.end() ? model::Labels{} : labels->second)) return false;
+  if (keep_promise(entry)) return true;
+  try_assignment(entry, {});
+  record.next_flavor = entry.assignment.next_flavor;
+  if (entry.assignment.outcome == Outcome::kFit || !entry.victims.empty()) return true;
+  Entry fewer = entry;
+  if (consider_fewer_pods(fewer)) entry = std::move(fewer);
+  return true;
+}
+
+// Others have gone for an assignment: where it fits now, it is the one, although flavors tried anew in their order
+// might now come to another, for which others would have to go.
+bool Admission::keep_promise(Entry& entry) {
+  std::optional<Assignment> promised = std::exchange(record(entry.id).promised, std::nullopt);
+  if (!promised || !ledger_->tree().has_room(entry.queue, promised->usage)) return false;
+  entry.assignment = std::move(*promised);
+  entry.assignment.outcome = Outcome::kFit;
+  return !exceeds_user_limit(entry) && Keeper{*this}.has_place(entry, nullptr);
+}
+
+PlaceRequest Admission::place_of(const Entry& entry) const {
+  return {entry.id, &record(entry.id).status.workload, &entry.assignment.pod_sets, &flavors_, &entry.over};
+}
+
+// The flavors that come first by quota, and who has to go for them. False: quota would do, or others could be made to
+// give it, but no node has a place with these flavors.
+bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) {
+  const Record& record = this->record(entry.id);
+  const Preemption preemption(*ledger_, options_.fair, places_, now_);
+  const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
+  const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts,
+                              spares,           &entry.resume,           &without};
+  Assignment& assignment = entry.assignment;
+  assignment = assign_flavors(*ledger_, preemption, flavors_, request);
+  entry.victims.clear();
+  entry.borrows_room = entry.held_up = false;
+  if (assignment.outcome == Outcome::kNoFit || exceeds_user_limit(entry)) return true;
+  const bool quota_fits = assignment.outcome == Outcome::kFit;
+  Places* const places = provisions(entry) ? nullptr : places_;
+  if (quota_fits && !Keeper{*this}.may_have(entry)) {
+    assignment.outcome = Outcome::kPreempt;
+    return false;
+  }
+  if (quota_fits && Keeper{*this}.has_place(entry, &assignment.no_place)) return true;
+  PreemptionRequest preempts{
+      request.claimant, entry.spec, quota_fits ? assignment.taken() : assignment.scarce(ledger_->tree()),
+      assignment.usage, spares,     places,
+      place_of(entry)};
+  assignment.outcome = Outcome::kPreempt;
+  entry.victims = preemption.victims(preempts);
+  if (!entry.victims.empty() && !Keeper{*this}.may_have(entry)) {
+    entry.victims.clear();
+    return false;
+  }
+  if (quota_fits || places == nullptr || !entry.victims.empty()) return !quota_fits;
+  preempts.places = nullptr;
+  if (preemption.victims(preempts).empty()) return true;
+  places->fit(place_of(entry), {}, &assignment.no_place);
+  return false;
+}
+
+// Where nodes speak against the first flavors, others are tried, as long as they are not worse by quota than making
+// room; else room is made with the first that allow it.
+void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts) {
+  PassedFlavors without;
+  if (try_flavors(entry, counts, without)) return;
+  Entry next = entry;
+  std::string why = entry.assignment.no_place;
+  for (int tries = tries_max(*entry.spec, record(entry.id).status.workload); tries > 0; --tries) {
+    const bool settled = !entry.victims.empty() && !entry.spec->fungibility.try_next_before_preempting;
+    if (settled || !pass_over(next.assignment, *entry.spec, without)) break;
+    const bool by_quota = try_flavors(next, counts, without);
+    if (by_quota && next.assignment.outcome == Outcome::kFit) {
+      entry = std::move(next);
+      return;
+    }
+    const std::string told = next.assignment.no_place.empty() ? next.assignment.message() : next.assignment.no_place;
+    if (entry.victims.empty() && !next.victims.empty()) entry = next;
+    if (told.empty() || why.ends_with(told)) continue;
+    if (why.ends_with('.')) why.pop_back();
+    why += "; " + told;
+  }
+  entry.assignment.no_place = std::move(why);
+  entry.assignment.next_flavor.clear();
+}
+
+// Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare.
+bool Admission::consider_fewer_pods(Entry& entry) {
+  const std::vector<model::PodSet>& sets = record(entry.id).status.workload.pod_sets;
+  int64_t spare = 0;
+  for (const model::PodSet& set : sets) spare += set.count - set.min_count.value_or(set.count);
+  const auto fits_without = [&](int64_t given_up) {
+    std::vector<int32_t> counts;
+    for (const model::PodSet& set : sets) {
+      const int64_t own = set.count - set.min_count.value_or(set.count);
+      counts.push_back(set.count - static_cast<int32_t>(own * given_up / spare));
+    }
+    try_assignment(entry, counts);
+    return entry.assignment.outcome == Outcome::kFit || !entry.victims.empty();
+  };
+  if (spare <= 0 || !fits_without(spare)) return false;
+  int64_t too_few = 0, enough = spare;
+  while (too_few + 1 < enough) {
+    const int64_t middle = (too_few + enough) / 2;
+    (fits_without(middle) ? enough : too_few) = middle;
+  }
+  return fits_without(enough);
+}
+
+}  // namespace berth::quota
