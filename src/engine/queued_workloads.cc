@@ -182,7 +182,7 @@ void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
   for (size_t i = 0; i < group->sets.size(); ++i) {
     Set& set = group->sets[i];
     if (set.spec == nullptr || set.came + std::ssize(set.stand_ins) >= set.wanted) continue;
-    if (node.valid() && fits_on(spec, i, set.spec, node)) {
+    if (node.valid() && context_.state.node(node).present && fits_on(spec, i, set.spec, node)) {
       add_stand_in(*group, spec, i, node, PodPhase::kHeld);
     } else {
       short_.insert(id);

@@ -190,7 +190,7 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   record.waits_since.reset();
   record.lent_room = entry.borrows_room;
   kept_.rooms.erase(entry.id);
-  Keeper{*this}.took_places(entry);
+  Keeper{*this}.note_admitted(entry);
   entry.admitted = true;
   record.placeless = entry.placeless;
   record.eviction.reset();

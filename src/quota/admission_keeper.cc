@@ -26,40 +26,6 @@ bool Admission::Keeper::before(WorkloadId a, WorkloadId b) const {
   return std::tie(x.less_important, x.since, x.uid) < std::tie(y.less_important, y.since, y.uid);
 }
 
-// Whether the one for which room is kept would have its turn before the entry: of one queue, by what their LocalQueues
-// have used where that counts; of two, by who borrows less or has the smaller share with it; then as above.
-bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const {
-  if (room.queue == entry.queue) {
-    const double used = admission.local_usage(*entry.spec, admission.record(id).status.workload),
-                 others = admission.local_usage(*entry.spec, admission.record(entry.id).status.workload);
-    return used != others ? used < others : before(id, entry.id);
-  }
-  QuotaTree& tree = admission.ledger_->tree();
-  if (!admission.options_.fair) {
-    if (room.borrowing != entry.assignment.borrowing) return room.borrowing < entry.assignment.borrowing;
-    return before(id, entry.id);
-  }
-  const auto share_in = [&](QuotaNode queue, QuotaNode other, const Amounts& usage) {
-    const std::vector<QuotaNode> around = above(queue), others = above(other);
-    const auto shared =
-        std::ranges::find_if(around, [&](QuotaNode node) { return std::ranges::find(others, node) != others.end(); });
-    tree.add_usage(queue, usage);
-    const FairShare share = tree.share(*std::prev(shared));
-    tree.remove_usage(queue, usage);
-    return share;
-  };
-  const FairShare own = share_in(room.queue, entry.queue, room.usage),
-                  others = share_in(entry.queue, room.queue, entry.assignment.usage);
-  return own < others || (!(others < own) && before(id, entry.id));
-}
-
-// The node and those above it, up to the root.
-std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
-  std::vector<QuotaNode> out;
-  for (; node.valid(); node = admission.ledger_->tree().parent(node)) out.push_back(node);
-  return out;
-}
-
 std::vector<WorkloadId> Admission::Keeper::holders_around(QuotaNode queue) const {
   const Ledger& ledger = *admission.ledger_;
   std::vector<WorkloadId> out;
@@ -131,110 +97,8 @@ void Admission::Keeper::begin_cycle() {
   }
 }
 
-bool Admission::Keeper::ends_by(const Entry& entry, Time until) const {
-  const std::optional<Duration> declared = declared_runtime(admission.record(entry.id));
-  return until < Time{INT64_MAX} && declared && admission.now_ + *declared <= until;
-}
-
-// Whether the one for which room is kept would have its quota, when those have given theirs back for whom it waits,
-// without the entry and not with it.
-bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room) const {
-  Ledger& ledger = *admission.ledger_;
-  QuotaTree& tree = ledger.tree();
-  std::vector<WorkloadId> gone;
-  for (const WorkloadId id : room.gives_way)
-    if (ledger.find(id) != nullptr) gone.push_back(id);
-  for (const Victim& victim : entry.victims)
-    if (!room.gives_way.contains(victim.id)) gone.push_back(victim.id);
-  tree.remove_usage(room.queue, room.held);
-  for (const WorkloadId id : gone) ledger.take_out(id);
-  const bool without = tree.has_room(room.queue, room.usage);
-  tree.add_usage(entry.queue, entry.assignment.usage);
-  const bool with = tree.has_room(room.queue, room.usage);
-  tree.remove_usage(entry.queue, entry.assignment.usage);
-  for (const WorkloadId id : gone) ledger.put_back(id);
-  tree.add_usage(room.queue, room.held);
-  return without && !with;
-}
-
 std::string Admission::Keeper::since_when() const {
   return fmt::format("has waited for {}", format_duration(options().after));
-}
-
-bool Admission::Keeper::may_have(Entry& entry) const {
-  if (admission.kept_.rooms.empty() || !admission.record(entry.id).key.behind_sticky) return true;
-  std::string why = why_not(entry);
-  entry.held_up = !why.empty();
-  if (entry.held_up) entry.assignment.no_place = std::move(why);
-  return !entry.held_up;
-}
-
-std::string Admission::Keeper::why_not(Entry& entry) const {
-  const QuotaTree& tree = admission.ledger_->tree();
-  std::vector<WorkloadId> in_order;
-  for (const auto& [id, room] : admission.kept_.rooms) in_order.push_back(id);
-  std::ranges::sort(in_order, [&](WorkloadId a, WorkloadId b) { return before(a, b); });
-  for (const WorkloadId id : in_order) {
-    const KeptRoom& room = admission.kept_.rooms.at(id);
-    if (id == entry.id || tree.root(entry.queue) != tree.root(room.queue)) continue;
-    if (entry.queue != room.queue && entry.assignment.borrowing == 0) continue;
-    if (!has_first_turn(id, room, entry) || !delays(entry, room)) continue;
-    if (ends_by(entry, room.free_by)) {
-      entry.borrows_room = true;
-      continue;
-    }
-    return fmt::format("quota that is free, or becomes free, in ClusterQueue {} is kept for Workload {}, which {}",
-                       room.cluster_queue, admission.record(id).status.workload.full_name(), since_when());
-  }
-  return "";
-}
-
-bool Admission::Keeper::has_place(Entry& entry, std::string* why) const {
-  Places* const places = admission.places_;
-  if (places == nullptr || admission.provisions(entry)) return true;
-  entry.over.clear();
-  if (places->fit(admission.place_of(entry), {}, why)) return true;
-  const bool borrows = may_use_places(entry);
-  if (!entry.over.empty() && places->fit(admission.place_of(entry), {})) {
-    entry.borrows_room |= borrows;
-    return true;
-  }
-  entry.over.clear();
-  return false;
-}
-
-// Puts those into Entry::over whose places it may use; true: it has to have ended before some of them can.
-bool Admission::Keeper::may_use_places(Entry& entry) const {
-  bool borrows = false;
-  entry.over.clear();
-  for (const auto& [id, room] : admission.kept_.rooms) {
-    if (id == entry.id || !room.in_nodes) continue;
-    const bool comes_first = takes_first(entry, id, room);
-    if (!comes_first && !ends_by(entry, room.free_by)) continue;
-    entry.over.push_back(id);
-    borrows |= !comes_first;
-  }
-  return borrows;
-}
-
-void Admission::Keeper::took_places(const Entry& entry) {
-  for (const WorkloadId id : entry.over)
-    if (KeptRoom& room = admission.kept_.rooms.at(id); takes_first(entry, id, room)) {
-      room.looked_at = Time{INT64_MIN};
-      admission.enqueue(id);
-    }
-}
-
-// Whether the entry has the better right to places; of those who share no quota, by priority and age.
-bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const {
-  const QuotaTree& tree = admission.ledger_->tree();
-  if (tree.root(entry.queue) != tree.root(room.queue)) return before(entry.id, id);
-  return !has_first_turn(id, room, entry);
-}
-
-bool Admission::is_late(WorkloadId id) const {
-  const std::optional<Time> end = expected_end(id);
-  return record(id).lent_room && end && *end <= now_ && !leaving(record(id));
 }
 
 // Nothing is known of one that runs longer than it said, unless it can be told to leave, or has been.
@@ -296,7 +160,7 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
   const std::optional<Time> free_by = admission.places_->keep(request, !has_quota);
   if (!free_by) return false;
   if (!has_quota) return true;
-  room.in_nodes = true;
+  room.in_nodes = !admission.places_->kept_nodes(entry.id).empty();
   room.free_by = *free_by;
   return true;
 }
@@ -339,10 +203,10 @@ bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue
 
 bool Admission::Keeper::holds_still(WorkloadId id, const KeptRoom& room) const {
   const Time now = admission.now_;
+  if (room.in_nodes && admission.places_->kept_nodes(id).empty()) return false;  // not on all of them any more
   if (room.looked_at == now) return true;
   if (room.looked_at + options().retry <= now || room.free_by <= now) return false;
-  if (room.in_nodes) return !admission.places_->kept_nodes(id).empty();
-  return !admission.ledger_->tree().has_room(room.queue, room.usage);
+  return room.in_nodes || !admission.ledger_->tree().has_room(room.queue, room.usage);
 }
 
 void Admission::Keeper::consider(Entry& entry) {
@@ -377,40 +241,6 @@ bool Admission::Keeper::keep(const Entry& entry) {
   else if (known->second.in_nodes && !room.in_nodes) admission.release_places(entry.id);
   rooms[entry.id] = std::move(room);
   return true;
-}
-
-// The room is needed now: those leave that should have ended, as few as must, where that is enough.
-void Admission::Keeper::take_back(Entry& entry, const KeptRoom& room) {
-  if (room.free_by > admission.now_) return;
-  Ledger& ledger = *admission.ledger_;
-  std::vector<std::pair<Time, WorkloadId>> late;
-  for (const QuotaNode queue : ledger.tree().queues_below(ledger.tree().root(entry.queue)))
-    for (const WorkloadId id : ledger.holders(queue))
-      if (admission.is_late(id) && (admission.places_ == nullptr || admission.places_->may_leave(id) != Leave::kNever))
-        late.emplace_back(*admission.expected_end(id), id);
-  std::sort(late.begin(), late.end());
-  Entry next = entry;
-  next.assignment.pod_sets = room.pod_sets;
-  next.assignment.usage = room.usage;
-  next.assignment.outcome = Outcome::kPreempt;
-  next.over.clear();
-  const auto fits_without = [&](const std::vector<WorkloadId>& gone) {
-    for (const WorkloadId id : gone) ledger.take_out(id);
-    const bool has_quota = ledger.tree().has_room(entry.queue, room.usage);
-    for (const WorkloadId id : gone) ledger.put_back(id);
-    const bool wants_place = admission.places_ != nullptr && !admission.provisions(next);
-    return has_quota && (!wants_place || admission.places_->fit(admission.place_of(next), gone));
-  };
-  std::vector<WorkloadId> gone;  // who is the latest leaves first
-  for (const auto& [end, id] : late) gone.push_back(id);
-  if (gone.empty() || !fits_without(gone)) return;
-  for (size_t i = gone.size(); i-- > 0 && gone.size() > 1;) {
-    std::vector<WorkloadId> fewer = gone;
-    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (fits_without(fewer)) gone = std::move(fewer);
-  }
-  for (const WorkloadId id : gone) next.victims.push_back({id, VictimReason::kPastRuntimeEstimate});
-  entry = std::move(next);
 }
 
 void Admission::Keeper::tell(WorkloadId id) const {

@@ -38,8 +38,8 @@ struct Admission::Keeper {
   // Whether the entry has places beside those that are kept for others, or else with those that it may use, which are
   // in Entry::over then.
   bool has_place(Entry& entry, std::string* why) const;
-  // The entry has taken places that were kept.
-  void took_places(const Entry& entry);
+  // The entry has been admitted: it ends before some room is needed, or has taken places that were kept.
+  void note_admitted(const Entry& entry);
   // Adds to the workload's message that room is kept for it.
   void tell(WorkloadId id) const;
 

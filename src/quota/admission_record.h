@@ -115,7 +115,7 @@ struct KeptRoom {
   QuotaNode queue;                              // by the ledger's tree
   Amounts usage = {};                           // the same
   int borrowing = 0;                            // as Assignment's, were nothing else in use
-  std::set<WorkloadId> gives_way = {};          // holders whose quota it waits for
+  std::set<WorkloadId> gives_way = {};          // holders that will have given back their quota
   Amounts held = {};                            // in this cycle, as usage that is there for it only
   bool in_nodes = false;                        // places are kept
   Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
