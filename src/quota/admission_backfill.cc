@@ -127,12 +127,14 @@ bool Admission::Keeper::may_use_places(Entry& entry) const {
 void Admission::Keeper::note_admitted(const Entry& entry) {
   const QuotaTree& tree = admission.ledger_->tree();
   for (auto& [id, room] : admission.kept_.rooms)
-    if (tree.root(room.queue) == tree.root(entry.queue) && ends_by(entry, room.free_by)) room.gives_way.insert(entry.id);
-  for (const WorkloadId id : entry.over)
-    if (KeptRoom& room = admission.kept_.rooms.at(id); takes_first(entry, id, room)) {
-      room.looked_at = Time{INT64_MIN};
-      admission.enqueue(id);
-    }
+    if (tree.root(room.queue) == tree.root(entry.queue) && ends_by(entry, room.free_by))
+      room.gives_way.insert(entry.id);
+  for (const WorkloadId id : entry.over) {
+    const auto kept = admission.kept_.rooms.find(id);
+    if (kept == admission.kept_.rooms.end() || !takes_first(entry, id, kept->second)) continue;
+    kept->second.looked_at = Time{INT64_MIN};
+    admission.enqueue(id);
+  }
 }
 
 // Whether the entry has the better right to places; of those who share no quota, by priority and age.

@@ -201,12 +201,15 @@ bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue
   return true;
 }
 
+// Places are kept where they are until they are lost or it turns out that they are not free when they should be: others
+// may look better now and then, and be taken again.
 bool Admission::Keeper::holds_still(WorkloadId id, const KeptRoom& room) const {
   const Time now = admission.now_;
-  if (room.in_nodes && admission.places_->kept_nodes(id).empty()) return false;  // not on all of them any more
+  if (room.in_nodes && (room.looked_at == Time{INT64_MIN} || admission.places_->kept_nodes(id).empty())) return false;
   if (room.looked_at == now) return true;
-  if (room.looked_at + options().retry <= now || room.free_by <= now) return false;
-  return room.in_nodes || !admission.ledger_->tree().has_room(room.queue, room.usage);
+  if (room.free_by <= now) return false;
+  if (room.in_nodes) return true;
+  return room.looked_at + options().retry > now && !admission.ledger_->tree().has_room(room.queue, room.usage);
 }
 
 void Admission::Keeper::consider(Entry& entry) {
@@ -256,7 +259,8 @@ void Admission::Keeper::tell(WorkloadId id) const {
   if (!message.empty() && message.back() != '.') message += '.';
   message += fmt::format(" It {}: {} is kept for it", since_when(), what);
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX})
-    message += fmt::format("; by what {} declares, that is enough by {}", room.in_nodes ? "runs there" : "uses it",
+    message += fmt::format("; by what {}, that is enough by {}",
+                           room.in_nodes ? "runs there declares" : "those declare who have it now",
                            time_text(room.free_by, admission.options_.created_ahead));
   message += '.';
 }
