@@ -342,9 +342,9 @@ topologyLevels:  # of berth.dev/topology, the widest first: a name and the node 
   headBound: {}  # a pod that has waited so long takes its turn before the others of its priority
   maxWork: {}  # candidates examined for one set, at most; and no more than half of what the cycle has left
 reservations:
-  enabled: {}  # what becomes free on a node is kept for a pod that has waited long and fits nowhere
+  enabled: {}  # what becomes free is kept for a pod or workload that has waited long and fits nowhere
   after: {}  # that it has waited
-  perQueue: {}  # pods of one queue, or of none, that have a node kept at a time
+  perQueue: {}  # pods or workloads of one queue, or pods of none, for which room is kept at a time
 {}cycleMaxWork: {}  # candidates examined in one cycle before new events are looked at, at most
 turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often

@@ -169,7 +169,9 @@ bool VictimSearch::fits_when_left(PodSlot waiting, NodeSlot node) {
   gone_ = {};
   bool groups_depend = false;
   for (const Resident& pod : here.pods()) {
-    const bool stays = state_.pod(pod.pod).pod.daemon || (pod.nominated && before(pod.pod, waiting));
+    const PodState& other = state_.pod(pod.pod);
+    const bool is_kept = other.pod.stand_in && other.phase == PodPhase::kNominated;  // for a workload that waits
+    const bool stays = other.pod.daemon || is_kept || (pod.nominated && before(pod.pod, waiting));
     if (pod.pod == waiting || !stays) groups_depend |= take_out(trial, here, pod);
   }
   return fits_now(node, groups_depend);

@@ -83,7 +83,8 @@ class VictimSearch {
   };
   Outlook outlook(PodSlot nominee, NodeSlot node, std::vector<PodSlot>& displaced);
   // Whether a pod of the class, which may be nominated for the node itself, would fit there if all others had gone but
-  // daemons, and pods that are nominated for it and come before this one in the queue's order.
+  // daemons, what is kept for workloads, and pods that are nominated for it and come before this one in the queue's
+  // order.
   bool fits_when_left(PodSlot waiting, NodeSlot node);
   // When a pod of the class, which may be nominated for the node itself, would fit there: the last of the ends for
   // which it has to wait, INT64_MIN if for none. Nothing: not by the ends of those that have one.

@@ -67,7 +67,7 @@ class Admission {
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
   // When time alone changes something, so that a cycle is to be run then; none: only a call can.
   std::optional<Time> next_due() const;
-  std::optional<Time> keeps_from() const;  // the same, where it is only that room may be kept for who has waited long
+  std::optional<Time> keeps_from() const { return kept_.next_due; }  // the same, of room for who has waited long
 
   std::optional<Term> term(WorkloadId id) const;          // while it is admitted
   std::optional<Time> expected_end(WorkloadId id) const;  // the same, where it declares how long it runs

@@ -5,13 +5,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
 namespace berth::quota {
 namespace {
 
-constexpr size_t kFirstOnes = 4;                         // of a queue, beside those for whom room is kept
+// Of a queue, beside those for whom room is kept: those that are looked at, and those for whom none could be kept
+// lately.
+constexpr size_t kFirstOnes = 4, kPausedMax = 64;
 constexpr Duration kPauseMax = Duration::seconds(3600);  // between looks at one for whom no room could be kept
 
 }  // namespace
@@ -34,35 +37,41 @@ std::vector<WorkloadId> Admission::Keeper::holders_around(QuotaNode queue) const
   return out;
 }
 
-// The first in order for which no room is kept, and may be.
-std::vector<WorkloadId> Admission::Keeper::first_ones(const Admission& admission, const Waiting& waiting) {
-  std::vector<WorkloadId> out;
+// When room may be kept for it.
+Time Admission::Keeper::due_at(const Record& record) const {
+  if (!record.waits_since) return Time{INT64_MAX};
+  return std::max(*record.waits_since + options().after, record.keeps_from);
+}
+
+// Has those of a queue looked at whose time has come, of the first in order for which no room is kept, and may be.
+void Admission::Keeper::wake_first_ones(const Waiting& waiting) {
+  std::array<WorkloadId, kFirstOnes> due;
+  size_t seen = 0, is_due = 0, paused = 0;
   auto pending = waiting.pending.begin();
   auto parked = waiting.parked.begin();
-  for (int32_t kept = 0; out.size() < kFirstOnes && kept < admission.options_.reservations.per_queue;) {
+  for (int32_t kept = 0; seen < kFirstOnes && kept < options().per_queue;) {
     const bool has_pending = pending != waiting.pending.end(), has_parked = parked != waiting.parked.end();
     if (!has_pending && !has_parked) break;
-    const WorkloadId id = has_parked && (!has_pending || *parked < *pending) ? (parked++)->id : (pending++)->id;
-    if (admission.kept_.rooms.contains(id)) ++kept;
-    else out.push_back(id);
+    const bool is_parked = has_parked && (!has_pending || *parked < *pending);
+    const WorkloadId id = is_parked ? (parked++)->id : (pending++)->id;
+    if (admission.kept_.rooms.contains(id)) {
+      ++kept;
+      continue;
+    }
+    const Record& record = admission.record(id);
+    const bool pauses = record.keeps_from > admission.now_;
+    if (pauses && paused++ == kPausedMax) break;
+    if (!pauses) ++seen;
+    const Time at = due_at(record);
+    if (at > admission.now_) consider_time(at);
+    else if (is_parked) due[is_due++] = id;
   }
-  return out;
+  for (size_t i = 0; i < is_due; ++i) admission.enqueue(due[i]);
 }
 
-// When room may be kept for it.
-Time Admission::Keeper::due_at(const Admission& admission, const Record& record) {
-  if (!record.waits_since) return Time{INT64_MAX};
-  return std::max(*record.waits_since + admission.options_.reservations.after, record.keeps_from);
-}
-
-std::optional<Time> Admission::keeps_from() const {
-  std::optional<Time> next;
-  if (!options_.reservations.enabled) return next;
-  for (const auto& [name, waiting] : waiting_)
-    for (const WorkloadId id : Keeper::first_ones(*this, waiting))
-      if (const Time due = Keeper::due_at(*this, record(id)); due > now_ && due < Time{INT64_MAX})
-        next = std::min(next.value_or(due), due);
-  return next;
+void Admission::Keeper::consider_time(Time at) {
+  std::optional<Time>& next = admission.kept_.next_due;
+  if (at < Time{INT64_MAX}) next = std::min(next.value_or(at), at);
 }
 
 void Admission::Keeper::forget(WorkloadId id) {
@@ -89,12 +98,8 @@ void Admission::Keeper::begin_cycle() {
     if (record.standing == Standing::kParked) admission.enqueue(id);
   }
   for (const WorkloadId id : over) forget(id);
-  for (const auto& [name, waiting] : admission.waiting_) {
-    for (const WorkloadId id : first_ones(admission, waiting)) {
-      const Record& record = admission.record(id);
-      if (record.standing == Standing::kParked && due_at(admission, record) <= admission.now_) admission.enqueue(id);
-    }
-  }
+  admission.kept_.next_due.reset();
+  for (const auto& [name, waiting] : admission.waiting_) wake_first_ones(waiting);
 }
 
 std::string Admission::Keeper::since_when() const {
@@ -229,6 +234,7 @@ void Admission::Keeper::consider(Entry& entry) {
   if (is_kept) forget(entry.id);
   record.keeps_pause = std::clamp(record.keeps_pause * 2, options().retry, kPauseMax);
   record.keeps_from = admission.now_ + record.keeps_pause;
+  consider_time(record.keeps_from);
 }
 
 // False: there is no room that could be.

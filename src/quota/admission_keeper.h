@@ -27,9 +27,6 @@ struct Admission::Keeper {
 
   // Before anybody has his turn: forgets who waits no more, and wakes whose time has come.
   void begin_cycle();
-  // Who would be next to have room kept, in order, and from when on.
-  static std::vector<WorkloadId> first_ones(const Admission& admission, const Waiting& waiting);
-  static Time due_at(const Admission& admission, const Record& record);
   // Keeps room for the entry, which has found none, if it is due, or looks again at what is kept.
   void consider(Entry& entry);
   // Whether what the entry would get is kept for nobody, or only for those who have no need of it before it has ended;
@@ -48,6 +45,9 @@ struct Admission::Keeper {
   bool may_use_places(Entry& entry) const;
   const ReservationOptions& options() const { return admission.options_.reservations; }
   bool is_due(const Record& record) const;
+  Time due_at(const Record& record) const;
+  void wake_first_ones(const Waiting& waiting);
+  void consider_time(Time at);
   bool before(WorkloadId a, WorkloadId b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;

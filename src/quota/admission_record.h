@@ -125,7 +125,8 @@ struct KeptRoom {
 
 struct Kept {
   std::map<WorkloadId, KeptRoom> rooms;
-  uint64_t in_all = 0;  // how often some has begun to be kept
+  uint64_t in_all = 0;                // how often some has begun to be kept
+  std::optional<Time> next_due = {};  // when it may begin for another
 };
 
 // A queue's head in a cycle.

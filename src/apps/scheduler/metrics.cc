@@ -84,8 +84,9 @@ struct Metrics::Families {
                                "Bindings that the server refused with 429; they are sent again.")
                            .Add({});
   Gauge& reserved = gauge(registry, "berth_reserved_pods", "Waiting pods that a node is kept for.").Add({});
+  Gauge& kept = gauge(registry, "berth_reserved_workloads", "Waiting workloads that room is kept for.").Add({});
   Counter& reservations =
-      counter(registry, "berth_reservations_total", "Times that a node was kept for a pod which had waited long.")
+      counter(registry, "berth_reservations_total", "Times that room was kept for a pod or workload which had waited long.")
           .Add({});
   Counter& preemptions =
       counter(registry, "berth_preemptions_total", "Pods for which others were chosen to be evicted.").Add({});
@@ -203,8 +204,9 @@ void Metrics::binds_throttled(uint64_t so_far) {
   const std::lock_guard lock(families_->mutex);
   families_->count_to(families_->throttled, so_far);
 }
-void Metrics::reservations(size_t now, uint64_t so_far) {
-  families_->reserved.Set(static_cast<double>(now));
+void Metrics::reservations(size_t pods, size_t workloads, uint64_t so_far) {
+  families_->reserved.Set(static_cast<double>(pods));
+  families_->kept.Set(static_cast<double>(workloads));
   const std::lock_guard lock(families_->mutex);
   families_->count_to(families_->reservations, so_far);
 }

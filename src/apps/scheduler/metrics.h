@@ -59,7 +59,7 @@ class Metrics {
   // Answers of 429 to binds that this session has had so far.
   void binds_throttled(uint64_t so_far);
   // Pods that a node is kept for, and how often this session has kept one.
-  void reservations(size_t now, uint64_t so_far);
+  void reservations(size_t pods, size_t workloads, uint64_t so_far);
   void leader(bool leading);
   void gpus(const engine::GpuTotals& totals);
   // Replaces what the last call said; what is not among the rooms any more has no series.

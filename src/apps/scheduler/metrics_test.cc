@@ -28,6 +28,7 @@ TEST(Metrics, CountersHaveTheirSeriesFromTheStart) {
            "berth_binds_total{result=\"unknown\"} 0",
            "berth_preemptions_total 0",
            "berth_reserved_pods 0",
+           "berth_reserved_workloads 0",
            "berth_reservations_total 0",
            "scheduler_preemption_victims_count 0",
            "berth_evictions_total{result=\"evicted\"} 0",

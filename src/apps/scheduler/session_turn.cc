@@ -157,7 +157,8 @@ void Session::publish(Time now) {
   metrics.pending(pending);
   metrics.binds_outstanding(binder_->outstanding());
   metrics.binds_throttled(binder_->throttled());
-  metrics.reservations(engine_.reserved_pods().size(), engine_.reservations());
+  metrics.reservations(engine_.reserved_pods().size(), engine_.admission().kept().rooms.size(),
+                       engine_.reservations() + engine_.admission().kept().in_all);
   const engine::GpuTotals gpus = engine::sum_gpus(state);
   metrics.gpus(gpus);
   metrics.fragmentation(mig::measure_fragmentation(state, repartitioner_.idle_devices()));
