@@ -85,9 +85,9 @@ struct Metrics::Families {
                            .Add({});
   Gauge& reserved = gauge(registry, "berth_reserved_pods", "Waiting pods that a node is kept for.").Add({});
   Gauge& kept = gauge(registry, "berth_reserved_workloads", "Waiting workloads that room is kept for.").Add({});
-  Counter& reservations =
-      counter(registry, "berth_reservations_total", "Times that room was kept for a pod or workload which had waited long.")
-          .Add({});
+  Counter& reservations = counter(registry, "berth_reservations_total",
+                                  "Times that room was kept for a pod or workload which had waited long.")
+                              .Add({});
   Counter& preemptions =
       counter(registry, "berth_preemptions_total", "Pods for which others were chosen to be evicted.").Add({});
   Histogram& victims =
