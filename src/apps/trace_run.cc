@@ -128,6 +128,7 @@ CLI::Option* add_trace_options(CLI::App& command, TraceFlags& flags) {
       "NUMBER");
   add("--seed", flags.seed, "With --trace: draws the order of the pods [0]", "NUMBER");
   add("--policy", flags.policy, "With --trace: " + policies + " [berth]", "NAME");
+  command.get_option("--policy")->transform([](const std::string& name) { return CLI::detail::to_lower(name); });
   add("--batch", flags.batch,
       "With --trace: pods wait, and are planned together, so many at a time; `all`: once all have arrived",
       "WINDOW|all");

@@ -76,9 +76,12 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, bo
   if (!found) return std::nullopt;
   while (too_few + 1 < enough) {
     const size_t middle = (too_few + enough) / 2;
-    std::optional<std::vector<Found>> sooner = find_without(middle);
-    if (sooner) found = std::move(sooner);
-    (sooner ? enough : too_few) = middle;
+    if (std::optional<std::vector<Found>> sooner = find_without(middle)) {
+      found = std::move(sooner);
+      enough = middle;
+    } else {
+      too_few = middle;
+    }
   }
   const std::vector<std::string> before = kept_nodes(request.id);
   const bool had_another = let_go(request.id);

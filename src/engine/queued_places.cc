@@ -102,7 +102,7 @@ const Candidates& QueuedWorkloads::look(PodSlot pod) {
 template <typename Ask>
 auto QueuedWorkloads::ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question) {
   const PodSlot looks = enter(stand_in(workload, set, spec, -1));
-  const auto answer = question(look(looks));
+  auto answer = question(look(looks));
   keep_class(looks);
   context_.state.remove_pod(looks);
   return answer;

@@ -518,7 +518,7 @@ def case_trace() -> None:
         assert sorted(path.name for path in Path(folder).iterdir()) == ["curves.svg", "nodes.csv", "pods.csv"]
         for batch in ("0", "-1", "abc", "1.5", "ALL"):
             expect(berth(*trace, f"--batch={batch}"), 2, err=f"--batch: '{batch}' is neither a number of pods")
-        expect(berth(*trace, "--batch", "all", "--policy", "fgd"), 2, err="leave out `--policy fgd`, or leave out --batch")
+        expect(berth(*trace, "--batch", "all", "--policy", "FGD"), 2, err="leave out `--policy fgd`, or leave out --batch")
         expect(berth(*trace, "--inflate", "0.009"), 2, err="--inflate: '0.009' is no number from 0.01 to 10")
         for path, why in ((folder, "is a folder; name a file"), (f"{folder}/no/x.svg", "there is no folder"),
                           ("/dev/null", "is no regular file"), ("/proc/x.svg", "cannot write"), ("-", "is no file")):
