@@ -90,9 +90,9 @@ class Cluster {
   }
 
   // Until nothing is left to be decided; the milliseconds that it took.
-  double settle() {
+  double settle(int seconds = 1) {
     admitted_.clear();
-    now_ = now_ + Duration::seconds(1);
+    now_ = now_ + Duration::seconds(seconds);
     const double start = milliseconds();
     for (bool more = true; more;) {
       const engine::CycleResult result = engine_.run_cycle(now_);
@@ -106,6 +106,7 @@ class Cluster {
     }
     return milliseconds() - start;
   }
+  size_t rooms() const { return engine_.admission().kept().rooms.size(); }
   const std::vector<std::string>& admitted() const { return admitted_; }
   const std::vector<std::string>& evicted() const { return evicted_; }
 
@@ -145,8 +146,8 @@ nlohmann::json bench_waiting(int workloads, int queues, int nodes) {
   out["admitted"] = running.size();
   Times evicted, ended, came, idle;
   size_t let_in = 0;
-  const auto go_on = [&] {
-    const double ms = cluster.settle();
+  const auto go_on = [&](int seconds = 1) {
+    const double ms = cluster.settle(seconds);
     let_in += cluster.admitted().size();
     running.insert(running.end(), cluster.admitted().begin(), cluster.admitted().end());
     return ms;
@@ -157,22 +158,28 @@ nlohmann::json bench_waiting(int workloads, int queues, int nodes) {
     evicted.add(go_on());
   }
   out["given_back"] = evicted.json();
-  let_in = 0;
-  for (int round = 0; round < kRounds && !running.empty(); ++round) {
-    const size_t which = rng.below(running.size());
-    cluster.end(running[which]);
-    running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
-    ended.add(go_on());
-    cluster.submit(any_queue(), kGpus);
-    came.add(go_on());
-    idle.add(go_on());
-    for (const std::string& uid : cluster.evicted()) std::erase(running, uid);
-    cluster.release_evicted();
+  for (const bool kept : {false, true}) {
+    if (kept) out["due_ms"] = go_on(660);
+    let_in = 0;
+    ended = came = idle = {};
+    for (int round = 0; round < kRounds && !running.empty(); ++round) {
+      const size_t which = rng.below(running.size());
+      cluster.end(running[which]);
+      running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
+      ended.add(go_on());
+      cluster.submit(any_queue(), kGpus);
+      came.add(go_on());
+      idle.add(go_on());
+      for (const std::string& uid : cluster.evicted()) std::erase(running, uid);
+      cluster.release_evicted();
+    }
+    nlohmann::json& part = kept ? out["kept"] : out;
+    part["ended"] = ended.json();
+    part["came"] = came.json();
+    part["idle"] = idle.json();
+    part["let_in"] = let_in;
   }
-  out["ended"] = ended.json();
-  out["came"] = came.json();
-  out["idle"] = idle.json();
-  out["let_in"] = let_in;
+  out["rooms"] = cluster.rooms();
   return out;
 }
 

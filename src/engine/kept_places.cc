@@ -27,8 +27,8 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
   for (size_t set = 0; set < request.workload->pod_sets.size(); ++set) {
     const Spec spec = spec_of(request, set);
     if (spec == nullptr) continue;
-    const std::vector<NodeSlot> of_set = nodes_to_clear(*request.workload, set, spec);
-    nodes.insert(of_set.begin(), of_set.end());
+    for (const Host& host : hosts(*request.workload, set, spec))
+      if (!host.fits_now) nodes.insert(host.node);
   }
   std::vector<Leaver> out;
   for (const NodeSlot node : nodes) {
@@ -55,8 +55,19 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
   return out;
 }
 
+bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request) {
+  for (size_t i = 0; i < request.workload->pod_sets.size(); ++i) {
+    const Spec spec = spec_of(request, i);
+    int64_t wanted = quota::still_needed((*request.pod_sets)[i], request.workload->pod_sets[i]);
+    if (spec == nullptr || wanted <= 0) continue;
+    for (const Host& host : hosts(*request.workload, i, spec, wanted)) wanted -= std::min(wanted, host.most);
+    if (wanted > 0) return false;
+  }
+  return true;
+}
+
 // The fewest in their order that have to leave are found by halves: first among 1, 2, 4, … of them.
-std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, bool only_asks) {
+std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request) {
   const std::vector<Leaver> all = leavers(request);
   const auto find_without = [&](size_t count) -> std::optional<std::vector<Found>> {
     std::vector<PodSlot> gone;
@@ -65,7 +76,6 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, bo
     used_ += static_cast<int64_t>(count);
     return find(request, gone, found, nullptr) ? std::optional(std::move(found)) : std::nullopt;
   };
-  if (only_asks) return find_without(all.size()) ? std::optional(Time{INT64_MAX}) : std::nullopt;
   size_t too_few = 0, enough = std::min<size_t>(1, all.size());
   std::optional<std::vector<Found>> found = find_without(enough);
   while (!found && enough < all.size()) {

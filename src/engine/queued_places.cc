@@ -112,16 +112,27 @@ NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set,
   return ask(workload, set, spec, [](const Candidates& candidates) { return candidates.best(); });
 }
 
-// That would have a pod of the set if some of those had left that are there.
-std::vector<NodeSlot> QueuedWorkloads::nodes_to_clear(const model::Workload& workload, size_t set, const Spec& spec) {
-  return ask(workload, set, spec, [this](const Candidates& candidates) {
-    std::vector<NodeSlot> out;
-    for (const auto& [name, node] : context_.state.nodes_by_name()) {
-      const FailureSetId failure = candidates.failure(node);
-      if (failure.valid() && failure != kFits && context_.sets.preemption_helps(failure)) out.push_back(node);
-    }
-    return out;
-  });
+std::vector<QueuedWorkloads::Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t set, const Spec& spec,
+                                                          int64_t enough) {
+  const PodSlot looks = enter(stand_in(workload, set, spec, -1));
+  const Candidates& candidates = look(looks);
+  const State& state = context_.state;
+  std::vector<Host> out;
+  for (const auto& [name, node] : state.nodes_by_name()) {
+    const FailureSetId failure = candidates.failure(node);
+    if (!failure.valid() || (failure != kFits && !context_.sets.preemption_helps(failure))) continue;
+    const NodeView view = state.view(node);
+    int64_t most = INT64_MAX;
+    for (const ResourceAmount& request : state.pod_class(state.pod(looks).cls).requests)
+      if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
+    if (most <= 0) continue;
+    out.push_back({node, failure == kFits, most});
+    enough -= std::min(enough, most);
+    if (enough == 0) break;
+  }
+  keep_class(looks);
+  context_.state.remove_pod(looks);
+  return out;
 }
 
 bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node) {

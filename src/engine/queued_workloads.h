@@ -95,7 +95,8 @@ class QueuedWorkloads : public quota::Places {
   std::vector<quota::WorkloadId> in_the_way(const quota::PlaceRequest& request,
                                             const std::vector<quota::WorkloadId>& gone) override;
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
-  std::optional<Time> keep(const quota::PlaceRequest& request, bool only_asks) override;
+  bool could_fit(const quota::PlaceRequest& request) override;
+  std::optional<Time> keep(const quota::PlaceRequest& request) override;
   std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
   void release(quota::WorkloadId id) override;
 
@@ -131,7 +132,14 @@ class QueuedWorkloads : public quota::Places {
   template <typename Ask>
   auto ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question);
   NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
-  std::vector<NodeSlot> nodes_to_clear(const model::Workload& workload, size_t set, const Spec& spec);
+  // That could have pods of the set, whoever is there now, until there are enough of them: whether one fits, and how
+  // many could stand there at most.
+  struct Host {
+    NodeSlot node;
+    bool fits_now = false;
+    int64_t most = 0;
+  };
+  std::vector<Host> hosts(const model::Workload& workload, size_t set, const Spec& spec, int64_t enough = INT64_MAX);
   bool fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node);
   std::string why_not(PodSlot pod);
   std::string no_node_has_it(const quota::PlaceRequest& request, size_t set) const;

@@ -162,9 +162,10 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
     if (id != entry.id && other.in_nodes && before(entry.id, id)) over.push_back(id);
   PlaceRequest request = admission.place_of(given);
   request.over = &over;
-  const std::optional<Time> free_by = admission.places_->keep(request, !has_quota);
-  if (!free_by) return false;
+  if (!admission.places_->could_fit(request)) return false;
   if (!has_quota) return true;
+  const std::optional<Time> free_by = admission.places_->keep(request);
+  if (!free_by) return false;
   room.in_nodes = !admission.places_->kept_nodes(entry.id).empty();
   room.free_by = *free_by;
   return true;

@@ -45,10 +45,13 @@ class Places {
   // As fit(), and keeps the places for the workload instead of those that it had, until release(): nobody else gets
   // them. Where `gone` still stand there, they are kept beside these.
   virtual bool hold(const PlaceRequest& request, const std::vector<WorkloadId>& gone) = 0;
+  // Whether nodes are large enough, and otherwise such that they could have all of its pods, whoever is there now. True
+  // also where only terms between its pods speak against that.
+  virtual bool could_fit(const PlaceRequest& request) = 0;
   // Keeps places for the workload, until release(), where it has all of them the soonest when others there have ended:
   // tells when that is by what they declare; INT64_MAX: nobody knows. None: nowhere, even if all others had ended that
-  // are no daemons and for whom nothing is kept itself. `only_asks`: keeps nothing.
-  virtual std::optional<Time> keep(const PlaceRequest& request, bool only_asks) = 0;
+  // are no daemons and for whom nothing is kept itself.
+  virtual std::optional<Time> keep(const PlaceRequest& request) = 0;
   // By name, the nodes on which places are kept so; none: no more, not for all of its pods.
   virtual std::vector<std::string> kept_nodes(WorkloadId id) const = 0;
   // Lets go of what was kept; pods that have come stay where they are.
