@@ -13,8 +13,7 @@ namespace {
 
 constexpr Duration kRetryMin = Duration::seconds(1), kRetryMax = Duration::seconds(30);
 constexpr Duration kCompareEvery = Duration::seconds(1);
-constexpr size_t kComparedMax = 500;     // at a time
-constexpr size_t kKeptForDecided = 256;  // of the room for writes; who waits is told with the rest
+constexpr size_t kComparedMax = 500;  // at a time
 
 template <typename Name>
 Name name_of(const api::ObjectMeta& metadata) {
@@ -100,6 +99,7 @@ void Desk::forget(std::map<Name, WorkloadRecord>::iterator at) {
   }
   if (groups_.contains(at->first)) dirty_groups_.insert(at->first);
   dirty_workloads_.erase(at->first);
+  untold_workloads_.erase(at->first);
   workloads_.erase(at);
 }
 
@@ -206,9 +206,10 @@ void Desk::compare_some() {
   }
 }
 
-std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time wall, Duration told_every,
-                              size_t room) {
+std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time wall, Duration told_every, size_t room,
+                              size_t tell_room) {
   now_ = now;
+  tell_room_ = tell_room;
   wall_ = wall;
   told_every_ = told_every;
   wakeup_.reset();
@@ -227,16 +228,29 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
     if (writes.size() >= room) dirty_groups_.insert(name);
     else if (const auto at = groups_.find(name); at != groups_.end()) look_at(name, at->second, admission, writes);
   }
-  const auto look_at_all = [&](const std::set<Name>& names, size_t most, std::set<Name>& later) {
+  const auto look_at_all = [&](const std::set<Name>& names, std::set<Name>& later) {
     for (const Name& name : names) {
-      if (writes.size() >= most) later.insert(name);
+      if (writes.size() >= room) later.insert(name);
       else if (const auto at = workloads_.find(name); at != workloads_.end())
         look_at(name, at->second, admission, writes);
     }
   };
-  look_at_all(decided, room, decided_workloads_);
-  look_at_all(workloads, room - std::min(room, kKeptForDecided), dirty_workloads_);
+  look_at_all(decided, decided_workloads_);
+  look_at_all(workloads, dirty_workloads_);
+  tell_some(admission, writes, room);
   return writes;
+}
+
+// In a round, so that all have their turn however little room there is.
+void Desk::tell_some(const quota::Admission& admission, std::vector<Write>& writes, size_t room) {
+  while (!untold_workloads_.empty() && tell_room_ > 0 && writes.size() < room) {
+    auto next = untold_workloads_.upper_bound(told_until_);
+    if (next == untold_workloads_.end()) next = untold_workloads_.begin();
+    told_until_ = *next;
+    untold_workloads_.erase(next);
+    if (const auto at = workloads_.find(told_until_); at != workloads_.end())
+      look_at(at->first, at->second, admission, writes);
+  }
 }
 
 // What a write has made of its object. The watch may know better by now: who has gone stays so, and of two by one name

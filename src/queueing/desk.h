@@ -59,9 +59,10 @@ class Desk {
 
   // What is to be written now; the engine has applied take_events(). `wall` is for lastTransitionTime. Reasons of those
   // that wait are written at most every `told_every`.
-  // At most `room` writes; the rest is for the next time.
+  // At most `room` writes, `tell_room` of which only tell why somebody waits, and come last; the rest is for the next
+  // time.
   std::vector<Write> look(const quota::Admission& admission, Time now, Time wall, Duration told_every,
-                          size_t room = SIZE_MAX);
+                          size_t room = SIZE_MAX, size_t tell_room = SIZE_MAX);
   void answered(const Answer& answer, Time now);
   // When look() would find more to do by time alone.
   std::optional<Time> wakeup() const;
@@ -104,6 +105,7 @@ class Desk {
   };
 
   void compare_some();
+  void tell_some(const quota::Admission& admission, std::vector<Write>& writes, size_t room);
   void take_in(SeenWorkload seen);
   void take_in(const Answer& answer);
   void tell_engine(WorkloadRecord& record);
@@ -161,6 +163,9 @@ class Desk {
   std::vector<Note> notes_;
   std::set<Name> dirty_workloads_, dirty_jobs_, dirty_groups_;
   std::set<Name> decided_workloads_;  // something was decided about these; they come first
+  std::set<Name> untold_workloads_;   // there was no room to say why these wait
+  Name told_until_;
+  size_t tell_room_ = 0;  // in this look
   std::optional<Time> compared_at_;
   Name compared_until_;
   Time now_, wall_;

@@ -173,6 +173,7 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   if (status.reason.empty()) return false;  // nobody has looked at it yet
   wanted.admission.reset();
   say_waiting(status, seen, wanted, notes);
+  wanted.only_tells = !seen.is("Evicted");
   if (seen.is("Evicted") && status.reason == seen.condition("Evicted")->reason) deactivate(name, record, writes);
   return true;
 }
@@ -224,6 +225,12 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
     return;
   }
   if (!may_write(record.lane)) return;
+  write.only_tells = wanted.only_tells && same_admission && wanted.more.empty();
+  if (write.only_tells && tell_room_ == 0) {
+    untold_workloads_.insert(name);
+    return;
+  }
+  if (write.only_tells) --tell_room_;
   Json body = {{"metadata", metadata_json(seen.workload.metadata)}, {"status", std::move(wanted.more)}};
   body["status"]["conditions"] = conditions_json(wanted.conditions);
   if (!same_admission) body["status"]["admission"] = wanted.admission ? admission_json(*wanted.admission) : Json();

@@ -223,6 +223,24 @@ TEST_F(DeskTest, AnAnswerAboutAPodThatHasGoneBringsNobodyBack) {
   EXPECT_FALSE(gated("two"));
 }
 
+TEST_F(DeskTest, WhereThereIsNoRoomToTellWhoWaitsDecisionsAreWrittenAndTheOthersHaveTheirTurnLater) {
+  for (const char* name : {"large", "larger", "largest"}) submit(name, "red", 9);
+  for (const Write& write : look()) store(write);
+  submit("small", "red", 2);
+  for (const Write& write : look(0)) store(write);
+  for (const Write& write : look(0)) store(write);
+  EXPECT_EQ(condition("small", "Admitted"), "True Admitted");
+  for (int turn = 1; turn <= 3; ++turn) {
+    for (const Write& write : look(0)) store(write);
+    const std::vector<Write> told = look(1);
+    ASSERT_THAT(told, SizeIs(1));
+    EXPECT_TRUE(told[0].only_tells);
+    store(told[0]);
+  }
+  for (const char* name : {"large", "larger", "largest"})
+    EXPECT_EQ(condition(name, "QuotaReserved"), "False ExceedsMaxQuota");
+}
+
 TEST_F(DeskTest, AWriteThatFailsIsTriedAgainLater) {
   submit("train", "red", 2);
   std::vector<Write> writes = look();

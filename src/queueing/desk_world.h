@@ -145,7 +145,7 @@ struct World {
         admission.released(admission.find(released->uid));
     }
   }
-  std::vector<Write> look() {
+  std::vector<Write> look(size_t tell_room = SIZE_MAX) {
     now = now + Duration::seconds(60);
     wall = wall + Duration::seconds(60);
     apply(desk.take_events(now, wall));
@@ -154,7 +154,7 @@ struct World {
       more = admission.run_cycle(now, decisions);
       desk.decided(decisions, admission);
     }
-    return desk.look(admission, now, wall, Duration::seconds(30));
+    return desk.look(admission, now, wall, Duration::seconds(30), SIZE_MAX, tell_room);
   }
   // Until nothing is left to be written.
   void settle() {

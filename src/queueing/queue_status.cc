@@ -258,7 +258,8 @@ std::vector<Write> QueueStatuses::look(const quota::Admission& admission, const 
                       .party = party_of(kind),
                       .namespace_name = namespace_name,
                       .name = name,
-                      .body = body.dump()});
+                      .body = body.dump(),
+                      .only_tells = true});
   }
   return writes;
 }

@@ -18,6 +18,7 @@ struct Wanted {
   std::optional<StoredAdmission> admission;
   Json more = Json::object();  // other members of the status that are to change
   bool text_only = true;       // nothing but the reason why it waits differs from what is stored
+  bool only_tells = false;     // the conditions say no more than that it waits
   Time wall;
   int64_t generation = 0;
 

@@ -36,6 +36,7 @@ struct Write {
   std::string namespace_name, name;  // the party's
   std::string body;
   std::vector<Note> notes = {};  // to be told once it is stored
+  bool only_tells = false;       // why a Workload waits, or what queues hold: nobody goes on by it
 };
 
 // How a write ended.

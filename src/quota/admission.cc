@@ -9,6 +9,24 @@
 #include "quota/alike.h"
 
 namespace berth::quota {
+namespace {
+
+// It is pending from now on.
+void await_turn(Record& record) {
+  record.standing = Standing::kPending;
+  record.tries = 0;
+  const std::string& told = record.status.reason;
+  const bool waited_for_time = record.eviction && told == record.eviction->reason;
+  if (told.empty() || told == "Suspended" || told == "WaitingForPlace" || waited_for_time) {  // nothing is known (now)
+    record.status.reason = "PendingEvaluation";
+    record.status.message = fmt::format(
+        "waits for its turn in ClusterQueue {}, behind workloads that are older or more "
+        "important",
+        record.status.cluster_queue);
+  }
+}
+
+}  // namespace
 
 Admission::Admission(AdmissionOptions options, Places* places)
     : options_(std::move(options)), places_(places), usage_(options_.usage), spending_(options_.created_ahead) {}
@@ -188,18 +206,8 @@ void Admission::leave(WorkloadId id) {
 void Admission::enqueue(WorkloadId id) {
   leave(id);
   Record& record = this->record(id);
-  record.standing = Standing::kPending;
   if (!record.waits_since) record.waits_since = now_;
-  record.tries = 0;
-  const std::string& told = record.status.reason;
-  const bool waited_for_time = record.eviction && told == record.eviction->reason;
-  if (told.empty() || told == "Suspended" || told == "WaitingForPlace" || waited_for_time) {  // nothing is known (now)
-    record.status.reason = "PendingEvaluation";
-    record.status.message = fmt::format(
-        "waits for its turn in ClusterQueue {}, behind workloads that are older or more "
-        "important",
-        record.status.cluster_queue);
-  }
+  await_turn(record);
   waiting_[record.status.cluster_queue].add(record.key, record.likeness);
 }
 
@@ -217,17 +225,19 @@ void Admission::park_alike(const Record& head) {
   const auto group = waiting.alike.find(head.likeness);
   if (group == waiting.alike.end() || head.evicted_in == epoch_) return;  // the others might spare fewer
   const bool wants_place = want_place_.contains(head.key.id);
-  const std::set<OrderKey> others = group->second;
-  for (const OrderKey& key : others) {
-    Record& other = record(key.id);
-    const bool same = key.behind_sticky && !other.promised && other.next_flavor.empty() &&
+  const std::vector<WorkloadId> others(group->second.begin(), group->second.end());
+  for (const WorkloadId id : others) {
+    Record& other = record(id);
+    const bool same = other.key.behind_sticky && !other.promised && other.next_flavor.empty() &&
                       other.status.workload.created >= head.status.workload.created &&
                       alike(other.status.workload, head.status.workload);
     if (!same) continue;
-    park(key.id);
+    waiting.park(other.key, other.likeness);
+    other.standing = Standing::kParked;
     other.status.reason = head.status.reason;
     other.status.message = head.status.message;
-    if (wants_place) want_place_.insert(key.id);
+    if (wants_place) want_place_.insert(id);
+    else want_place_.erase(id);
   }
 }
 
@@ -253,9 +263,15 @@ void Admission::wake_tree(QuotaNode queue) {
   for (const QuotaNode each : tree.queues_below(tree.root(queue))) {
     const auto waiting = waiting_.find(tree.name(each));
     if (waiting == waiting_.end()) continue;
-    const std::set<OrderKey> parked = waiting->second.parked;
-    for (const OrderKey& key : parked) enqueue(key.id);
-    for (const OrderKey& key : waiting->second.pending) record(key.id).tries = 0;
+    waiting->second.wake();
+    for (const OrderKey& key : waiting->second.pending) {
+      Record& woken = record(key.id);
+      woken.tries = 0;
+      if (woken.standing == Standing::kPending) continue;
+      want_place_.erase(key.id);
+      await_turn(woken);
+      waiting->second.alike[woken.likeness].insert(key.id);
+    }
   }
 }
 

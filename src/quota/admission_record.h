@@ -3,6 +3,7 @@
 // Plain values that Admission alone changes; its invariants hold between its calls.
 #pragma once
 
+#include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
@@ -94,16 +95,31 @@ std::optional<Duration> declared_runtime(const Record& record);
 
 struct Waiting {
   std::set<OrderKey> pending, parked;
-  absl::flat_hash_map<uint64_t, std::set<OrderKey>> alike;  // those pending, by Record::likeness
+  absl::flat_hash_map<uint64_t, absl::btree_set<WorkloadId>> alike;  // those pending, by Record::likeness
 
   void add(const OrderKey& key, uint64_t likeness) {
     pending.insert(key);
-    alike[likeness].insert(key);
+    alike[likeness].insert(key.id);
   }
   void take(const OrderKey& key, uint64_t likeness) {
     pending.erase(key);
+    no_longer_alike(key.id, likeness);
+  }
+  // One that is pending is parked. Keys move, since thousands may do so in each cycle.
+  void park(const OrderKey& key, uint64_t likeness) {
+    parked.insert(pending.extract(key));
+    no_longer_alike(key.id, likeness);
+  }
+  // All that are parked are pending; the caller adds them to those alike. O(1) where none is pending.
+  void wake() {
+    if (pending.empty()) pending.swap(parked);
+    else pending.merge(parked);
+  }
+
+ private:
+  void no_longer_alike(WorkloadId id, uint64_t likeness) {
     const auto of_it = alike.find(likeness);
-    of_it->second.erase(key);
+    of_it->second.erase(id);
     if (of_it->second.empty()) alike.erase(of_it);
   }
 };

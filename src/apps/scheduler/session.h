@@ -76,7 +76,7 @@ class Session {
   void stop(Duration drain);
 
  private:
-  static constexpr size_t kEventsQueuedMax = 20'000;
+  static constexpr size_t kEventsQueuedMax = 40'000;
   struct WakeUp {};
   using PodUpdates = std::vector<kube::WatchUpdate<SeenPod>>;
   using NodeUpdates = std::vector<kube::WatchUpdate<SeenNode>>;

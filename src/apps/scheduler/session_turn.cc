@@ -131,10 +131,11 @@ void Session::cycle(Time now) {
                             {"pods", std::to_string(engine_.state().pod_count())}});
 }
 
-// Events give way while binds fill their lane, since both share the server: one event at a time instead of many. Not
-// for long: when their queue is half full they flow again, and none is lost.
+// Events give way while binds fill their lane or admissions are being written, since all share the server: one event at
+// a time instead of many. Not for long: when their queue is half full they flow again, and none is lost.
 void Session::balance_lanes() {
-  const bool busy = binder_->outstanding() >= static_cast<size_t>(config_.client.bind_connections);
+  const bool busy =
+      binder_->outstanding() >= static_cast<size_t>(config_.client.bind_connections) || queues_->decisions_under_way();
   const bool hold = busy && events_->stats().queued < kEventsQueuedMax / 2;
   if (hold == notes_held_) return;
   notes_held_ = hold;

@@ -9,6 +9,8 @@ namespace berth::apps {
 namespace {
 
 constexpr size_t kWritesMax = 512;  // on the wire or waiting for it
+// Of writes that only tell something, fewer than there are connections: a decision finds one that is free.
+constexpr size_t kTellingMax = 12, kTellingBesideDecisions = 1;
 constexpr Duration kListedWithin = Duration::seconds(20);
 constexpr Duration kCountEvery = Duration::seconds(1);
 constexpr Duration kWriteTimeout = Duration::seconds(10);
@@ -175,7 +177,9 @@ bool WorkQueues::tell_engine(Time now, Time wall) {
 
 void WorkQueues::write(Time now, Time wall) {
   const size_t room = kWritesMax - std::min(kWritesMax, under_way_);
-  for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, room))
+  const size_t tell_max = decisions_under_way() ? kTellingBesideDecisions : kTellingMax;
+  const size_t tell_room = tell_max - std::min(tell_max, telling_);
+  for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, room, tell_room))
     send(std::move(write));
   tell(desk_.take_notes());
   if (counted_at_ && now - *counted_at_ < kCountEvery) return;
@@ -208,13 +212,14 @@ void WorkQueues::tell(const std::vector<queueing::Note>& notes) {
 
 void WorkQueues::send(queueing::Write&& write) {
   ++under_way_;
+  telling_ += write.only_tells ? 1 : 0;
   using Kind = queueing::Write::Kind;
   const QueueKind kind = kind_of(write);
   const kube::Resource& resource = resource_of(kind);
   const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
+  std::string body = std::exchange(write.body, {});  // the answer has no use for it
   const auto answered = [post = hooks_.post, kind, sent = write](const Result<std::string>& result) {
     queueing::Answer answer{.write = sent, .stored = result.has_value()};
-    answer.write.body.clear();
     if (!result) {
       answer.http_status = result.error().http_status;
       answer.error = result.error().message;
@@ -231,18 +236,19 @@ void WorkQueues::send(queueing::Write&& write) {
     post(std::move(answer));
   };
   log_debug("writing for a queue",
-            {{"object", write.namespace_name + "/" + write.name}, {"body", write.body.substr(0, 400)}});
+            {{"object", write.namespace_name + "/" + write.name}, {"body", body.substr(0, 400)}});
   if (write.kind == Kind::kCreateWorkload)
-    return client_.create(resource.collection(write.namespace_name), std::move(write.body), answered, call);
+    return client_.create(resource.collection(write.namespace_name), std::move(body), answered, call);
   if (write.kind == Kind::kDeletePod)
-    return client_.remove(resource.object(write.namespace_name, write.name), std::move(write.body), answered, call);
+    return client_.remove(resource.object(write.namespace_name, write.name), std::move(body), answered, call);
   const bool of_status = write.kind == Kind::kPatchStatus || write.kind == Kind::kPatchJobStatus;
   client_.patch(resource.object(write.namespace_name, write.name, of_status ? "status" : ""), kube::PatchType::kMerge,
-                std::move(write.body), answered, call);
+                std::move(body), answered, call);
 }
 
 void WorkQueues::handle(const queueing::Answer& answer, Time now) {
   --under_way_;
+  telling_ -= answer.write.only_tells ? 1 : 0;
   const queueing::Write& write = answer.write;
   if (answer.stored) tell(write.notes);
   const bool expected = answer.http_status == 404 || answer.http_status == 409;

@@ -59,6 +59,9 @@ class WorkQueues {
   // Sends what is to be written. `wall` is for people.
   void write(Time now, Time wall);
 
+  // A decision is on its way to the server: what only tells of something gives way.
+  bool decisions_under_way() const { return under_way_ > telling_; }
+
   std::string last_error() const { return watch_.last_error(); }
   auto stats() const { return watch_.stats(); }
 
@@ -87,6 +90,7 @@ class WorkQueues {
   bool told_overdue_ = false;
   std::map<QueueKind, std::set<Name>> known_;  // of the kinds that were listed
   size_t under_way_ = 0;                       // writes that are not answered
+  size_t telling_ = 0;                         // those of them that only tell
 };
 
 }  // namespace berth::apps
