@@ -162,6 +162,11 @@ void check_together(const Reader& reader, const Root& root) {
           "devices", fmt::format("'{}' is no uuid: it has a comma or a space in it", printable(read.device.uuid, 80)));
     if (!by_uuid.emplace(read.device.uuid, &read).second)
       return reader.problem_at("devices", fmt::format("{} stands there twice", read.device.uuid));
+    std::set<std::string> instances;
+    for (const auto& instance : read.device.mig_instances)
+      if (!instance.uuid.empty() && !instances.insert(instance.uuid).second)
+        return reader.problem_at("devices", fmt::format("MIG instance {} of {} stands there twice",
+                                                        printable(instance.uuid, 80), read.device.uuid));
     if (!read.device.mig_enabled && !read.device.mig_instances.empty())
       return reader.problem_at("devices",
                                fmt::format("{} has MIG instances while MIG is not enabled", read.device.uuid));

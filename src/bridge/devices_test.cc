@@ -84,6 +84,10 @@ TEST(Devices, WhatContradictsItselfIsRefused) {
   EXPECT_THAT(problem_of(R"({"version":"v2","devices":[]})"), HasSubstr("version: 'v2' is not v1"));
   EXPECT_THAT(problem_of(with(R"({"model":"x"})")), HasSubstr("a device has no uuid"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a"},{"uuid":"a"})")), HasSubstr("a stands there twice"));
+  EXPECT_THAT(
+      problem_of(with(
+          R"({"uuid":"a","mig":{"enabled":true,"instances":[{"uuid":"i","profile":"1g.5gb","start":0},{"uuid":"i","profile":"1g.5gb","start":1}]}})")),
+      HasSubstr("MIG instance i of a stands there twice"));
   EXPECT_THAT(problem_of(with(R"({"uuid":7})")), HasSubstr("devices[0].uuid"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","memoryMiB":-1})")), HasSubstr("devices[0].memoryMiB: -1 is outside"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"b":19}},{"uuid":"b"})")), HasSubstr("19 is outside 1 to 18"));

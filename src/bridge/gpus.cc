@@ -149,18 +149,27 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
     const std::string* text = node.metadata.labels.find(key);
     return text == nullptr ? std::string_view() : std::string_view(*text);
   };
+  for (const model::ResourceList* list : {&node.capacity, &node.allocatable})
+    for (const auto& [name, amount] : *list)
+      if (model::is_mig_resource(name) && replicas_of_resource(node, name, 1) > 1 &&
+          std::find(out.time_sliced.begin(), out.time_sliced.end(), name) == out.time_sliced.end())
+        out.time_sliced.push_back(name);
   const int64_t replicas = replicas_of_resource(node, kGpuResource, 1);
-  if (has(kSharedGpu)) {
+  // Without that label, by how many devices there are; 0: nobody says it.
+  const auto by_count = [&](std::string_view resource) -> int64_t {
     const int64_t devices = label_number(node, "nvidia.com/gpu.count").value_or(0);
+    return devices > 0 ? std::clamp<int64_t>(node.capacity.get(resource) / devices, 1, kReplicasMax) : 0;
+  };
+  const std::string_view strategy = label("nvidia.com/gpu.sharing-strategy");
+  const bool shares = replicas == 1 && (strategy == "time-slicing" || strategy == "mps");
+  if (has(kSharedGpu)) {
     out.resource = kSharedGpu;
     out.sharing = model::GpuSharing::kReplicas;
-    out.replicas = replicas > 1  ? replicas
-                   : devices > 0 ? std::clamp<int64_t>(node.capacity.get(kSharedGpu) / devices, 1, kReplicasMax)
-                                 : 0;
+    out.replicas = replicas > 1 ? replicas : by_count(kSharedGpu);
   } else if (has(kGpuResource) || may_be_whole) {
     out.resource = kGpuResource;
-    out.replicas = replicas;
-    out.sharing = replicas > 1                           ? model::GpuSharing::kReplicas
+    out.replicas = shares ? by_count(kGpuResource) : replicas;
+    out.sharing = out.replicas != 1                      ? model::GpuSharing::kReplicas
                   : knowledge == DeviceKnowledge::kExact ? model::GpuSharing::kDevices
                                                          : model::GpuSharing::kNone;
   } else {

@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "bridge/devices.h"
+#include "bridge/mig_facts.h"
 #include "model/mig.h"
 
 namespace berth::bridge {
@@ -75,6 +76,7 @@ Result<model::DynamicMig> mig_of(const api::Node& node, DeviceKnowledge knowledg
   if (read.model == nullptr)
     return refused(fmt::format("the label nvidia.com/gpu.product names no model whose MIG geometry is known ('{}')",
                                printable(product, 80)));
+  if (const std::string why = memory_contradiction(node, read); !why.empty()) return refused(why);
   const std::string strategy = text_of(node, "nvidia.com/mig.strategy");
   if (read.single || (!strategy.empty() && strategy != "mixed"))
     return refused("instances are advertised by profile with the device plugin's strategy mixed only");

@@ -46,6 +46,19 @@ int64_t gigabytes_of(const model::MigModel& model) {
   return std::atoll(name.c_str() + name.find('.') + 1);
 }
 
+}  // namespace
+
+std::string memory_contradiction(const api::Node& node, const model::GpuProduct& product) {
+  const std::optional<int64_t> mib = number_in(label(node, "nvidia.com/gpu.memory"));
+  const int64_t gigabytes = gigabytes_of(*product.model);
+  const bool whole = mib.value_or(0) > 0 && !product.instances;  // else it is that of an instance
+  if (!whole || std::llabs(*mib - gigabytes * 1024) <= gigabytes * 1024 / 10) return "";
+  return fmt::format("the label nvidia.com/gpu.memory says {} MiB, and {} a {}; correct whichever is wrong", *mib,
+                     kProduct, product.model->name);
+}
+
+namespace {
+
 // Where labels and devices are of different models.
 std::string contradiction(const api::Node& node, const model::NodeDevices& told, const model::GpuProduct& product) {
   for (const model::GpuDevice& device : told.devices) {
@@ -54,13 +67,7 @@ std::string contradiction(const api::Node& node, const model::NodeDevices& told,
       return fmt::format("{} is a {} by {}, and a {} by the label {}; correct whichever is wrong", device.uuid,
                          model->name, kDevicesAnnotation, product.model->name, kProduct);
   }
-  const std::optional<int64_t> mib = number_in(label(node, "nvidia.com/gpu.memory"));
-  const int64_t gigabytes = gigabytes_of(*product.model);
-  const bool whole = mib.value_or(0) > 0 && !product.instances;  // else it is that of an instance
-  if (whole && std::llabs(*mib - gigabytes * 1024) > gigabytes * 1024 / 10)
-    return fmt::format("the label nvidia.com/gpu.memory says {} MiB, and {} a {}; correct whichever is wrong", *mib,
-                       kProduct, product.model->name);
-  return "";
+  return memory_contradiction(node, product);
 }
 
 // How many devices are cut; nothing where nobody says it.

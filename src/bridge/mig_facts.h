@@ -6,11 +6,16 @@
 
 #include "api/cluster.h"
 #include "model/devices.h"
+#include "model/mig.h"
 
 namespace berth::bridge {
 
 // Why it cannot be, as a sentence with the way out; empty where it can, where the model is not known, where the node
 // has no instances, and while its GPUs are being cut. `told`: what an agent lists; empty without one.
 std::string mig_facts_problem(const api::Node& node, const model::NodeDevices& told);
+
+// Why the label nvidia.com/gpu.memory cannot be that of a whole device of the product, with the way out; empty where it
+// can, or says nothing of one.
+std::string memory_contradiction(const api::Node& node, const model::GpuProduct& product);
 
 }  // namespace berth::bridge

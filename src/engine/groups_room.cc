@@ -7,9 +7,26 @@
 namespace berth::engine {
 namespace {
 
+// How many more of the class's shares of a GPU the node's devices have room for.
+int64_t shares_that_fit(const NodeView& node, const PodClass& cls) {
+  const model::NodeGpus& gpus = node.node().gpus;
+  const int64_t units = gpus.units_of(cls.spec->gpu_share),
+                free = std::max<int64_t>(0, node.free(node.share_resource()));
+  if (units <= 0) return 0;
+  if (gpus.sharing == model::GpuSharing::kReplicas) {
+    const int64_t each = std::max<int64_t>(1, gpus.replicas_of(cls.spec->gpu_share));
+    const int64_t replicas = std::max<int64_t>(1, gpus.replicas);
+    return free / replicas * (replicas / each) + free % replicas / each;
+  }
+  int64_t shares = free * (gpus.units() / units);
+  for (const int64_t used : node.devices().all())
+    if (used > 0) shares += std::max<int64_t>(0, gpus.units() - used) / units;
+  return shares;
+}
+
 // How many pods of the class the node could take by what they request, which is one at least; it fits one.
 int64_t pods_that_fit(const NodeView& node, const PodClass& cls) {
-  int64_t pods = INT32_MAX;
+  int64_t pods = cls.shares_gpu ? shares_that_fit(node, cls) : INT32_MAX;
   for (const ResourceAmount& request : cls.requests) pods = std::min(pods, node.free(request.id) / request.amount);
   return std::max<int64_t>(pods, 1);
 }

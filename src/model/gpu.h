@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace berth::model {
 
@@ -54,6 +55,7 @@ struct NodeGpus {
   int64_t memory_bytes = 0;  // of each device, at most kGpuMemoryMax; 0: not known
   int64_t replicas = 1;      // as which each device is advertised; 0: not known
   bool mps = false;          // CUDA MPS keeps pods to their replicas; else they take turns (time-slicing)
+  std::vector<std::string> time_sliced = {};  // resources of MIG instances that are advertised several times each
   friend bool operator==(const NodeGpus&, const NodeGpus&) = default;
 
   // Shares of a device here are counted in units in which both fractions and amounts of memory are whole numbers, so

@@ -30,9 +30,15 @@ std::string_view gpu_limit(const Node& node, const GpuShare& share, const Resour
   const bool whole = requests.get(node.gpus.resource) > 0;
   const bool replicas = whole && node.gpus.sharing == GpuSharing::kReplicas;
   if (share.asked() || replicas) return share_limit(node);
-  const bool instances =
-      std::ranges::any_of(requests, [](const auto& each) { return each.second > 0 && is_mig_resource(each.first); });
-  return instances || (whole && node.gpus.sharing == GpuSharing::kInstances) ? "enforced: MIG" : "";
+  bool instances = whole && node.gpus.sharing == GpuSharing::kInstances, turns = instances && node.gpus.replicas > 1;
+  for (const auto& [resource, amount] : requests) {
+    const bool there = node.mig || node.capacity.get(resource) > 0 || node.allocatable.get(resource) > 0;
+    if (amount <= 0 || !there || !is_mig_resource(resource)) continue;
+    instances = true;
+    turns |= std::ranges::find(node.gpus.time_sliced, resource) != node.gpus.time_sliced.end();
+  }
+  if (turns) return "not enforced: time-slicing";
+  return instances ? "enforced: MIG" : "";
 }
 
 std::optional<DeviceMode> device_mode(const Node& node) {

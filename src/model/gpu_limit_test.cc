@@ -30,7 +30,15 @@ TEST(GpuLimit, OfWhatIsRequestedByResource) {
   EXPECT_EQ(gpu_limit(node_of(GpuSharing::kReplicas), {}, whole), "not enforced: time-slicing");
   EXPECT_EQ(gpu_limit(node_of(GpuSharing::kDevices), {}, whole), "");
   EXPECT_EQ(gpu_limit(node_of(GpuSharing::kInstances), {}, whole), "enforced: MIG");
-  EXPECT_EQ(gpu_limit(node_of(GpuSharing::kNone), {}, instance), "enforced: MIG");
+  Node cut = node_of(GpuSharing::kNone);
+  EXPECT_EQ(gpu_limit(cut, {}, instance), "") << "it has none";
+  cut.allocatable = instance;
+  EXPECT_EQ(gpu_limit(cut, {}, instance), "enforced: MIG");
+  cut.gpus.time_sliced = {"nvidia.com/mig-1g.5gb"};
+  EXPECT_EQ(gpu_limit(cut, {}, instance), "not enforced: time-slicing");
+  Node single = node_of(GpuSharing::kInstances);
+  single.gpus.replicas = 2;
+  EXPECT_EQ(gpu_limit(single, {}, whole), "not enforced: time-slicing");
   EXPECT_EQ(gpu_limit(node_of(GpuSharing::kReplicas), {}, cpu), "");
 }
 

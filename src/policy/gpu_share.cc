@@ -81,6 +81,7 @@ constexpr ReasonInfo kReplicasUnknown{
 constexpr ReasonInfo kTooSmall{.text = "node(s) had GPUs with too little memory", .detail = &memory_detail};
 constexpr ReasonInfo kNoRoom{
     .text = "node(s) had no GPU with room for the share", .preemption_helps = true, .detail = &device_detail};
+constexpr ReasonInfo kOneReplica{.text = "node(s) gave each container one replica of a GPU only (MPS)"};
 // More than the node has at all: no pod that leaves makes room for it.
 constexpr ReasonInfo kNeverRoom{.text = "node(s) had no GPU with room for the share", .detail = &device_detail};
 
@@ -102,6 +103,8 @@ const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
     const int64_t replicas = node.replicas_beside_requests(pod);
     const int64_t asked = pod.request(node.share_resource());
     const int64_t of_one = gpus.replicas_of(pod.spec->gpu_share);
+    // NVIDIA's device plugin refuses a container more than one under MPS, unless it is configured otherwise.
+    if (gpus.mps && of_one > 1) return &kOneReplica;
     if (replicas + asked > allocatable || of_one > std::min(gpus.replicas, allocatable)) return &kNeverRoom;
     return replicas + asked <= free && node.has_device_for(of_one) ? nullptr : &kNoRoom;
   }
