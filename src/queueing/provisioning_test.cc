@@ -320,6 +320,34 @@ TEST_F(ProvisioningTest, ChecksSayWhetherTheyAreActive) {
   EXPECT_EQ(active(), "") << "another's";
 }
 
+TEST_F(ProvisioningTest, WhatKueueHasAskedForGoesOn) {
+  submit("train", "red", 4);
+  served = false;
+  settle();
+  const auto by_kueue = [&](int attempt) {
+    Json& request = requests[name_of("train", attempt)];
+    request = Json::parse(R"({"spec": {"provisioningClassName": "queued.gke.io", "podSets": [],
+      "parameters": {"maxRunDurationSeconds": "600"}}})");
+    request["metadata"] = {{"name", name_of("train", attempt)},
+                           {"namespace", "default"},
+                           {"uid", "by-kueue"},
+                           {"ownerReferences", {{{"kind", "Workload"}, {"controller", true}}}}};
+    request["metadata"]["ownerReferences"][0]["uid"] = workload("train")["metadata"]["uid"];
+    request["metadata"]["ownerReferences"][0]["name"] = workload("train")["metadata"]["name"];
+  };
+  by_kueue(1);
+  says(name_of("train"), {condition_json("Failed", "True", "of before")});
+  by_kueue(2);
+  says(name_of("train", 2), {condition_json("Accepted", "True", "soon")});
+  served = true;
+  settle();
+  EXPECT_THAT(log, IsEmpty());
+  EXPECT_EQ(check("train"), "Pending: soon");
+  says(name_of("train", 2), {condition_json("Failed", "True", "none")});
+  settle();
+  EXPECT_EQ(requested().back(), name_of("train", 3)) << "whom it failed for nobody can tell";
+}
+
 TEST_F(ProvisioningTest, ACheckThatIsNotActiveIsToldAndTakesItsRequestBack) {
   submit("train", "red", 4);
   settle();

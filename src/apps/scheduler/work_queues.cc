@@ -107,7 +107,9 @@ bool WorkQueues::listed() {
     if (known_.contains(kind)) continue;
     if (!watch_.refused(kind)) return false;
     known_[kind];
-    log_info("not there, or not to be read: deploy/crds and deploy/rbac.yaml have what queues need",
+    log_info(kind == QueueKind::kProvisioningRequest
+                 ? "not there, or not to be read: no autoscaler is asked for nodes"
+                 : "not there, or not to be read: deploy/crds and deploy/rbac.yaml have what queues need",
              {{"resource", std::string(resource_of(kind).plural)}});
   }
   return true;
