@@ -201,7 +201,8 @@ bool Provisioning::is_active(const Check& check, std::string& reason, std::strin
   } else if (!served_) {
     reason = "NoProvisioningRequests";
     message =
-        "the API server has no provisioningrequests of autoscaling.x-k8s.io, or Berth may not list them: the cluster's "
+        "the API server has no provisioningrequests of autoscaling.x-k8s.io/v1, or Berth may not list them: the "
+        "cluster's "
         "autoscaler brings their definition, and deploy/rbac.yaml has the role berth-provisioning";
   } else {
     reason = "Active";

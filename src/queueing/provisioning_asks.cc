@@ -23,7 +23,11 @@ constexpr std::string_view kNotActive = "the check is not active",
 
 CheckWord pending(std::string message) { return {.state = "Pending", .message = std::move(message)}; }
 
-const std::string& reserved_since(const SeenWorkload& workload) { return workload.condition("QuotaReserved")->since; }
+// Of one that had to give its quota back and had it again at once, only the eviction tells.
+const std::string& reserved_since(const SeenWorkload& workload) {
+  const StoredCondition *reserved = workload.condition("QuotaReserved"), *evicted = workload.condition("Evicted");
+  return evicted == nullptr ? reserved->since : std::max(reserved->since, evicted->since);
+}
 
 bool has_failed(const ProvisioningRequest& request) {
   return request.is("Failed") != nullptr || request.is("BookingExpired") != nullptr;
@@ -42,21 +46,27 @@ bool follows(const ProvisioningRequest& request, const ProvisioningConfig& confi
          });
 }
 
+// The member if it is an object or a list, else an empty one: templates of others may hold nulls.
+const Json& part(const Json& of, const char* key) {
+  static const Json none = Json::object();
+  const auto at = of.is_object() ? of.find(key) : of.end();
+  return at != of.end() && at->is_structured() ? *at : none;
+}
+
 // Those of the workload's pod sets for which nodes are to be asked.
 std::vector<size_t> sets_to_ask_for(const SeenWorkload& workload, const ProvisioningConfig& config) {
   const auto asks = [&](const Json& container) {
-    const Json resources = container.value("resources", Json::object());
+    const Json& resources = part(container, "resources");
     return std::ranges::any_of(config.managed, [&](const std::string& resource) {
-      return resources.value("requests", Json::object()).contains(resource) ||
-             resources.value("limits", Json::object()).contains(resource);
+      return part(resources, "requests").contains(resource) || part(resources, "limits").contains(resource);
     });
   };
   std::vector<size_t> out;
   for (size_t i = 0; i < workload.templates.size(); ++i) {
-    const Json spec = Json::parse(workload.templates[i]).value("spec", Json::object());
+    const Json pods = Json::parse(workload.templates[i]);
     bool is_asked_for = config.managed.empty();
     for (const char* list : {"initContainers", "containers"})
-      is_asked_for |= std::ranges::any_of(spec.value(list, Json::array()), asks);
+      is_asked_for |= std::ranges::any_of(part(part(pods, "spec"), list), asks);
     if (is_asked_for) out.push_back(i);
   }
   return out;
@@ -74,9 +84,10 @@ void say_requests(Json& spec) {
   for (const char* list : {"initContainers", "containers"}) {
     if (!spec.contains(list)) continue;
     for (Json& container : spec[list]) {
-      const Json limits = container.value("resources", Json::object()).value("limits", Json::object());
+      const Json limits = part(part(container, "resources"), "limits");
       for (const auto& [resource, amount] : limits.items())
-        if (!container["resources"]["requests"].contains(resource)) container["resources"]["requests"][resource] = amount;
+        if (!part(part(container, "resources"), "requests").contains(resource))
+          container["resources"]["requests"][resource] = amount;
     }
   }
 }
@@ -93,7 +104,7 @@ Json metadata_of(const SeenWorkload& workload, const std::string& name) {
 Json template_json(const SeenWorkload& workload, size_t pod_set, const std::string& name,
                    const quota::PodSetAssignment& given, const quota::Flavors& flavors) {
   Json pods = Json::parse(workload.templates[pod_set]);
-  const Json tolerations = pods.value("spec", Json::object()).value("tolerations", Json::array());
+  const Json tolerations = part(part(pods, "spec"), "tolerations");
   pods.merge_patch(pod_additions(workload, given, quota::terms_of(given, flavors), tolerations));
   say_requests(pods["spec"]);
   return {{"apiVersion", "v1"}, {"kind", "PodTemplate"}, {"metadata", metadata_of(workload, name)}, {"template", pods}};
@@ -138,11 +149,11 @@ std::string pod_set_updates(const SeenWorkload& workload, const ProvisioningRequ
 CheckWord failed_word(const ProvisioningConfig& config, int attempt, const char* after, const std::string& message) {
   if (attempt > config.backoff_limit) return {.state = "Rejected", .message = message};
   int64_t seconds = std::min(config.backoff_base_s, config.backoff_max_s);
-  for (int i = 1; i < attempt && seconds < config.backoff_max_s; ++i)
+  for (int i = 1; i < attempt && seconds > 0 && seconds < config.backoff_max_s; ++i)
     seconds = std::min<int64_t>(2 * seconds, config.backoff_max_s);
   return {.state = "Retry",
           .message = fmt::format("Retrying after {}: {}", after, message),
-          .retry_after_s = std::max<int64_t>(seconds, 0)};
+          .retry_after_s = std::max<int64_t>(seconds, 1)};
 }
 
 // What the newest request means for its check; nothing: what stands there holds.
@@ -194,9 +205,9 @@ std::optional<CheckWord> Provisioning::word_of(const Asked& asked, const quota::
     return pending(fmt::format("ProvisioningRequest {} is being replaced", newest->metadata.name));
   }
   if (is_answer) {
-    if (workload.is("Admitted"))
-      for (const ProvisioningRequest* request : asked.requests)
-        if (request != newest) remove(asked.name, *request, writes);
+    // Should this one be taken back, the one before is the count of attempts.
+    const size_t kept = workload.is("Admitted") ? 1 : 2;
+    for (size_t i = 0; i + kept < asked.requests.size(); ++i) remove(asked.name, *asked.requests[i], writes);
     return word_of_request(workload, asked.check, *asked.config, *newest);
   }
   if (settled || asked.check.state != "Pending") return std::nullopt;
@@ -267,7 +278,9 @@ void Provisioning::remove(const Name& workload, const ProvisioningRequest& reque
               .namespace_name = workload.first,
               .name = workload.second,
               .body = {}};
+  const std::string own = fmt::format("ppt-{}", request.metadata.name).substr(0, 240);
   for (const std::string& name : request.templates) {
+    if (!name.starts_with(own)) continue;  // whoever makes a request may not have others' templates deleted
     write.object = name;
     if (Made& made = subject.templates[name]; !made.gone) return send(made, std::move(write), writes);
   }

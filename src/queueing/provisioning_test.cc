@@ -233,6 +233,43 @@ TEST_F(ProvisioningTest, ATemplateThatAnEarlierTryLeftIsMadeAnew) {
   EXPECT_THAT(requested(), ElementsAre(name_of("train")));
 }
 
+TEST_F(ProvisioningTest, OfTheRequestsThatFailedTheLastIsKept) {
+  configure({{"provisioningClassName", "a"}, {"retryStrategy", {{"backoffBaseSeconds", 1}}}});
+  submit("train", "red", 4);
+  settle();
+  for (int attempt = 1; attempt < 4; ++attempt) {
+    says(name_of("train", attempt), {condition_json("Failed", "True", "none")});
+    hours_pass(1);
+  }
+  EXPECT_THAT(requested(), ElementsAre(name_of("train", 3), name_of("train", 4)));
+  EXPECT_THAT(templates, ::testing::SizeIs(2));
+}
+
+TEST_F(ProvisioningTest, TemplatesMayHoldNulls) {
+  configure({{"provisioningClassName", "a"}, {"managedResources", {kGpu}}});
+  jobs["train"] =
+      Json::parse(R"({"metadata": {"name": "train", "namespace": "default", "uid": "job", "resourceVersion": "1",
+    "labels": {"kueue.x-k8s.io/queue-name": "red"}}, "spec": {"suspend": true, "template": {"metadata": null, "spec": {
+    "schedulerName": "berth", "initContainers": null, "tolerations": null, "nodeSelector": null, "containers": [
+      {"name": "a", "resources": null}, {"name": "b", "resources": {"requests": null, "limits": {"nvidia.com/gpu": "2"}}}]}}}})");
+  desk.see(*decode_job(jobs["train"].dump()));
+  settle();
+  const Json& made = templates.at("ppt-" + name_of("train") + "-main")["template"]["spec"]["containers"];
+  EXPECT_EQ(made[1]["resources"]["requests"][kGpu], "2");
+  EXPECT_EQ(made[0]["resources"], Json());
+}
+
+TEST_F(ProvisioningTest, NobodyElsesTemplatesAreDeleted) {
+  submit("train", "red", 4);
+  settle();
+  requests[name_of("train")]["spec"]["podSets"][0]["podTemplateRef"]["name"] = "precious";
+  says(name_of("train"), {});
+  configure({{"provisioningClassName", "other"}});
+  settle();
+  EXPECT_THAT(log, ::testing::Contains("-" + name_of("train")));
+  EXPECT_THAT(log, ::testing::Not(::testing::Contains("-precious")));
+}
+
 TEST_F(ProvisioningTest, WhatTheServerRefusesIsToldAndTriedAgain) {
   refuse_templates = 403;
   submit("train", "red", 4);
