@@ -51,7 +51,8 @@ class Provisioning(QueueSuite):
     @classmethod
     def define(cls) -> None:
         cls.api.call("POST", DEFINITIONS, DEFINITION)
-        wait_until("requests can be watched", lambda: cls.api.raw("GET", f"{REQUESTS}?watch=true&timeoutSeconds=1")[0] == 200)
+        watch = f"{REQUESTS}?watch=true&timeoutSeconds=1"
+        wait_until("requests can be watched", lambda: cls.api.raw("GET", watch)[0] == 200)
 
     def setUp(self) -> None:
         super().setUp()
