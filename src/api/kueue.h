@@ -37,8 +37,14 @@ struct LocalQueue {
   model::LocalQueue queue;
 };
 
+// What spec.parameters of an AdmissionCheck names.
+struct CheckParameters {
+  std::string api_group, kind, name;
+};
+
 struct AdmissionCheck {
   ObjectMeta metadata;
+  std::optional<CheckParameters> parameters;
   model::AdmissionCheck check;
   std::optional<bool> active;  // its condition Active; none: nobody has said
 };

@@ -21,9 +21,14 @@ constexpr Field<Rules> kStrategy[] = {
     {"admissionChecks", [](const Reader& r, Rules& rules) { read_list(r, rules, &read_rule); }},
 };
 
+constexpr Field<CheckParameters> kParameters[] = {
+    {"apiGroup", [](const Reader& r, CheckParameters& p) { r.read(p.api_group); }},
+    {"kind", [](const Reader& r, CheckParameters& p) { r.read(p.kind); }},
+    {"name", [](const Reader& r, CheckParameters& p) { r.read(p.name); }},
+};
 constexpr Field<AdmissionCheck> kSpec[] = {
     {"controllerName", [](const Reader& r, AdmissionCheck& c) { r.read(c.check.controller); }},
-    {"parameters"},
+    {"parameters", [](const Reader& r, AdmissionCheck& c) { read_object(r, kParameters, c.parameters.emplace()); }},
     {"retryDelayMinutes"},
 };
 constexpr Field<AdmissionCheck> kCheck[] = {

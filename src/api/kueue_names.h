@@ -24,6 +24,9 @@ inline constexpr std::string_view kRoleHashAnnotation = "kueue.x-k8s.io/role-has
 inline constexpr std::string_view kRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-required-topology";
 inline constexpr std::string_view kPreferredTopologyAnnotation = "kueue.x-k8s.io/podset-preferred-topology";
 
+// On Jobs, pods and Workloads: what comes after the slash is a parameter of their ProvisioningRequests.
+inline constexpr std::string_view kProvisioningParameterPrefix = "provreq.kueue.x-k8s.io/";
+
 // On Workloads of pod groups.
 inline constexpr std::string_view kIsGroupAnnotation = "kueue.x-k8s.io/is-group-workload";
 

@@ -11,7 +11,6 @@
 namespace berth::queueing {
 namespace {
 
-constexpr Duration kRetryMin = Duration::seconds(1), kRetryMax = Duration::seconds(30);
 constexpr Duration kCompareEvery = Duration::seconds(1);
 constexpr size_t kComparedMax = 500;  // at a time
 
@@ -55,6 +54,7 @@ void Desk::take_in(SeenWorkload seen) {
   }
   WorkloadRecord& record = workloads_[name];
   const bool same = record.in_engine && says_the_same(record.seen.workload, seen.workload);
+  if (!record.seen.checks.empty() || !seen.checks.empty()) checked_.insert(name);
   record.seen = std::move(seen);
   if (const api::OwnerReference* owner = record.seen.workload.metadata.controller(); owner != nullptr) {
     workload_of_owner_[owner->uid] = name;
@@ -98,6 +98,7 @@ void Desk::forget(std::map<Name, WorkloadRecord>::iterator at) {
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
   if (groups_.contains(at->first)) dirty_groups_.insert(at->first);
+  if (!at->second.seen.checks.empty()) checked_.insert(at->first);
   dirty_workloads_.erase(at->first);
   untold_workloads_.erase(at->first);
   workloads_.erase(at);
@@ -286,15 +287,7 @@ void Desk::answered(const Answer& answer, Time now) {
   take_in(answer);
   Lane* lane = lane_of(answer.write);
   if (lane == nullptr) return;
-  lane->busy = false;
-  if (answer.stored) {
-    *lane = {};
-  } else {
-    // What the watch is about to bring (another version, an object that is there or gone) comes soon.
-    const bool news = answer.http_status == 404 || answer.http_status == 409;
-    lane->backoff = news ? kRetryMin : std::clamp(lane->backoff + lane->backoff, kRetryMin, kRetryMax);
-    lane->from = now + std::max(lane->backoff, answer.wait);
-  }
+  lane->answered(answer, now);
   const Name name{answer.write.namespace_name, answer.write.name};
   switch (answer.write.party) {
     case Write::Party::kWorkload: dirty_workloads_.insert(name); break;
@@ -306,7 +299,7 @@ void Desk::answered(const Answer& answer, Time now) {
 }
 
 // Whoever waits for the write's answer; null: it has gone.
-Desk::Lane* Desk::lane_of(const Write& write) {
+Lane* Desk::lane_of(const Write& write) {
   const Name name{write.namespace_name, write.name};
   const auto in = [](auto& all, const auto& key) -> Lane* {
     const auto at = all.find(key);

@@ -24,6 +24,7 @@
 #include "base/time.h"
 #include "bridge/to_model.h"
 #include "engine/event.h"
+#include "queueing/lane.h"
 #include "queueing/seen.h"
 #include "queueing/write.h"
 #include "quota/admission.h"
@@ -69,14 +70,14 @@ class Desk {
 
   size_t workloads() const { return workloads_.size(); }
 
+  // For checks that Berth sees to itself: the Workload as it was seen last, null without it; those with checks that
+  // have changed or gone since this was asked; and what checks say of one that has quota, all of them at once.
+  const SeenWorkload* find(const std::pair<std::string, std::string>& name) const;
+  std::set<std::pair<std::string, std::string>> take_checked() { return std::exchange(checked_, {}); }
+  void say(const std::pair<std::string, std::string>& name, CheckWords words);
+
  private:
   using Name = std::pair<std::string, std::string>;  // namespace, name
-  // A write under way, or when the next may be tried.
-  struct Lane {
-    bool busy = false;
-    Time from{INT64_MIN};
-    Duration backoff = {};
-  };
   struct WorkloadRecord {
     SeenWorkload seen;
     Lane lane;
@@ -86,6 +87,7 @@ class Desk {
     bool told_ready = false;  // the engine knows its pods as ready
     Time told_at{INT64_MIN};
     std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
+    CheckWords words = {};                                    // that are to stand in its status
   };
   struct JobRecord {
     SeenJob seen;
@@ -123,7 +125,8 @@ class Desk {
   bool is_orphan(const WorkloadRecord& record) const;
   bool want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
             const workloads::GroupEnd& end, Wanted& wanted, std::vector<Note>& notes, std::vector<Write>& writes);
-  void follow_checks(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted);
+  void follow_checks(const WorkloadRecord& record, const quota::WorkloadStatus& status, Wanted& wanted,
+                     std::vector<Note>& notes);
   bool is_ready(const SeenWorkload& seen, const quota::WorkloadStatus& status) const;
   void follow_readiness(WorkloadRecord& record, const quota::WorkloadStatus& status, Wanted& wanted);
   void say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted) const;
@@ -162,6 +165,7 @@ class Desk {
   std::vector<engine::Event> events_;
   std::vector<Note> notes_;
   std::set<Name> dirty_workloads_, dirty_jobs_, dirty_groups_;
+  std::set<Name> checked_;
   std::set<Name> decided_workloads_;  // something was decided about these; they come first
   std::set<Name> untold_workloads_;   // there was no room to say why these wait
   Name told_until_;

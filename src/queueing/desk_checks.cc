@@ -1,5 +1,7 @@
 // The part of Desk that hears from AdmissionChecks and of the readiness of pods, and keeps what an eviction leaves
 // behind.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "api/kueue_names.h"
@@ -16,6 +18,21 @@ Json pending_check(const std::string& name, const std::string& message, Time wal
   return {{"name", name}, {"state", "Pending"}, {"lastTransitionTime", format_rfc3339(wall)}, {"message", message}};
 }
 
+// Puts the word in the place of what the check has said; what people are to hear of it, empty where it is the same.
+std::string put(const CheckWord& word, Json& check, Time wall) {
+  const Json before = check;
+  const std::string state = check.value("state", "");
+  for (const char* member : {"podSetUpdates", "requeueAfterSeconds"}) check.erase(member);
+  check["state"] = word.state;
+  check["message"] = word.message;
+  if (!word.pod_set_updates.empty()) check["podSetUpdates"] = Json::parse(word.pod_set_updates);
+  if (word.retry_after_s > 0) check["requeueAfterSeconds"] = word.retry_after_s;
+  if (nlohmann::json(check) == nlohmann::json(before)) return "";
+  if (state != word.state) check["lastTransitionTime"] = format_rfc3339(wall);
+  return fmt::format("Admission check {} updated state from {} to {}{}", check.value("name", ""), state, word.state,
+                     word.message.empty() ? "" : " with message " + word.message);
+}
+
 bool is_ready(const api::Pod& pod) {
   const api::Condition* ready = pod.status.condition("Ready");
   return pod.status.phase == "Succeeded" || (ready != nullptr && ready->status == "True");
@@ -23,8 +40,24 @@ bool is_ready(const api::Pod& pod) {
 
 }  // namespace
 
-// The engine hears what the controllers of checks say; checks that the queue asks for anew are listed as pending.
-void Desk::follow_checks(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted) {
+const SeenWorkload* Desk::find(const Name& name) const {
+  const auto at = workloads_.find(name);
+  return at == workloads_.end() ? nullptr : &at->second.seen;
+}
+
+void Desk::say(const Name& name, CheckWords words) {
+  const auto at = workloads_.find(name);
+  if (at == workloads_.end() || at->second.words == words) return;
+  at->second.words = std::move(words);
+  dirty_workloads_.insert(name);
+}
+
+// The engine hears what the controllers of checks say, Berth among them; checks that the queue asks for anew are listed
+// as pending.
+void Desk::follow_checks(const WorkloadRecord& record, const quota::WorkloadStatus& status, Wanted& wanted,
+                         std::vector<Note>& notes) {
+  const SeenWorkload& seen = record.seen;
+  const bool heard = seen.is("QuotaReserved") && !seen.is("Evicted");  // words are of this term
   Json all = Json::array();
   bool same = seen.checks.size() == status.checks.size();
   for (const quota::CheckReport& known : status.checks) {
@@ -34,7 +67,13 @@ void Desk::follow_checks(const SeenWorkload& seen, const quota::WorkloadStatus& 
       same = false;
       continue;
     }
-    all.push_back(Json::parse(stored->json));
+    Json& check = all.emplace_back(Json::parse(stored->json));
+    if (const auto word = record.words.find(known.check); heard && word != record.words.end())
+      if (std::string change = put(word->second, check, wanted.wall); !change.empty()) {
+        same = false;
+        if (word->second.state != stored->state)
+          notes.push_back(note_of(seen.workload.metadata, "Workload", "AdmissionCheckUpdated", std::move(change)));
+      }
     if (stored->report.state != known.state || stored->report.message != known.message)
       events_.emplace_back(engine::WorkloadCheckReported{seen.workload.metadata.uid, stored->report, {}});
   }

@@ -138,15 +138,7 @@ Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admi
   const quota::PodSetAssignment& given = workload.admission->pod_sets.front();
   const quota::FlavorTerms terms = quota::terms_of(given, admission.flavors());
   const Json before = at_path(Json::parse(seen.pod_template), {"spec", "tolerations"});
-  const Json more = pod_set_updates(workload, given.name);
-  Json selector = more["nodeSelector"], tolerations = with_tolerations(before, terms.tolerations, more["tolerations"]);
-  for (const auto& [key, value] : terms.node_labels) selector[key] = value;
-  Json pod_template = {{"metadata", {{"annotations", more["annotations"]}, {"labels", more["labels"]}}}};
-  pod_template["metadata"]["annotations"][std::string(api::kWorkloadAnnotation)] = workload.workload.metadata.name;
-  pod_template["metadata"]["labels"][std::string(api::kPodSetLabel)] = given.name;
-  if (!selector.empty()) pod_template["spec"]["nodeSelector"] = std::move(selector);
-  if (!tolerations.is_null()) pod_template["spec"]["tolerations"] = std::move(tolerations);
-  Json spec = {{"suspend", false}, {"template", std::move(pod_template)}};
+  Json spec = {{"suspend", false}, {"template", pod_additions(workload, given, terms, before)}};
   if (given.count < workload.workload.pod_sets.front().count) spec["parallelism"] = given.count;
   return {
       .kind = Write::Kind::kPatchJob,

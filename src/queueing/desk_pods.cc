@@ -30,20 +30,12 @@ Write write_of(const SeenPod& seen, Write::Kind kind, const Json& body) {
 // Takes the gate away, with what its flavors add.
 Write start(const SeenPod& seen, const SeenWorkload& workload, const quota::PodSetAssignment& given,
             const quota::FlavorTerms& terms) {
-  const Json more = pod_set_updates(workload, given.name), before = Json::parse(seen.tolerations);
-  Json metadata = metadata_json(seen.pod.metadata), gates = Json::array(), spec = Json::object();
-  metadata["annotations"] = more["annotations"];
-  metadata["labels"] = more["labels"];
-  metadata["annotations"][std::string(api::kWorkloadAnnotation)] = workload.workload.metadata.name;
-  metadata["labels"][std::string(api::kPodSetLabel)] = given.name;
+  Json patch = pod_additions(workload, given, terms, Json::parse(seen.tolerations)), gates = Json::array();
+  patch["metadata"].update(metadata_json(seen.pod.metadata));
   for (const Json& gate : Json::parse(seen.gates))
     if (gate.value("name", "") != api::kAdmissionGate) gates.push_back(gate);
-  spec["schedulingGates"] = std::move(gates);
-  if (!more["nodeSelector"].empty()) spec["nodeSelector"] = more["nodeSelector"];
-  for (const auto& [key, value] : terms.node_labels) spec["nodeSelector"][key] = value;
-  if (Json added = with_tolerations(before, terms.tolerations, more["tolerations"]); !added.is_null())
-    spec["tolerations"] = std::move(added);
-  Write write = write_of(seen, Write::Kind::kPatchPod, {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}});
+  patch["spec"]["schedulingGates"] = std::move(gates);
+  Write write = write_of(seen, Write::Kind::kPatchPod, patch);
   write.notes = {
       note_of(seen.pod.metadata, "Pod", "Started", "Admitted by clusterQueue " + workload.admission->cluster_queue)};
   return write;

@@ -165,7 +165,7 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   if (status.phase == quota::WorkloadPhase::kAdmitted || status.phase == quota::WorkloadPhase::kQuotaReserved) {
     wanted.admission = StoredAdmission{status.cluster_queue, status.assignment};
     say_reserved(status, seen, wanted, notes);
-    follow_checks(seen, status, wanted);
+    follow_checks(record, status, wanted, notes);
     follow_readiness(record, status, wanted);
     return true;
   }

@@ -17,12 +17,6 @@ constexpr Duration kWriteEvery = Duration::seconds(1), kRetry = Duration::second
 
 constexpr Duration kSpentEvery = Duration::seconds(60);
 
-struct Told {
-  std::string_view type;
-  bool is = true;
-  std::string reason, message;
-};
-
 // What the condition Active says.
 Told active(bool is, std::string reason, std::string message) {
   return {"Active", is, std::move(reason), std::move(message)};
@@ -117,19 +111,6 @@ Json usage(const std::map<std::pair<std::string, std::string>, int64_t>& held) {
 // The one of this type among the stored conditions; end() without it.
 Json::const_iterator find_condition(const Json& conditions, std::string_view type) {
   return std::ranges::find_if(conditions, [&](const Json& one) { return one.value("type", "") == type; });
-}
-
-// Puts a condition in the place of the one of its type.
-void set_condition(Json& conditions, const Told& told, int64_t generation, Time wall) {
-  Json condition = {{"type", told.type}, {"status", told.is ? "True" : "False"}};
-  condition["reason"] = told.reason;
-  condition["message"] = told.message;
-  if (generation > 0) condition["observedGeneration"] = generation;
-  const auto at = std::ranges::find_if(conditions, [&](const Json& one) { return one.value("type", "") == told.type; });
-  const bool same = at != conditions.end() && at->value("status", "") == condition["status"];
-  condition["lastTransitionTime"] = same ? at->value("lastTransitionTime", "") : format_rfc3339(wall);
-  if (at == conditions.end()) conditions.push_back(std::move(condition));
-  else *at = std::move(condition);
 }
 
 void count(Json& status, const quota::QueueCounts& counts) {

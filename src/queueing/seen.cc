@@ -198,6 +198,73 @@ Result<SeenPod> decode_pod(std::string_view json) {
   return out;
 }
 
+const StoredCondition* ProvisioningRequest::is(std::string_view type) const {
+  const auto at = std::ranges::find(conditions, type, &StoredCondition::type);
+  return at == conditions.end() || at->status != "True" ? nullptr : &*at;
+}
+
+namespace {
+
+std::map<std::string, std::string> texts_of(const Json& object) {
+  std::map<std::string, std::string> out;
+  for (const auto& [key, value] : object.items())
+    if (value.is_string()) out[key] = value.get<std::string>();
+  return out;
+}
+
+// For kinds that api/ does not know.
+api::ObjectMeta metadata_of(const Json& object) {
+  const Json& metadata = member(object, "metadata");
+  api::ObjectMeta out;
+  out.name = text(metadata, "name");
+  out.namespace_name = text(metadata, "namespace");
+  out.uid = text(metadata, "uid");
+  out.resource_version = text(metadata, "resourceVersion");
+  out.generation = number(metadata, "generation");
+  if (const auto deleted = parse_rfc3339(text(metadata, "deletionTimestamp"))) out.deleted = *deleted;
+  for (const auto& [key, value] : texts_of(member(metadata, "annotations"))) out.annotations.set(key, value);
+  for (const Json& owner : member(metadata, "ownerReferences"))
+    out.owners.push_back({text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name"), text(owner, "uid"),
+                          owner.value("controller", false)});
+  return out;
+}
+
+int32_t seconds_or_count(const Json& object, const char* key, int32_t without) {
+  return object.contains(key) ? static_cast<int32_t>(number(object, key)) : without;
+}
+
+}  // namespace
+
+Result<ProvisioningConfig> decode_provisioning_config(std::string_view json) {
+  BERTH_TRY(raw, parse(json));
+  ProvisioningConfig out;
+  out.metadata = metadata_of(raw);
+  const Json &spec = member(raw, "spec"), &retry = member(spec, "retryStrategy");
+  out.class_name = text(spec, "provisioningClassName");
+  out.parameters = texts_of(member(spec, "parameters"));
+  for (const Json& resource : member(spec, "managedResources"))
+    if (resource.is_string()) out.managed.insert(resource.get<std::string>());
+  out.backoff_limit = seconds_or_count(retry, "backoffLimitCount", out.backoff_limit);
+  out.backoff_base_s = seconds_or_count(retry, "backoffBaseSeconds", out.backoff_base_s);
+  out.backoff_max_s = seconds_or_count(retry, "backoffMaxSeconds", out.backoff_max_s);
+  for (const Json& one : member(member(spec, "podSetUpdates"), "nodeSelector"))
+    out.node_selector[text(one, "key")] = text(one, "valueFromProvisioningClassDetail");
+  return out;
+}
+
+Result<ProvisioningRequest> decode_provisioning_request(std::string_view json) {
+  BERTH_TRY(raw, parse(json));
+  ProvisioningRequest out;
+  out.metadata = metadata_of(raw);
+  const Json &spec = member(raw, "spec"), &status = member(raw, "status");
+  out.class_name = text(spec, "provisioningClassName");
+  out.parameters = texts_of(member(spec, "parameters"));
+  for (const Json& set : member(spec, "podSets")) out.templates.push_back(text(member(set, "podTemplateRef"), "name"));
+  out.conditions = conditions_of(status);
+  out.details = texts_of(member(status, "provisioningClassDetails"));
+  return out;
+}
+
 namespace {
 
 Json owner_references(const std::vector<api::OwnerReference>& all) {

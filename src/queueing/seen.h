@@ -1,7 +1,9 @@
 // Jobs and Workloads as the API server has them, with what the desk (queueing/desk.h) has to know to write to them.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,10 +83,35 @@ struct SeenPod {
   bool finalizer = false;               // it has Kueue's, which keeps it until it is taken off
 };
 
+// A ProvisioningRequestConfig: what the ProvisioningRequests of a check are like.
+struct ProvisioningConfig {
+  api::ObjectMeta metadata;
+  std::string class_name;
+  std::map<std::string, std::string> parameters;
+  std::set<std::string> managed;  // resources; only pod sets that ask for one are provisioned. Empty: all are
+  int32_t backoff_limit = 3, backoff_base_s = 60, backoff_max_s = 1800;
+  std::map<std::string, std::string> node_selector;  // by label, the detail of the class that is its value
+};
+
+// A ProvisioningRequest of autoscaling.x-k8s.io.
+struct ProvisioningRequest {
+  api::ObjectMeta metadata;
+  std::string class_name;
+  std::map<std::string, std::string> parameters;
+  std::vector<std::string> templates;  // names of PodTemplates, by pod set
+  std::vector<StoredCondition> conditions;
+  std::map<std::string, std::string> details;  // status.provisioningClassDetails
+
+  // The condition if it is True; null: it is not.
+  const StoredCondition* is(std::string_view type) const;
+};
+
 // From a watch or an answer; what is not read stays in the templates.
 Result<SeenWorkload> decode_workload(std::string_view json);
 Result<SeenJob> decode_job(std::string_view json);
 Result<SeenPod> decode_pod(std::string_view json);
+Result<ProvisioningConfig> decode_provisioning_config(std::string_view json);
+Result<ProvisioningRequest> decode_provisioning_request(std::string_view json);
 // Flavors, queues, cohorts and priority classes of queues; `kind` is the object's.
 Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,16 +29,41 @@ struct Write {
     kPatchWorkload,   // merge patch of a Workload's metadata
     kPatchPod,        // merge patch of a pod
     kDeletePod,       // DELETE with options
+    // Of the objects by which nodes are asked for (queueing/provisioning.h).
+    kCreateTemplate,
+    kDeleteTemplate,
+    kCreateRequest,
+    kDeleteRequest,
   };
-  // For whom it is, and who waits for its answer. A group is named as its Workload.
-  enum class Party : uint8_t { kWorkload, kJob, kGroup, kPod, kClusterQueue, kCohort, kLocalQueue };
+  // For whom it is, and who waits for its answer. A group is named as its Workload, and so is a provisioning.
+  enum class Party : uint8_t {
+    kWorkload,
+    kJob,
+    kGroup,
+    kPod,
+    kClusterQueue,
+    kCohort,
+    kLocalQueue,
+    kAdmissionCheck,
+    kProvisioning
+  };
   Kind kind = Kind::kCreateWorkload;
   Party party = Party::kJob;
   std::string namespace_name, name;  // the party's
   std::string body;
   std::vector<Note> notes = {};  // to be told once it is stored
   bool only_tells = false;       // why a Workload waits, or what queues hold: nobody goes on by it
+  std::string object = {};       // a provisioning has several
 };
+
+// What the controller of a check has to say of a workload.
+struct CheckWord {
+  std::string state, message;
+  std::string pod_set_updates = {};  // JSON list; empty: none
+  int64_t retry_after_s = 0;
+  friend bool operator==(const CheckWord&, const CheckWord&) = default;
+};
+using CheckWords = std::map<std::string, CheckWord>;  // by check
 
 // How a write ended.
 struct Answer {
@@ -50,6 +76,7 @@ struct Answer {
   std::optional<SeenJob> job = {};
   std::optional<SeenPod> pod = {};
   std::optional<SeenQueue> queue = {};
+  std::optional<ProvisioningRequest> request = {};
 };
 
 }  // namespace berth::queueing

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/kueue_names.h"
+
 namespace berth::queueing {
 namespace {
 
@@ -15,12 +17,7 @@ Json toleration_json(const model::Toleration& toleration) {
   return out;
 }
 
-}  // namespace
-
-Json metadata_json(const api::ObjectMeta& metadata) {
-  return {{"uid", metadata.uid}, {"resourceVersion", metadata.resource_version}};
-}
-
+// A pod's tolerations with those of its flavors and of its checks (a list); null: these add nothing.
 Json with_tolerations(const Json& present, const std::vector<model::Toleration>& added, const Json& of_checks) {
   Json out = present.is_array() ? present : Json::array();
   const size_t before = out.size();
@@ -32,6 +29,8 @@ Json with_tolerations(const Json& present, const std::vector<model::Toleration>&
   return out.size() == before ? Json() : out;
 }
 
+// What the checks of a workload add to the pods of a set: objects `labels`, `annotations` and `nodeSelector`, and the
+// list `tolerations`.
 Json pod_set_updates(const SeenWorkload& workload, const std::string& pod_set) {
   Json out = {{"labels", Json::object()},
               {"annotations", Json::object()},
@@ -48,6 +47,38 @@ Json pod_set_updates(const SeenWorkload& workload, const std::string& pod_set) {
     }
   }
   return out;
+}
+
+}  // namespace
+
+Json metadata_json(const api::ObjectMeta& metadata) {
+  return {{"uid", metadata.uid}, {"resourceVersion", metadata.resource_version}};
+}
+
+Json pod_additions(const SeenWorkload& workload, const quota::PodSetAssignment& given, const quota::FlavorTerms& terms,
+                   const Json& tolerations) {
+  const Json more = pod_set_updates(workload, given.name);
+  Json out = {{"metadata", {{"annotations", more["annotations"]}, {"labels", more["labels"]}}},
+              {"spec", Json::object()}};
+  out["metadata"]["annotations"][std::string(api::kWorkloadAnnotation)] = workload.workload.metadata.name;
+  out["metadata"]["labels"][std::string(api::kPodSetLabel)] = given.name;
+  Json selector = more["nodeSelector"], added = with_tolerations(tolerations, terms.tolerations, more["tolerations"]);
+  for (const auto& [key, value] : terms.node_labels) selector[key] = value;
+  if (!selector.empty()) out["spec"]["nodeSelector"] = std::move(selector);
+  if (!added.is_null()) out["spec"]["tolerations"] = std::move(added);
+  return out;
+}
+
+void set_condition(Json& conditions, const Told& told, int64_t generation, Time wall) {
+  Json condition = {{"type", told.type}, {"status", told.is ? "True" : "False"}};
+  condition["reason"] = told.reason;
+  condition["message"] = told.message;
+  if (generation > 0) condition["observedGeneration"] = generation;
+  const auto at = std::ranges::find_if(conditions, [&](const Json& one) { return one.value("type", "") == told.type; });
+  const bool same = at != conditions.end() && at->value("status", "") == condition["status"];
+  condition["lastTransitionTime"] = same ? at->value("lastTransitionTime", "") : format_rfc3339(wall);
+  if (at == conditions.end()) conditions.push_back(std::move(condition));
+  else *at = std::move(condition);
 }
 
 Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reason, std::string text, bool warning) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "model/taint.h"
 #include "queueing/desk.h"
+#include "quota/flavors.h"
 #include "quota/status.h"
 
 namespace berth::queueing {
@@ -15,11 +15,19 @@ using Json = nlohmann::ordered_json;
 
 // That a patch is of this object in this version: the server refuses it otherwise.
 Json metadata_json(const api::ObjectMeta& metadata);
-// A pod's tolerations with those of its flavors and of its checks (a list); null: these add nothing.
-Json with_tolerations(const Json& present, const std::vector<model::Toleration>& added, const Json& of_checks);
-// What the checks of a workload add to the pods of a set (podSetUpdates): objects `labels`, `annotations` and
-// `nodeSelector`, and the list `tolerations`.
-Json pod_set_updates(const SeenWorkload& workload, const std::string& pod_set);
+// What the pods of a set gain when they may start, by their flavors and by what checks say (podSetUpdates): objects
+// `metadata` and `spec`, a merge patch of a pod or a template with these tolerations.
+Json pod_additions(const SeenWorkload& workload, const quota::PodSetAssignment& given, const quota::FlavorTerms& terms,
+                   const Json& tolerations);
+// A condition, as it is to be told.
+struct Told {
+  std::string_view type;
+  bool is = true;
+  std::string reason, message;
+};
+// Puts a condition in the place of the one of its type.
+void set_condition(Json& conditions, const Told& told, int64_t generation, Time wall);
+
 Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reason, std::string text,
              bool warning = false);
 // It has quota, which it has to give back.

@@ -10,6 +10,7 @@ constexpr std::string_view kGroup = "kueue.x-k8s.io", kVersion = "v1beta2";
 
 constexpr kube::Resource kResources[kQueueKinds] = {
     {kGroup, kVersion, "resourceflavors", "ResourceFlavor"},
+    {kGroup, kVersion, "provisioningrequestconfigs", "ProvisioningRequestConfig"},
     {kGroup, kVersion, "admissionchecks", "AdmissionCheck"},
     {kGroup, kVersion, "cohorts", "Cohort"},
     {kGroup, kVersion, "clusterqueues", "ClusterQueue"},
@@ -17,6 +18,7 @@ constexpr kube::Resource kResources[kQueueKinds] = {
     {kGroup, kVersion, "workloadpriorityclasses", "WorkloadPriorityClass"},
     {"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass"},
     {kGroup, kVersion, "workloads", "Workload"},
+    {"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest"},
     {"batch", "v1", "jobs", "Job"},
     kube::kPods,
 };
@@ -33,6 +35,14 @@ Result<SeenQueueObject> decode(QueueKind kind, std::string_view json) {
   if (kind == QueueKind::kWorkload) {
     BERTH_TRY(workload, queueing::decode_workload(json));
     return SeenQueueObject(std::move(workload));
+  }
+  if (kind == QueueKind::kProvisioningRequestConfig) {
+    BERTH_TRY(config, queueing::decode_provisioning_config(json));
+    return SeenQueueObject(std::move(config));
+  }
+  if (kind == QueueKind::kProvisioningRequest) {
+    BERTH_TRY(request, queueing::decode_provisioning_request(json));
+    return SeenQueueObject(std::move(request));
   }
   if (kind == QueueKind::kPriorityClass) {
     BERTH_TRY(priority, api::decode_json<api::PriorityClass>(json));

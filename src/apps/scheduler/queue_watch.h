@@ -21,6 +21,7 @@ namespace berth::apps {
 // In the order in which they are to be heard of where several have come: what others refer to comes first.
 enum class QueueKind : uint8_t {
   kResourceFlavor,
+  kProvisioningRequestConfig,
   kAdmissionCheck,
   kCohort,
   kClusterQueue,
@@ -28,13 +29,14 @@ enum class QueueKind : uint8_t {
   kWorkloadPriorityClass,
   kPriorityClass,
   kWorkload,
+  kProvisioningRequest,
   kJob,
   kPod,
 };
-inline constexpr size_t kQueueKinds = 10;
+inline constexpr size_t kQueueKinds = 12;
 
-using SeenQueueObject =
-    std::variant<queueing::SeenQueue, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob, queueing::SeenPod>;
+using SeenQueueObject = std::variant<queueing::SeenQueue, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob,
+                                     queueing::SeenPod, queueing::ProvisioningConfig, queueing::ProvisioningRequest>;
 
 struct QueueUpdates {
   QueueKind kind = QueueKind::kResourceFlavor;

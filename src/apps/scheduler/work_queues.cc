@@ -14,6 +14,7 @@ constexpr size_t kTellingMax = 12, kTellingBesideDecisions = 1;
 constexpr Duration kListedWithin = Duration::seconds(20);
 constexpr Duration kCountEvery = Duration::seconds(1);
 constexpr Duration kWriteTimeout = Duration::seconds(10);
+constexpr kube::Resource kPodTemplates{"", "v1", "podtemplates", "PodTemplate"};
 
 // The engine's object, of the kinds that it knows.
 std::optional<engine::QueueObject> queue_object_of(const api::KueueObject& object) {
@@ -34,6 +35,8 @@ const api::ObjectMeta& metadata_of(const SeenQueueObject& seen) {
   if (const auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return workload->workload.metadata;
   if (const auto* job = std::get_if<queueing::SeenJob>(&seen)) return job->job.metadata;
   if (const auto* pod = std::get_if<queueing::SeenPod>(&seen)) return pod->pod.metadata;
+  if (const auto* config = std::get_if<queueing::ProvisioningConfig>(&seen)) return config->metadata;
+  if (const auto* request = std::get_if<queueing::ProvisioningRequest>(&seen)) return request->metadata;
   return std::visit([](const auto& object) -> const api::ObjectMeta& { return object.metadata; },
                     std::get<queueing::SeenQueue>(seen).object);
 }
@@ -59,6 +62,8 @@ QueueKind kind_of(const queueing::Write& write) {
   using Party = queueing::Write::Party;
   if (write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus) return QueueKind::kJob;
   if (write.kind == Kind::kPatchPod || write.kind == Kind::kDeletePod) return QueueKind::kPod;
+  if (write.party == Party::kProvisioning) return QueueKind::kProvisioningRequest;
+  if (write.party == Party::kAdmissionCheck) return QueueKind::kAdmissionCheck;
   if (write.party == Party::kClusterQueue) return QueueKind::kClusterQueue;
   if (write.party == Party::kCohort) return QueueKind::kCohort;
   return write.party == Party::kLocalQueue ? QueueKind::kLocalQueue : QueueKind::kWorkload;
@@ -66,6 +71,22 @@ QueueKind kind_of(const queueing::Write& write) {
 
 bool is_queue(QueueKind kind) {
   return kind == QueueKind::kClusterQueue || kind == QueueKind::kCohort || kind == QueueKind::kLocalQueue;
+}
+
+// What the server says that it has stored. The answer to a deletion may be a Status.
+void read(QueueKind kind, const std::string& body, queueing::Answer& answer) {
+  if (kind == QueueKind::kJob) {
+    if (auto job = queueing::decode_job(body)) answer.job = std::move(*job);
+  } else if (kind == QueueKind::kPod) {
+    if (auto pod = queueing::decode_pod(body); pod && !pod->pod.metadata.uid.empty()) answer.pod = std::move(*pod);
+  } else if (kind == QueueKind::kProvisioningRequest) {
+    if (answer.write.kind != queueing::Write::Kind::kCreateRequest) return;
+    if (auto request = queueing::decode_provisioning_request(body)) answer.request = std::move(*request);
+  } else if (is_queue(kind) || kind == QueueKind::kAdmissionCheck) {
+    if (auto queue = queueing::decode_queue_object(body, resource_of(kind).kind)) answer.queue = std::move(*queue);
+  } else if (auto workload = queueing::decode_workload(body)) {
+    answer.workload = std::move(*workload);
+  }
 }
 
 }  // namespace
@@ -88,7 +109,9 @@ bool WorkQueues::listed() {
     if (known_.contains(kind)) continue;
     if (!watch_.refused(kind)) return false;
     known_[kind];
-    log_info("not there, or not to be read: deploy/crds and deploy/rbac.yaml have what queues need",
+    log_info(kind == QueueKind::kProvisioningRequest
+                 ? "not there, or not to be read: no autoscaler is asked for nodes"
+                 : "not there, or not to be read: deploy/crds and deploy/rbac.yaml have what queues need",
              {{"resource", std::string(resource_of(kind).plural)}});
   }
   return true;
@@ -111,7 +134,10 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
   if (auto* pod = std::get_if<queueing::SeenPod>(&seen)) return desk_.see(std::move(*pod));
   if (const auto* priority = std::get_if<api::PriorityClass>(&seen))
     return desk_.see_pod_priority(metadata.name, priority->value);
+  if (auto* config = std::get_if<queueing::ProvisioningConfig>(&seen)) return provisioning_.see(std::move(*config));
+  if (auto* request = std::get_if<queueing::ProvisioningRequest>(&seen)) return provisioning_.see(std::move(*request));
   statuses_.see(std::get<queueing::SeenQueue>(seen));
+  provisioning_.see(std::get<queueing::SeenQueue>(seen));
   const auto& object = std::get<queueing::SeenQueue>(seen).object;
   if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
     return desk_.see_priority(metadata.name, priority->value);
@@ -125,6 +151,9 @@ void WorkQueues::forget(QueueKind kind, const Name& name) {
   if (kind == QueueKind::kPod) return desk_.pod_gone(name.first, name.second);
   if (kind == QueueKind::kPriorityClass) return desk_.see_pod_priority(name.second, std::nullopt);
   if (kind == QueueKind::kWorkloadPriorityClass) return desk_.see_priority(name.second, std::nullopt);
+  if (kind == QueueKind::kProvisioningRequestConfig) return provisioning_.config_gone(name.second);
+  if (kind == QueueKind::kProvisioningRequest) return provisioning_.request_gone(name);
+  if (kind == QueueKind::kAdmissionCheck) provisioning_.check_gone(name.second);
   statuses_.gone(std::string(resource_of(kind).kind), name.first, name.second);
   engine_.apply(engine::QueueObjectDeleted{named(kind, name.first, name.second)});
 }
@@ -176,18 +205,21 @@ bool WorkQueues::tell_engine(Time now, Time wall) {
 }
 
 void WorkQueues::write(Time now, Time wall) {
-  const size_t room = kWritesMax - std::min(kWritesMax, under_way_);
+  const auto left = [&] { return kWritesMax - std::min(kWritesMax, under_way_); };
+  const bool served = !watch_.refused(QueueKind::kProvisioningRequest);
+  for (queueing::Write& write : provisioning_.look(desk_, engine_.admission().flavors(), served, now, wall, left()))
+    send(std::move(write));
   const size_t tell_max = decisions_under_way() ? kTellingBesideDecisions : kTellingMax;
   const size_t tell_room = tell_max - std::min(tell_max, telling_);
-  for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, room, tell_room))
+  for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, left(), tell_room))
     send(std::move(write));
   tell(desk_.take_notes());
   if (counted_at_ && now - *counted_at_ < kCountEvery) return;
   counted_at_ = now;
   const quota::QueueOverview overview = engine_.admission().overview();
   metrics_.show(engine_.admission(), overview, now);
-  const size_t left = kWritesMax - std::min(kWritesMax, under_way_);
-  for (queueing::Write& write : statuses_.look(engine_.admission(), overview, now, wall, left)) send(std::move(write));
+  for (queueing::Write& write : statuses_.look(engine_.admission(), overview, now, wall, left()))
+    send(std::move(write));
 }
 
 void WorkQueues::decided(const std::vector<quota::AdmissionDecision>& decisions, Time wall) {
@@ -213,37 +245,47 @@ void WorkQueues::tell(const std::vector<queueing::Note>& notes) {
 void WorkQueues::send(queueing::Write&& write) {
   ++under_way_;
   telling_ += write.only_tells ? 1 : 0;
-  using Kind = queueing::Write::Kind;
   const QueueKind kind = kind_of(write);
-  const kube::Resource& resource = resource_of(kind);
-  const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
   std::string body = std::exchange(write.body, {});  // the answer has no use for it
-  const auto answered = [post = hooks_.post, kind, sent = write](const Result<std::string>& result) {
+  auto answered = [post = hooks_.post, kind, sent = write](const Result<std::string>& result) {
     queueing::Answer answer{.write = sent, .stored = result.has_value()};
-    if (!result) {
+    if (result) {
+      read(kind, *result, answer);
+    } else {
       answer.http_status = result.error().http_status;
       answer.error = result.error().message;
       answer.wait = kube::retry_after(result.error());
-    } else if (kind == QueueKind::kJob) {
-      if (auto job = queueing::decode_job(*result)) answer.job = std::move(*job);
-    } else if (kind == QueueKind::kPod) {  // the answer to a deletion may be a Status
-      if (auto pod = queueing::decode_pod(*result); pod && !pod->pod.metadata.uid.empty()) answer.pod = std::move(*pod);
-    } else if (is_queue(kind)) {
-      if (auto queue = queueing::decode_queue_object(*result, resource_of(kind).kind)) answer.queue = std::move(*queue);
-    } else if (auto workload = queueing::decode_workload(*result)) {
-      answer.workload = std::move(*workload);
     }
     post(std::move(answer));
   };
   log_debug("writing for a queue",
             {{"object", write.namespace_name + "/" + write.name}, {"body", body.substr(0, 400)}});
-  if (write.kind == Kind::kCreateWorkload)
-    return client_.create(resource.collection(write.namespace_name), std::move(body), answered, call);
-  if (write.kind == Kind::kDeletePod)
-    return client_.remove(resource.object(write.namespace_name, write.name), std::move(body), answered, call);
+  write.body = std::move(body);
+  call(kind, std::move(write), std::move(answered));
+}
+
+void WorkQueues::call(QueueKind kind, queueing::Write&& write, kube::Client::Done answered) {
+  using Kind = queueing::Write::Kind;
+  const bool of_template = write.kind == Kind::kCreateTemplate || write.kind == Kind::kDeleteTemplate;
+  const kube::Resource& resource = of_template ? kPodTemplates : resource_of(kind);
+  const std::string& name = write.object.empty() ? write.name : write.object;
+  const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
   const bool of_status = write.kind == Kind::kPatchStatus || write.kind == Kind::kPatchJobStatus;
-  client_.patch(resource.object(write.namespace_name, write.name, of_status ? "status" : ""), kube::PatchType::kMerge,
-                std::move(body), answered, call);
+  switch (write.kind) {
+    case Kind::kCreateWorkload:
+    case Kind::kCreateTemplate:
+    case Kind::kCreateRequest:
+      return client_.create(resource.collection(write.namespace_name), std::move(write.body), std::move(answered),
+                            call);
+    case Kind::kDeletePod:
+    case Kind::kDeleteTemplate:
+    case Kind::kDeleteRequest:
+      return client_.remove(resource.object(write.namespace_name, name), std::move(write.body), std::move(answered),
+                            call);
+    default: break;
+  }
+  client_.patch(resource.object(write.namespace_name, name, of_status ? "status" : ""), kube::PatchType::kMerge,
+                std::move(write.body), std::move(answered), call);
 }
 
 void WorkQueues::handle(const queueing::Answer& answer, Time now) {
@@ -255,7 +297,9 @@ void WorkQueues::handle(const queueing::Answer& answer, Time now) {
   if (!answer.stored && !expected)
     log_warn("a write for a queue failed; it is tried again",
              {{"object", write.namespace_name + "/" + write.name}, {"error", answer.error}});
-  if (is_queue(kind_of(write))) statuses_.answered(answer, now);
+  if (write.party == queueing::Write::Party::kProvisioning || write.party == queueing::Write::Party::kAdmissionCheck)
+    provisioning_.answered(answer, now);
+  else if (is_queue(kind_of(write))) statuses_.answered(answer, now);
   else desk_.answered(answer, now);
 }
 

@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "kube/event_recorder.h"
 #include "queueing/desk.h"
+#include "queueing/provisioning.h"
 #include "queueing/queue_status.h"
 
 namespace berth::apps {
@@ -73,6 +74,7 @@ class WorkQueues {
   void take_in(QueueKind kind, SeenQueueObject&& seen);
   void forget(QueueKind kind, const Name& name);
   void send(queueing::Write&& write);
+  void call(QueueKind kind, queueing::Write&& write, kube::Client::Done answered);
   void tell(const std::vector<queueing::Note>& notes);
 
   const Options options_;
@@ -84,6 +86,7 @@ class WorkQueues {
   const Hooks hooks_;
   QueueWatch watch_;
   queueing::Desk desk_;
+  queueing::Provisioning provisioning_;
   queueing::QueueStatuses statuses_;
   std::optional<Time> counted_at_;   // what queues have
   std::optional<Time> waits_since_;  // for lists

@@ -23,11 +23,7 @@ uint32_t hash_of(std::string_view text) {
 
 // "job-train-3f09a"; names of pods and Jobs may be as long as those of Workloads.
 std::string workload_name(std::string_view kind, const api::ObjectMeta& owner) {
-  constexpr size_t kNameMax = 253, kHashDigits = 5;
-  const std::string full = fmt::format("{}/{}/{}", kind, owner.name, owner.uid);
-  std::string name = fmt::format("{}-{}", kind, owner.name);
-  name.resize(std::min(name.size(), kNameMax - kHashDigits - 1));
-  return fmt::format("{}-{:05x}", name, hash_of(full) & 0xfffff);
+  return hashed_name(fmt::format("{}-{}", kind, owner.name), fmt::format("{}/{}/{}", kind, owner.name, owner.uid));
 }
 
 std::optional<int32_t> number(const std::string* text) {
@@ -72,10 +68,18 @@ api::Workload workload_for(std::string_view kind, std::string_view api_version, 
   for (const std::string_view key :
        {api::kCheckpointIntervalAnnotation, api::kLastCheckpointAnnotation, api::kUserAnnotation})
     if (const std::string* value = owner.annotation(key)) out.metadata.annotations.set(std::string(key), *value);
+  for (const auto& [key, value] : owner.annotations)
+    if (key.starts_with(api::kProvisioningParameterPrefix)) out.metadata.annotations.set(key, value);
   return out;
 }
 
 }  // namespace
+
+std::string hashed_name(std::string name, std::string_view full, size_t room) {
+  constexpr size_t kNameMax = 253, kHashDigits = 5;
+  name.resize(std::min(name.size(), kNameMax - room - kHashDigits - 1));
+  return fmt::format("{}-{:05x}", name, hash_of(full) & 0xfffff);
+}
 
 std::string_view queue_of(const api::ObjectMeta& metadata) {
   const std::string* name = metadata.labels.find(api::kQueueLabel);

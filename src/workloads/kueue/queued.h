@@ -17,6 +17,9 @@ namespace berth::workloads {
 // The LocalQueue that the object's label names; empty: none.
 std::string_view queue_of(const api::ObjectMeta& metadata);
 
+// `name`, cut where it is too long for an object with `room` characters behind it, and a hash of `full`.
+std::string hashed_name(std::string name, std::string_view full, size_t room = 0);
+
 // The Workload of a Job: one pod set, "main", of as many pods as run at a time; fewer will do where the annotation
 // kueue.x-k8s.io/job-min-parallelism says so. Its priority is that of the pods; the caller puts a WorkloadPriorityClass
 // in its place. The name is unique among all objects of the namespace that have one; the UID is empty. Where the Job or

@@ -134,7 +134,7 @@ class FakeServer:
 
             def _known(self, path: str, query: dict, body: bytes) -> None:
                 resource = path.rpartition("/")[2]
-                if path.startswith("/apis/kueue.x-k8s.io/"):  # as a real one says it without these definitions
+                if path.startswith(("/apis/kueue.x-k8s.io/", "/apis/autoscaling.x-k8s.io/")):  # as a real one says it without these definitions
                     return self._reply(404, b"404 page not found\n", {"Content-Type": "text/plain"})
                 if self.command == "GET" and resource in KINDS:
                     since = int(query.get("resourceVersion", ["0"])[0])
