@@ -44,7 +44,8 @@ std::string device_detail(const PodClass& pod, const NodeView& node, const Reaso
   if (gpus.sharing == model::GpuSharing::kReplicas) return replicas_detail(pod, node) + ill;
   const std::string asks = percent_text(gpus.units_of(pod.spec->gpu_share), gpus.units(), true);
   if (free < 0)
-    return fmt::format("asks {} of a GPU; the node has {}, and {} are in use{}", asks, all, all - free, ill);
+    return fmt::format("asks {} of a GPU; the node has {}, and {} are in use or promised{}", asks, all, all - free,
+                       ill);
   int64_t most = -1;
   const std::vector<int64_t>& shares = node.devices().all();
   for (size_t i = 0; i < shares.size(); ++i) {

@@ -99,7 +99,8 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
   const int64_t asked = pod.request(reason.resource);
   const auto amount = [&](int64_t value) { return model::format_resource(name, value); };
   const int64_t free = node.free(reason.resource);
-  const std::string beyond = free < 0 ? fmt::format(" (over-used by {})", amount(-free)) : "";
+  const std::string beyond =
+      free < 0 ? fmt::format(" ({} in use or promised)", amount(node.used(reason.resource))) : "";
   return fmt::format("asks {}, free {} of {}{}, short by {}", amount(asked), amount(std::max<int64_t>(free, 0)),
                      amount(node.allocatable(reason.resource)), beyond, amount(asked - free)) +
          mig_profiles(name, node) + gpu_facts(pod, name, asked, node);

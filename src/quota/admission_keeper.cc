@@ -93,7 +93,7 @@ void Admission::Keeper::begin_cycle() {
     if (waits && room.queue.valid() && record.status.cluster_queue == room.cluster_queue)
       room.usage = usage_of(tree, room.pod_sets, record.status.workload);
     else over.push_back(id);
-    if (room.free_by > admission.now_ || room.woken >= room.free_by) continue;
+    if (!is_over(room) || room.woken >= room.free_by) continue;
     room.woken = admission.now_;
     if (record.standing == Standing::kParked) admission.enqueue(id);
   }
@@ -207,13 +207,18 @@ bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue
   return true;
 }
 
+// The time has come by which there was to be enough.
+bool Admission::Keeper::is_over(const KeptRoom& room) const {
+  return room.free_by <= admission.now_ && room.free_by > room.looked_at;
+}
+
 // Places are kept where they are until they are lost or it turns out that they are not free when they should be: others
 // may look better now and then, and be taken again.
 bool Admission::Keeper::holds_still(WorkloadId id, const KeptRoom& room) const {
   const Time now = admission.now_;
   if (room.in_nodes && (room.looked_at == Time{INT64_MIN} || admission.places_->kept_nodes(id).empty())) return false;
   if (room.looked_at == now) return true;
-  if (room.free_by <= now) return false;
+  if (is_over(room)) return false;
   if (room.in_nodes) return true;
   return room.looked_at + options().retry > now && !admission.ledger_->tree().has_room(room.queue, room.usage);
 }

@@ -55,6 +55,7 @@ struct Admission::Keeper {
   bool ends_by(const Entry& entry, Time until) const;
   bool delays(const Entry& entry, const KeptRoom& room) const;
   bool may_keep(WorkloadId id, const std::string& cluster_queue);
+  bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;
   bool keep(const Entry& entry);
   bool find_room(const Entry& entry, KeptRoom& room);

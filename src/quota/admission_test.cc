@@ -79,6 +79,7 @@ class RandomFleet {
   size_t admitted() const { return admitted_; }
   size_t evicted() const { return evicted_; }
   size_t late() const { return late_; }
+  size_t kept() const { return admission_.kept().in_all; }
   size_t overdue() const { return overdue_; }
   size_t failed() const { return failed_; }
 
@@ -97,6 +98,7 @@ class RandomFleet {
     out.pods_ready.block_admission = seed % 8 == 0;
     out.pods_ready.backoff_limit = 2;
     out.usage.half_life = Duration::seconds(200);
+    out.reservations = {.enabled = seed % 3 != 0, .after = Duration::seconds(30), .retry = Duration::seconds(10)};
     return out;
   }
 
@@ -328,7 +330,7 @@ class RandomFleet {
 
 TEST(AdmissionProperty, HistoriesEndAndNeverOverrunQuota) {
   const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 10'000 : 200;  // deterministic: a test
-  size_t admitted = 0, evicted = 0, late = 0, overdue = 0, failed = 0;
+  size_t admitted = 0, evicted = 0, late = 0, overdue = 0, failed = 0, kept = 0;
   for (uint64_t seed = 0; seed < histories && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomFleet fleet(seed);
@@ -336,12 +338,13 @@ TEST(AdmissionProperty, HistoriesEndAndNeverOverrunQuota) {
     admitted += fleet.admitted();
     evicted += fleet.evicted();
     late += fleet.late();
+    kept += fleet.kept();
     overdue += fleet.overdue();
     failed += fleet.failed();
   }
   EXPECT_GT(admitted, histories * 5);
   EXPECT_GT(evicted, histories / 2);
-  for (const size_t of_each : {late, overdue, failed}) EXPECT_GT(of_each, histories / 10);
+  for (const size_t of_each : {late, overdue, failed, kept}) EXPECT_GT(of_each, histories / 10);
 }
 
 }  // namespace
