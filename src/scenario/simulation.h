@@ -146,6 +146,7 @@ class Simulation {
   void report_limits(Report& out) const;
   void repartition();  // nodes with dynamic MIG: simulation_mig.cc
   void cut_node(size_t repartition);
+  void leave_uncut(const std::string& name);
   void expect_idle(const std::string& node);
   void tell_devices(const std::string& node);
 

@@ -2,7 +2,10 @@
 // time.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bridge/devices.h"
+#include "bridge/mig.h"
 #include "bridge/to_model.h"
 #include "scenario/simulation.h"
 
@@ -10,6 +13,7 @@ namespace berth::scenario {
 namespace {
 
 constexpr Duration kRepartitionDefault = Duration::seconds(30);
+constexpr int64_t kGivenUpMax = 8;  // then a node is left as it is, so that a simulation comes to its end
 
 // The list with what the node's GPUs are advertised as replaced.
 model::ResourceList with_gpus(const model::ResourceList& before, const model::ResourceList& gpus) {
@@ -39,7 +43,18 @@ void Simulation::repartition() {
       report.ended = happened_ = now_;
       report.given_up = step.kind == Kind::kTimedOut;
     }
+    if (step.kind == Kind::kTimedOut) leave_uncut(step.node);
   }
+}
+
+// After too many changes that did not come the node is not to be cut any more.
+void Simulation::leave_uncut(const std::string& name) {
+  const auto given_up = std::ranges::count_if(
+      repartitions_, [&](const RepartitionReport& report) { return report.node == name && report.given_up; });
+  const auto at = nodes_.find(name);
+  if (given_up < kGivenUpMax || at == nodes_.end()) return;
+  at->second.metadata.labels.set(std::string(bridge::kMigPolicy), "static");
+  outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(at->second, bridge::DeviceKnowledge::kExact)});
 }
 
 // The node has been cut; unless nobody waits for that any more.

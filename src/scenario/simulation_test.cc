@@ -94,6 +94,27 @@ TEST(Simulation, APodThatIsDeletedBeforeItHasANodeIsNotWaitedFor) {
 
 TEST(Simulation, AJobOfNoDurationEnds) { EXPECT_EQ(simulate(kNode + job(1, 500, "0s"))->report().pods.size(), 500u); }
 
+TEST(Simulation, ANodeWhoseGpusAreNeverCutInTimeIsLeftAloneInTheEnd) {
+  const Report report = simulate(
+                            R"(apiVersion: v1
+kind: Node
+metadata:
+  name: gpu
+  labels: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB, nvidia.com/gpu.count: "1", berth.dev/mig-policy: dynamic}
+  annotations: {berth.dev/simulated-repartition: 15m}
+status: {allocatable: {cpu: 8, memory: 8Gi, pods: 10, nvidia.com/gpu: 1}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: c, image: x, resources: {limits: {nvidia.com/mig-3g.40gb: 1}}}]}
+)")
+                            ->report();
+  EXPECT_EQ(report.repartitions.size(), 8u);
+  for (const RepartitionReport& cut : report.repartitions) EXPECT_TRUE(cut.given_up);
+  EXPECT_TRUE(report.pods.at(0).node.empty());
+}
+
 TEST(Simulation, MorePodsThanItHoldsAreRefusedBeforeTheyAreMade) {
   PriorityClasses classes;
   api::Problems problems;
