@@ -43,7 +43,13 @@ bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string&
   const auto taken = std::ranges::count_if(
       node.taken, [&](const Taken& each) { return each.device == device && each.resource == resource; });
   if (!model::is_mig_resource(resource)) return !one.mig_enabled && one.pods.empty();
-  return std::ranges::count_if(one.mig_instances, [&](const auto& i) { return is_instance_of(i, resource); }) > taken;
+  // Those that the annotation names, and that have not started here, could have any of them.
+  const auto others = std::ranges::count_if(one.pods, [&](const std::string& pod) {
+    return std::ranges::none_of(node.taken,
+                                [&](const Taken& each) { return each.device == device && each.pod == pod; });
+  });
+  return std::ranges::count_if(one.mig_instances, [&](const auto& i) { return is_instance_of(i, resource); }) >
+         taken + others;
 }
 
 void SimulatedAgent::start(const std::string& name, const std::string& pod, const model::ResourceList& asked,
@@ -53,12 +59,17 @@ void SimulatedAgent::start(const std::string& name, const std::string& pod, cons
   const auto has = [&](const model::GpuDevice& device) {
     return std::ranges::find(device.pods, pod) != device.pods.end();
   };
-  if (std::ranges::any_of(devices, has)) return;  // the manifest says where it is
+  const model::ResourceList resources = mig::cut_resources(asked);
+  if (std::ranges::any_of(devices, has)) {  // the manifest says where it is
+    for (const auto& [resource, amount] : resources)
+      for (size_t d = 0; d < devices.size(); ++d)
+        if (has(devices[d])) node.taken.push_back({pod, resource, d});
+    return;
+  }
   std::vector<size_t> order(devices.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto named = [&](size_t d) { return std::ranges::find(given, devices[d].uuid) != given.end(); };
   std::stable_partition(order.begin(), order.end(), named);
-  const model::ResourceList resources = mig::cut_resources(asked);
   for (model::GpuDevice& device : devices)  // a share is of the device that the bind names
     if (resources.empty() && std::ranges::find(given, device.uuid) != given.end()) device.pods.push_back(pod);
   for (const auto& [resource, amount] : resources)
@@ -76,7 +87,10 @@ bool SimulatedAgent::end(const std::string& name, const std::string& pod) {
   if (at == nodes_.end()) return false;
   std::erase_if(at->second.taken, [&](const Taken& each) { return each.pod == pod; });
   size_t gone = 0;
-  for (model::GpuDevice& device : at->second.devices.devices) gone += std::erase(device.pods, pod);
+  for (model::GpuDevice& device : at->second.devices.devices) {
+    gone += std::erase(device.pods, pod);
+    for (model::MigDeviceInstance& instance : device.mig_instances) gone += std::erase(instance.pods, pod);
+  }
   return gone > 0;
 }
 
