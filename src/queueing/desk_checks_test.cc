@@ -78,6 +78,24 @@ TEST_F(DeskChecks, RetryGivesTheQuotaBackAndTheStatesBeginAnew) {
   EXPECT_FALSE(fresh.workload("train")["status"].contains("requeueState"));
 }
 
+TEST_F(DeskChecks, AnEvictionIsToldEvenWhereAnotherWriteComesBetween) {
+  submit("train", "red", 4);
+  settle();
+  says("train", "budget", "Pending", {{"message", "soon"}});
+  EXPECT_TRUE(look().empty()) << "the engine hears of it first";
+  const std::vector<Write> slow = look();
+  ASSERT_EQ(slow.size(), 1U);
+  says("train", "nodes", "Retry", {{"requeueAfterSeconds", 6000}});
+  for (int turns = 0; turns < 5; ++turns)
+    for (const Write& write : look()) store(write);
+  EXPECT_EQ(condition("train", "Evicted"), "");
+  desk.answered({.write = slow.front(), .http_status = 409}, now);
+  settle();
+  EXPECT_EQ(condition("train", "Evicted"), "True AdmissionCheck");
+  EXPECT_EQ(states("train"), "budget=Pending nodes=Pending ");
+  EXPECT_EQ(condition("train", "QuotaReserved"), "False AdmissionCheck");
+}
+
 TEST_F(DeskChecks, WhatARejectedCheckStopsWaitsForSomebodyToMakeItActive) {
   submit("train", "red", 4);
   settle();

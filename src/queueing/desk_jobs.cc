@@ -228,6 +228,7 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
       dirty_jobs_.insert(name);
       return;
     }
+  if (leaving && !stored.is("Evicted")) return;  // people hear first why
   if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
     events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
 }
