@@ -145,7 +145,7 @@ class Provisioning(QueueSuite):
         self.provisioned(retryStrategy={"backoffLimitCount": 1, "backoffBaseSeconds": 1, "backoffMaxSeconds": 2})
         self.apply(job("train", "red", 4))
         self.answer(self.request(), Failed=("True", "none to be had"))
-        self.is_now("train", "Evicted", reason="AdmissionCheck")
+        self.assertIn("At least one admission check is false", self.has_been("train", "Evicted")["message"])
         self.restart()
         second = self.request(2)
         self.assertEqual(len(self.requests()), 2, "what failed is the count of attempts")

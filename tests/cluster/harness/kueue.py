@@ -36,8 +36,8 @@ def resources(cluster: Cluster) -> set[str]:
 
 def established(cluster: Cluster, plural: str) -> bool:
     status = cluster.api.call("GET", f"{DEFINITIONS}/{plural}.{GROUP}")["status"]
-    return {"type": "Established", "status": "True"}.items() <= next(
-        (one.items() for one in status.get("conditions", []) if one["type"] == "Established"), {}.items())  # fmt: skip
+    conditions = status.get("conditions") or []  # null for a moment
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def convert_with(cluster: Cluster, plurals: list[str], url: str, ca: Path) -> None:
