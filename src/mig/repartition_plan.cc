@@ -1,5 +1,6 @@
 #include "mig/repartition_plan.h"
 
+#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ model::ResourceList cut_requests(const State& state, const engine::PodClass& cls
 
 Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
                           int64_t work)
-    : engine_(engine), state_(engine.state()), offers_(offers), demand_(demand), work_(work) {}
+    : engine_(engine), state_(engine.state()), offers_(offers), peers_(state_), demand_(demand), work_(work) {}
 
 void Repartitioner::Plan::run() {
   promise();
@@ -81,15 +82,57 @@ void Repartitioner::Plan::promise() {
     late_ = held.valid() && !before(turns.begin()->first, held);
     Turn turn = turns.begin()->second;
     turns.erase(turns.begin());
-    while (turn.offer < offers_.size() && !serve(turn, offers_[turn.offer])) ++turn.offer;
-    if (turn.offer == offers_.size()) continue;
-    promised |= !offers_[turn.offer].under_way;
+    const Offer* const offer = promise_one(turn);
+    if (offer == nullptr) continue;
+    promised |= !offer->under_way;
     if (++turn.next != turn.end) turns.emplace(*turn.next, turn);
   }
 }
 
+// The node that has been promised to the class's next pod; null: none is of use to the class any more. Who comes first
+// of pods that are to be together passes over nodes that may be of use to the others.
+const Repartitioner::Offer* Repartitioner::Plan::promise_one(Turn& turn) {
+  const engine::DomainId within = roomiest(turn);
+  for (size_t i = turn.offer; i < offers_.size(); ++i) {
+    Offer& offer = offers_[i];
+    const bool passed = within.valid() && peers_.gathers_in(turn.cls, offer.slot) != within;
+    if (passed || !serve(turn, *turn.next, offer)) continue;
+    if (!within.valid()) turn.offer = i;
+    return &offer;
+  }
+  return nullptr;
+}
+
+// Where the class's pods want to be together and none has said where yet: the domain that could be cut for most of
+// them; invalid where it is all the same. Looks at domains until there is no work left.
+engine::DomainId Repartitioner::Plan::roomiest(const Turn& turn) {
+  std::vector<std::pair<engine::DomainId, std::vector<Offer>>> domains;  // in the order of the nodes
+  absl::flat_hash_map<engine::DomainId, size_t> known;
+  for (const Offer& offer : offers_) {
+    const engine::DomainId domain = peers_.gathers_in(turn.cls, offer.slot);
+    if (!domain.valid()) continue;
+    const auto [at, fresh] = known.try_emplace(domain, domains.size());
+    if (fresh) domains.emplace_back(domain, std::vector<Offer>());
+    domains[at->second].second.push_back(offer);
+  }
+  engine::DomainId best;
+  int64_t most = 0;
+  const engine::PromisedPeers now = peers_;
+  for (auto& [domain, offers] : domains) {
+    int64_t served = 0;
+    size_t at = 0;
+    for (auto pod = turn.next; pod != turn.end && at < offers.size() && work_used_ < work_; ++pod) {
+      while (at < offers.size() && !serve(turn, *pod, offers[at])) ++at;
+      served += at < offers.size() ? 1 : 0;
+    }
+    peers_ = now;
+    if (served > most) best = domain, most = served;
+  }
+  return best;
+}
+
 // Promises the node to one pod of the class, if it can have it.
-bool Repartitioner::Plan::serve(const Turn& turn, Offer& offer) {
+bool Repartitioner::Plan::serve(const Turn& turn, PodSlot pod, Offer& offer) {
   const engine::PodClass& cls = state_.pod_class(turn.cls);
   if (offer.full_for[turn.request] && !shares_with_others(cls, offer)) return false;
   if (late_ && !offer.under_way && offer.needs.empty()) return false;
@@ -99,8 +142,10 @@ bool Repartitioner::Plan::serve(const Turn& turn, Offer& offer) {
   if (!engine::run_filters(engine_.policies(), cls, {*offer.node, state_.resources(), state_.volumes(), state_.mix()},
                            reasons))
     return false;
+  if (!peers_.admit(engine_.policies(), turn.cls, engine_.queue().find(turn.cls)->candidates, offer.slot)) return false;
   if (!offer.under_way && !shares_with_others(cls, offer) && !cut(turn, offer)) return false;
   occupy(cls, offer);
+  peers_.add(pod, offer.slot);
   return true;
 }
 

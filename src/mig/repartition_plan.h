@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/promised_peers.h"
 #include "mig/repartitioner.h"
 
 namespace berth::mig {
@@ -58,7 +59,9 @@ class Repartitioner::Plan {
   };
 
   void promise();
-  bool serve(const Turn& turn, Offer& offer);
+  const Offer* promise_one(Turn& turn);
+  engine::DomainId roomiest(const Turn& turn);
+  bool serve(const Turn& turn, engine::PodSlot pod, Offer& offer);
   bool shares_with_others(const engine::PodClass& cls, const Offer& offer) const;
   bool cut(const Turn& turn, Offer& offer);
   bool leaves_whole(const Offer& offer, const model::ResourceList& beyond) const;
@@ -69,6 +72,7 @@ class Repartitioner::Plan {
   const engine::Engine& engine_;
   const engine::State& state_;
   std::vector<Offer>& offers_;
+  engine::PromisedPeers peers_;
   packing::MigDemand& demand_;
   const int64_t work_;
   int64_t work_used_ = 0;

@@ -1,0 +1,98 @@
+#include "engine/promised_peers.h"
+
+#include <algorithm>
+
+#include "engine/evaluate.h"
+
+namespace berth::engine {
+
+void PromisedPeers::add(PodSlot pod, NodeSlot node) {
+  const NodeDomains& domains = state_->node(node).domains;
+  const auto count_at = [&](TermId term) -> Count* {
+    const DomainId domain = domain_of(domains, state_->peers().term(term).key);
+    return domain.valid() ? &counts_[{term, domain}] : nullptr;
+  };
+  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches) {
+    seen_[selector].push_back(node);
+    for (const TermId term : state_->peers().selector(selector).terms)
+      if (Count* count = count_at(term); count != nullptr) ++count->matching;
+  }
+  for (const OwnedTerm& owned : state_->pod_class(state_->pod(pod).cls).peers.owned)
+    if (Count* count = owned.anti > 0 ? count_at(owned.term) : nullptr; count != nullptr)
+      count->anti_owners += owned.anti;
+}
+
+const GroupShape& PromisedPeers::shape(ClassId cls) {
+  const auto [at, fresh] = shapes_.try_emplace(cls);
+  if (fresh) at->second = shape_of(*state_, state_->pod_class(cls));
+  return at->second;
+}
+
+PromisedPeers::Count PromisedPeers::at(TermId term, DomainId domain) const {
+  const Term::Count placed = state_->peers().term(term).at(domain);
+  const auto promised = counts_.find({term, domain});
+  Count out{placed.matching, placed.anti_owners};
+  if (promised == counts_.end()) return out;
+  return {out.matching + promised->second.matching, out.anti_owners + promised->second.anti_owners};
+}
+
+// Whether some pod, somewhere, matches.
+bool PromisedPeers::anywhere(const std::vector<TermId>& terms) const {
+  return std::ranges::any_of(terms, [&](TermId id) {
+    const Term& term = state_->peers().term(id);
+    return term.matching_domains > 0 || seen_.contains(term.selector);
+  });
+}
+
+GroupFacts::Spread PromisedPeers::spread(const ClassPeers::Spread& rule, GroupFacts::Spread known,
+                                         NodeSlot node) const {
+  const auto seen = seen_.find(rule.selector);
+  if (!known.in_domain || seen == seen_.end()) return known;
+  const DomainId domain = domain_of(state_->node(node).domains, rule.key);
+  known.matching += std::ranges::count_if(
+      seen->second, [&](NodeSlot other) { return domain_of(state_->node(other).domains, rule.key) == domain; });
+  const int64_t skew = known.matching + (rule.matches_self ? 1 : 0) - known.fewest;
+  known.exceeds = rule.rule->required && skew > rule.rule->max_skew;
+  return known;
+}
+
+bool PromisedPeers::admit(const PolicySet& policies, ClassId id, const Candidates& candidates, NodeSlot node) {
+  const GroupShape& shape = this->shape(id);
+  if (shape.concerns_nobody()) return true;
+  const PodClass& cls = state_->pod_class(id);
+  GroupFacts facts;
+  if (std::ranges::any_of(cls.peers.spread, [](const auto& spread) { return spread.rule->required; })) {
+    if (candidates.groups() == nullptr) return false;
+    facts.spread = candidates.groups()->facts(node, cls).spread;
+    for (size_t i = 0; i < facts.spread.size(); ++i)
+      facts.spread[i] = spread(cls.peers.spread[i], facts.spread[i], node);
+  }
+  facts.lacks_affinity_key = shape.lacks_affinity_key;
+  facts.affinity_anywhere = anywhere(cls.peers.affinity);
+  std::vector<DomainId> domains;
+  for (const GroupShape::Key& key : shape.keys) {
+    const DomainId domain = domain_of(state_->node(node).domains, key.key);
+    domains.push_back(domain);
+    if (!domain.valid()) {
+      facts.lacks_affinity_key |= !key.affinity.empty();
+      continue;
+    }
+    for (const TermId term : key.affinity) facts.affinity &= at(term, domain).matching > 0;
+    for (const TermId term : key.anti_affinity)
+      if (!facts.anti_affinity.valid() && at(term, domain).matching > 0) facts.anti_affinity = term;
+    for (const TermId term : key.existing)
+      if (!facts.existing.valid() && at(term, domain).anti_owners > 0) facts.existing = term;
+  }
+  facts.domains = &domains;
+  Reasons reasons;
+  run_group_filters(policies, cls, facts, reasons);
+  return reasons.empty();
+}
+
+DomainId PromisedPeers::gathers_in(ClassId id, NodeSlot node) {
+  const std::vector<TermId>& terms = state_->pod_class(id).peers.gathering;
+  if (terms.empty() || anywhere(terms)) return {};
+  return domain_of(state_->node(node).domains, state_->peers().term(terms.front()).key);
+}
+
+}  // namespace berth::engine

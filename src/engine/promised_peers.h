@@ -1,0 +1,49 @@
+// PromisedPeers: what inter-pod terms would say of nodes if pods that wait had the places that they have been promised.
+//
+// For planners that stand beside the engine and promise nodes before any pod has one (mig/repartition_plan.h). Required
+// affinity and anti-affinity are exact. Of topology spread the domains are as Candidates know them, with the promised
+// pods added to the one that is asked about and not to the fewest: who is let in could be let in, too, in that order.
+//
+// Owner thread only; the state does not change meanwhile. Cost: a class's terms for each question.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <utility>
+#include <vector>
+
+#include "engine/candidates.h"
+#include "engine/group_shape.h"
+#include "engine/state.h"
+
+namespace berth::engine {
+
+class PromisedPeers {
+ public:
+  explicit PromisedPeers(const State& state) : state_(&state) {}
+
+  void add(PodSlot pod, NodeSlot node);
+  // Whether the filters of groups let one more pod of the class onto the node. `candidates` is the class's, up to date;
+  // where it is not yet, nobody is let in whose class has to be spread.
+  bool admit(const PolicySet& policies, ClassId cls, const Candidates& candidates, NodeSlot node);
+  // The domain of the node in which the class's next pod would have to stay with those that follow; invalid where these
+  // may be anywhere, or have a pod already that says where.
+  DomainId gathers_in(ClassId cls, NodeSlot node);
+
+ private:
+  struct Count {
+    int32_t matching = 0, anti_owners = 0;
+  };
+
+  const GroupShape& shape(ClassId cls);
+  Count at(TermId term, DomainId domain) const;
+  bool anywhere(const std::vector<TermId>& terms) const;
+  GroupFacts::Spread spread(const ClassPeers::Spread& rule, GroupFacts::Spread known, NodeSlot node) const;
+
+  const State* state_;
+  absl::flat_hash_map<ClassId, GroupShape> shapes_;
+  absl::flat_hash_map<std::pair<TermId, DomainId>, Count> counts_;  // promised, and not placed
+  absl::flat_hash_map<SelectorId, std::vector<NodeSlot>> seen_;     // where a selector would see them
+};
+
+}  // namespace berth::engine
