@@ -88,30 +88,6 @@ class BruteForcePeers {
     return out;
   }
 
-  // While no pod has a place that one of the pod's gathering terms sees: over the keys of these, how many of `wanted`
-  // pods the nodes in this one's domain have room for, as `room` says it of each.
-  int64_t gathering_score(const model::Pod& pod, const model::Node& node, int64_t wanted,
-                          const std::function<int64_t(const Place&)>& room) const {
-    std::vector<model::PodAffinityTerm> terms;
-    for (const auto& term : pod.spec->peers.affinity)
-      if (term.gathers) terms.push_back(term);
-    for (const auto& wish : pod.spec->peers.preferred)
-      if (wish.term.gathers) terms.push_back(wish.term);
-    std::map<std::string, int64_t> by_key;
-    for (const model::PodAffinityTerm& term : terms) {
-      int64_t& places = by_key[term.topology_key] = 0;
-      for (const auto& [name, place] : places_) {
-        if (together(node, place.node, term.topology_key)) places += room(place);
-        for (const model::Pod& other : place.pods)
-          if (sees(term.peers, other) && place.node.labels.contains(term.topology_key)) return 0;
-      }
-    }
-    int64_t sum = 0;
-    for (const auto& [key, places] : by_key) sum += std::min(places, wanted);
-    return sum;
-  }
-
- private:
   bool sees(const model::PeerSelector& selector, const model::Pod& pod) const {
     if (selector.skips_terminating && pod.terminating) return false;
     const bool named = std::count(selector.namespaces.begin(), selector.namespaces.end(), pod.namespace_name) > 0;
@@ -124,6 +100,8 @@ class BruteForcePeers {
     const std::string *x = a.labels.find(key), *y = b.labels.find(key);
     return x != nullptr && y != nullptr && *x == *y;
   }
+
+ private:
   template <typename Count>
   int64_t over_all(Count count) const {
     int64_t sum = 0;

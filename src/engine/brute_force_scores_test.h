@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/brute_force_fit_test.h"
+#include "engine/brute_force_gathering_test.h"
 #include "engine/brute_force_peers_test.h"
 #include "engine/policy.h"
 #include "engine/state.h"
@@ -57,12 +58,12 @@ inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::P
   return total;
 }
 
-// Of nodes that fit, in their order: what each is worth by itself and, normalised, among them. `alike`: how many pods
-// are of the pod's class.
+// Of nodes that fit, in their order: what each is worth by itself and, normalised, among them. `gathering`
+// knows all pods.
 inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
                                                const std::vector<BruteForcePeers::Place*>& fitting,
-                                               const PolicySet& policies, const BruteForcePeers& peers, int64_t alike) {
-  const auto room = [&](const BruteForcePeers::Place& place) { return BruteForceFit::room(pod, place); };
+                                               const PolicySet& policies, const BruteForcePeers& peers,
+                                               const BruteForceGathering& gathering) {
   std::vector<int64_t> out;
   out.reserve(fitting.size());
   for (const auto* place : fitting) out.push_back(brute_force_score(pod, *place, policies));
@@ -72,7 +73,7 @@ inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
     std::optional<int64_t> least, most;
     for (const auto* place : fitting) {
       const std::string_view name = score.policy->name;
-      raw.push_back(name == "topology"              ? peers.gathering_score(pod, place->node, alike, room)
+      raw.push_back(name == "topology"              ? gathering.score(pod, place->node)
                     : name == "pod-topology-spread" ? peers.spread_score(pod, place->node)
                                                     : peers.affinity_score(pod, place->node));
       if (!raw.back()) continue;

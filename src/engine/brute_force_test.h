@@ -47,7 +47,7 @@ class BruteForce {
       if (state.node(slot).present) nodes_[name].node = state.node(slot).node;
     for (const PodSlot slot : state.pods()) {
       const PodState& pod = state.pod(slot);
-      alike_[pod.pod.uid] = state.pod_class(pod.cls).pods;
+      gathering_.add(pod, state);
       if (holds_room(pod.phase)) {
         const auto at = nodes_.find(state.node(pod.node).node.name);
         if (at != nodes_.end()) at->second.pods.push_back(pod.pod);
@@ -170,7 +170,7 @@ class BruteForce {
     for (auto& [name, place] : nodes_)
       if (why_not(pod, place).empty()) fitting.push_back(&place);
     if (!fitting.empty()) {
-      const auto scores = brute_force_scores(pod, fitting, policies_, peers_, alike_.at(pod.uid));
+      const auto scores = brute_force_scores(pod, fitting, policies_, peers_, gathering_);
       return bind(pod, *fitting[static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())]),
              true;
     }
@@ -306,7 +306,7 @@ class BruteForce {
   std::set<std::string> protecting_namespaces_;
   std::map<std::string, Place> nodes_;
   BruteForcePeers peers_;
-  std::map<std::string, int64_t> alike_;          // by UID, how many pods are of its class
+  BruteForceGathering gathering_{nodes_, peers_};
   std::vector<model::Pod> waiting_;               // neither placed nor nominated
   std::vector<model::Pod> queue_;                 // the waiting and the nominated, in order
   std::map<std::string, std::string> nominated_;  // by UID, the node

@@ -8,12 +8,15 @@
 
 namespace berth::engine {
 Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
-    : shape_(std::move(shape)), domains_of_(shape_.keys.size()), spread_(cls.peers.spread.size()), buckets_(1) {
+    : shape_(std::move(shape)),
+      room_(shape_, state, cls),
+      domains_of_(shape_.keys.size()),
+      spread_(cls.peers.spread.size()),
+      buckets_(1) {
   size_t constraints = 0;
   for (const GroupShape::Key& key : shape_.keys) {
     first_spread_.push_back(constraints);
     constraints += key.spread.size();
-    gathers_ |= key.gathers;
   }
   list_judges(state, cls);
   if (shape_.keys.size() < 2) return;
@@ -32,12 +35,12 @@ Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
 void Groups::update(NodeSlot slot, const State& state, const PodClass& cls, bool fits, int64_t score) {
   if (places_.size() <= slot.value) places_.resize(state.node_slots());
   if (domains_.size() < state.topology().domain_slots()) domains_.resize(state.topology().domain_slots());
+  room_.mark(slot);
   move(slot, state);
   update_spread(slot, state, cls);
   const GroupId group = places_[slot.value].group;
   if (!group.valid()) return;
   rank(slot, fits, {score, state.node(slot).order, slot});
-  update_room(slot, state, cls);
   for (const DomainId domain : groups_[group.value].domains) mark(domain);
 }
 
@@ -75,7 +78,6 @@ GroupId Groups::group_of(const std::vector<DomainId>& domains) {
       domain.key = key;
       domain.facts = Facts{};
       domain.spread.assign(shape_.keys[key].spread.size(), {});
-      domain.room = domain.places = 0;
       if (key == gate_) {
         if (domain.bucket == 0) {
           domain.bucket = static_cast<uint32_t>(buckets_.size());
@@ -96,7 +98,6 @@ void Groups::leave_group(NodeSlot slot) {
   if (places_[slot.value].fits) ++version_;  // its new group may have another verdict
   rank(slot, false, {});
   withdraw_spread(slot);
-  if (gathers_) add_room(slot, -room_[slot.value]);
   const GroupId id = std::exchange(places_[slot.value].group, GroupId{});
   Group& group = groups_[id.value];
   for (const DomainId domain : group.domains) mark(domain);
@@ -172,7 +173,8 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
     }
   }
   update_fewest(cls);
-  settle_room(changed, state, cls);
+  const auto fits = [&](NodeSlot slot) { return slot.value < places_.size() && places_[slot.value].fits; };
+  for (const DomainId id : room_.settle(state, policies, cls, fits)) mark_groups(domains_[id.value]);
   const bool anywhere = affinity_anywhere(state, cls);
   if (std::exchange(affinity_anywhere_, anywhere) != anywhere)
     for (uint32_t i = 0; i < groups_.size(); ++i)

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/failure_sets.h"
+#include "engine/gather_room.h"
 #include "engine/group_shape.h"
 #include "engine/policy.h"
 #include "engine/state.h"
@@ -111,8 +112,6 @@ class Groups {
     std::vector<GroupId> groups;
     Facts facts;
     std::vector<SpreadSum> spread;  // as GroupShape::Key::spread
-    int64_t room = 0;               // of a key that gathers: how many pods of the class its nodes could take
-    int64_t places = 0;             // of these, as many as are wanted
     bool dirty = false;
     bool spread_changed = false;
   };
@@ -131,9 +130,6 @@ class Groups {
   void withdraw_spread(NodeSlot slot);
   void update_spread(NodeSlot slot, const State& state, const PodClass& cls);
   void add_spread(uint32_t key, size_t index, DomainId domain, int32_t nodes, int64_t matching);
-  void update_room(NodeSlot slot, const State& state, const PodClass& cls);
-  void add_room(NodeSlot slot, int64_t pods);
-  void settle_room(const std::vector<DomainId>& changed, const State& state, const PodClass& cls);
   void mark(DomainId domain);
   void mark(GroupId group);
   static Facts facts_of(const GroupShape::Key& key, DomainId domain, const State& state);
@@ -169,9 +165,7 @@ class Groups {
   std::vector<Place> places_;  // by node slot
   // By node slot: matching pods by spread constraint of the shape's keys, in their order; −1: left out.
   std::vector<std::vector<int64_t>> contributions_;
-  bool gathers_ = false;                           // some key of the shape does
-  std::vector<int64_t> room_;                      // by node slot: what it adds to Domain::room; empty if !gathers_
-  int64_t wanted_ = 0;                             // places in one domain
+  GatherRoom room_;
   std::vector<size_t> first_spread_;               // by key of the shape: its first constraint there
   std::vector<Domain> domains_;                    // by DomainId
   std::vector<std::vector<DomainId>> domains_of_;  // by key of the shape: those with groups

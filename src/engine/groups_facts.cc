@@ -99,7 +99,7 @@ void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out
     }
     if (id.valid()) add_facts(domains_[id.value].facts, out);
     else out.lacks_affinity_key |= !asked.affinity.empty();
-    if (id.valid()) out.room += domains_[id.value].places;
+    if (id.valid()) out.room += room_.places(id);
   }
 }
 

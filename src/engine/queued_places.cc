@@ -77,6 +77,7 @@ void QueuedWorkloads::keep_class(PodSlot pod) {
   if (std::any_of(kept_.begin(), kept_.end(), [&](PodSlot kept) { return state.pod(kept).cls == id; })) return;
   model::Pod keeps = state.pod(pod).pod;
   keeps.uid = fmt::format("looks:{}", names_made_++);
+  keeps.keeps_class = true;
   const PodSlot slot = enter(std::move(keeps));
   context_.queue.of(id).last_used = UINT64_MAX;  // not one of those that are dropped for being idle
   if (kept_.size() < kKeptMax) {

@@ -106,6 +106,7 @@ struct Pod {
   std::string workload;              // "namespace/name" of the Workload that it belongs to; empty: none
   std::string pod_set;               // of the workload; empty: its only one
   bool stand_in = false;             // the engine's own: keeps a place for a pod of a workload that has not come yet
+  bool keeps_class = false;          // a stand-in that stands for nobody: what is known of its class is kept with it
 
   // "namespace/name".
   std::string full_name() const { return namespace_name + "/" + name; }
