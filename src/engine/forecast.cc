@@ -31,6 +31,7 @@ struct Engine::Rehearsal {
   }
 
   void play(const ForecastLimits& limits);
+  bool starts_behind_endless(const std::string& uid) const;
   static void count_blockers(const Engine& real, const PodClass& cls, Forecast& out);
   static void count_blockers(const Engine& real, quota::WorkloadId id, Forecast& out);
 
@@ -39,6 +40,7 @@ struct Engine::Rehearsal {
   Time now;
   Engine second;
   std::map<std::string, Time> started = {};  // pods and workloads, by UID
+  std::set<std::string> endless = {};        // those of these workloads that declare no runtime, by UID
   bool cut_short = false;
 
  private:
@@ -146,6 +148,20 @@ void Engine::Rehearsal::take_over_pods() {
   }
 }
 
+// Of the workload's queue and those that it shares quota with, one has started that declares no runtime.
+bool Engine::Rehearsal::starts_behind_endless(const std::string& uid) const {
+  const quota::Admission& admission = second.admission();
+  const quota::QuotaTree& tree = admission.ledger().tree();
+  const auto root_of = [&](const std::string& workload) {
+    const quota::WorkloadId id = admission.find(workload);
+    const quota::QuotaNode queue =
+        id.valid() ? tree.queue(admission.status(id).cluster_queue) : quota::QuotaNode{};
+    return queue.valid() ? tree.root(queue) : quota::QuotaNode{};
+  };
+  const quota::QuotaNode own = root_of(uid);
+  return own.valid() && std::ranges::any_of(endless, [&](const std::string& other) { return root_of(other) == own; });
+}
+
 // Who should have ended by now may run for ever.
 void Engine::Rehearsal::await_end(const std::optional<Time>& end, Kind kind, const std::string& uid) {
   if (!end || *end <= now) return;
@@ -174,7 +190,9 @@ bool Engine::Rehearsal::carry_out(const CycleResult& result) {
     if (decision.kind != quota::AdmissionDecision::Kind::kAdmit) continue;
     started.emplace(uid, now);
     second.apply(WorkloadPodsReady{uid, true, now});
-    await_end(second.expected_end(decision.workload), Kind::kWorkload, uid);
+    const std::optional<Time> end = second.expected_end(decision.workload);
+    if (!end) endless.insert(uid);
+    await_end(end, Kind::kWorkload, uid);
   }
   return decided;
 }
@@ -237,11 +255,19 @@ void Engine::Rehearsal::count_blockers(const Engine& real, const PodClass& cls, 
   }
 }
 
-// Those that hold the quota which it lacks; where it lacks none, all pods that have a place.
+// Those that hold the quota which it lacks; where it lacks none, all pods that have a place. Nobody is in the way of
+// one that has no turn, or asks for what there can never be.
 void Engine::Rehearsal::count_blockers(const Engine& real, quota::WorkloadId id, Forecast& out) {
+  const quota::WorkloadStatus& status = real.admission().status(id);
+  const quota::WaitingFor waits = real.admission().explain(id);
+  if (status.phase == quota::WorkloadPhase::kPending && waits.position == 0)
+    out.unknown = "it is not waiting in a queue: " + status.message;
+  if (status.reason == "ExceedsMaxQuota" || status.reason == "NoMatchingFlavor")
+    out.unknown = "it would not start with nothing in use either";
+  if (!out.unknown.empty()) return;
   std::set<std::string> holders;
   bool lacks_quota = false;
-  for (const quota::WaitingFor::Account& account : real.admission().explain(id).quota) {
+  for (const quota::WaitingFor::Account& account : waits.quota) {
     lacks_quota |= account.short_by > 0;
     for (const auto& holder : account.holders)
       if (account.short_by > 0) holders.insert(holder.workload);
@@ -289,6 +315,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
       continue;
     }
     const int64_t silent = forecast.blockers - forecast.declaring;
+    if (!forecast.unknown.empty()) continue;
     if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
     else if (forecast.blockers == 0) forecast.unknown = "nothing that could end is in its way";
     else if (silent > 0)
@@ -296,6 +323,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
           fmt::format("of {} in its way, {} declare no runtime, or have passed it", forecast.blockers, silent);
     else if (const PodSlot pod = state_.find_pod(uid); pod.valid() && silent_first.valid() && before(silent_first, pod))
       forecast.unknown = "one that waits before it declares no runtime";
+    else if (longest.starts_behind_endless(uid)) forecast.unknown = "one that starts before it declares no runtime";
     else forecast.unknown = "it would not start when all in its way have ended either";
   }
   return out;

@@ -1,6 +1,7 @@
 #include "packing/fragment.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace berth::packing {
 namespace {
@@ -16,30 +17,51 @@ void sort_unique(std::vector<T>& values) {
 FragmentMeasure::FragmentMeasure(const TypicalMix& mix) : count_(mix.count) {
   for (const auto& [request, count] : mix.requests) {
     if (request.devices == 0) continue;
-    shapes_.push_back({request.milli_each, request.devices});
+    if (request.devices == 1) sizes_.push_back(request.milli_each);
+    else shapes_.push_back({request.milli_each, request.devices});
     cpu_demands_.push_back(request.cpu_milli);
   }
+  sort_unique(sizes_);
   sort_unique(shapes_);
   sort_unique(cpu_demands_);
-  runnable_.assign(kModelsMax * cpu_demands_.size() * shapes_.size(), 0);
+  const size_t rows = kModelsMax * cpu_demands_.size();
+  of_one_.assign(rows * (sizes_.size() + 1), 0);
+  of_several_.assign(rows * shapes_.size(), 0);
   for (const auto& [request, count] : mix.requests) {
     if (request.devices == 0) continue;
+    const bool one = request.devices == 1;
     const Shape shape = {request.milli_each, request.devices};
-    const size_t s = std::lower_bound(shapes_.begin(), shapes_.end(), shape) - shapes_.begin();
+    std::vector<int64_t>& runnable = one ? of_one_ : of_several_;
+    const size_t width = one ? sizes_.size() + 1 : shapes_.size();
+    const size_t at = one ? std::lower_bound(sizes_.begin(), sizes_.end(), shape.milli_each) - sizes_.begin() + 1
+                          : std::lower_bound(shapes_.begin(), shapes_.end(), shape) - shapes_.begin();
     for (size_t model = 0; model < kModelsMax; ++model)
       for (size_t c = 0; c < cpu_demands_.size(); ++c)
         if ((request.models >> model & 1) != 0 && cpu_demands_[c] >= request.cpu_milli)
-          runnable_[(model * cpu_demands_.size() + c) * shapes_.size() + s] += count;
+          runnable[(model * cpu_demands_.size() + c) * width + at] += count;
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    const auto first = of_one_.begin() + static_cast<std::ptrdiff_t>(row * (sizes_.size() + 1));
+    std::partial_sum(first, first + static_cast<std::ptrdiff_t>(sizes_.size() + 1), first);
   }
 }
 
-int64_t FragmentMeasure::of(int64_t cpu_milli, const Devices& devices, ModelIndex model) const {
-  const int64_t free = devices.free();
-  if (free == 0) return 0;
-  const size_t demands = std::upper_bound(cpu_demands_.begin(), cpu_demands_.end(), cpu_milli) - cpu_demands_.begin();
-  if (demands == 0) return count_ * free;
-  const int64_t* const runnable = &runnable_[(model * cpu_demands_.size() + demands - 1) * shapes_.size()];
-  int64_t used = 0;  // by the requests that can run
+// Each device by itself: it is of use to the requests that it has room for.
+int64_t FragmentMeasure::used_by_one(const int64_t* runnable, const Devices& devices) const {
+  int64_t used = 0, each = 0;
+  int32_t measured = -1;
+  for (int d = 0; d < devices.count; ++d) {
+    const int32_t free = devices.free_milli[d];
+    if (free != measured)
+      each = free * runnable[std::upper_bound(sizes_.begin(), sizes_.end(), free) - sizes_.begin()];
+    measured = free;
+    used += each;
+  }
+  return used;
+}
+
+int64_t FragmentMeasure::used_by_several(const int64_t* runnable, const Devices& devices) const {
+  int64_t used = 0;
   int32_t measured = -1;
   int32_t with_room = 0;
   int32_t room = 0;
@@ -57,7 +79,17 @@ int64_t FragmentMeasure::of(int64_t cpu_milli, const Devices& devices, ModelInde
     }
     if (with_room >= shapes_[s].devices) used += runnable[s] * room;
   }
-  return count_ * free - used;
+  return used;
+}
+
+int64_t FragmentMeasure::of(int64_t cpu_milli, const Devices& devices, ModelIndex model) const {
+  const int64_t free = devices.free();
+  if (free == 0) return 0;
+  const size_t demands = std::upper_bound(cpu_demands_.begin(), cpu_demands_.end(), cpu_milli) - cpu_demands_.begin();
+  if (demands == 0) return count_ * free;
+  const size_t row = model * cpu_demands_.size() + demands - 1;
+  return count_ * free - used_by_one(&of_one_[row * (sizes_.size() + 1)], devices) -
+         used_by_several(of_several_.data() + row * shapes_.size(), devices);
 }
 
 }  // namespace berth::packing

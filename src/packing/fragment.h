@@ -6,8 +6,9 @@
 // Fragmentation", ATC '23, §4.1). Memory does not count.
 //
 // To stay in integers, a fragment is the sum over the mix, not the mean: milli-devices times requests. unit() is one
-// milli-device. What depends on CPU alone is summed up beforehand, so that a measurement costs the number of distinct
-// device shapes in the mix times the devices of the node. Immutable; any thread.
+// milli-device. What depends on CPU alone is summed up beforehand, and so is what one device is worth to requests of one
+// device: a measurement costs, for each device of the node, the logarithm of how many sizes of shares there are, and one
+// step for each distinct shape of several devices. Immutable; any thread.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +35,18 @@ class FragmentMeasure {
     friend auto operator<=>(const Shape&, const Shape&) = default;
   };
 
+  int64_t used_by_one(const int64_t* runnable, const Devices& devices) const;
+  int64_t used_by_several(const int64_t* runnable, const Devices& devices) const;
+
   int64_t count_ = 0;
-  std::vector<Shape> shapes_;         // ascending
   std::vector<int64_t> cpu_demands_;  // distinct, ascending
-  // How many requests of shape s a node of the model with CPU for demand c can run: [(model * demands + c) * shapes +
-  // s].
-  std::vector<int64_t> runnable_;
+  std::vector<int32_t> sizes_;        // in milli, of requests of one device; distinct, ascending
+  std::vector<Shape> shapes_;         // of several devices; ascending
+  // How many requests of one device and of the first k sizes a node of the model with CPU for demand c can run:
+  // [(model * demands + c) * (sizes + 1) + k].
+  std::vector<int64_t> of_one_;
+  // How many requests of shape s: [(model * demands + c) * shapes + s].
+  std::vector<int64_t> of_several_;
 };
 
 }  // namespace berth::packing

@@ -22,26 +22,9 @@ Told active(bool is, std::string reason, std::string message) {
   return {"Active", is, std::move(reason), std::move(message)};
 }
 
-// The flavors of the queue that are not there.
-std::set<std::string> missing_flavors(const model::ClusterQueue& queue, const quota::Flavors& flavors) {
-  std::set<std::string> out;
-  for (const model::ResourceGroup& group : queue.groups)
-    for (const model::FlavorQuotas& flavor : group.flavors)
-      if (!flavors.contains(flavor.flavor)) out.insert(flavor.flavor);
-  return out;
-}
-
-Told activity(const quota::Admission& admission, const std::string& name, const quota::QueueStatus& status) {
+Told activity(const quota::QueueStatus& status) {
   if (status.active) return active(true, "Ready", "Can admit new workloads");
-  const model::ClusterQueue& queue = admission.cluster_queues().find(name)->second;
-  std::string why = "it is " + status.reason;
-  if (status.reason == "Stopped") why = "it is stopped";
-  if (status.reason == "FlavorNotFound")
-    why = fmt::format("it references missing ResourceFlavors: {}",
-                      fmt::join(missing_flavors(queue, admission.flavors()), ", "));
-  if (status.reason == quota::kBudgetSpent) why = admission.spending().message({"", name});
-  if (status.reason == "CohortCycle") why = fmt::format("the cohorts above {} are a circle", queue.cohort);
-  return active(false, status.reason, "Can't admit new workloads: " + why);
+  return active(false, status.reason, "Can't admit new workloads: " + status.why);
 }
 
 Told local_activity(const quota::Admission& admission, const quota::Spending::Queue& local,
@@ -203,7 +186,7 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
   } else if (admission.cluster_queues().contains(name)) {
     const quota::QueueStatus queue = admission.queue_status(name, overview);
     const auto known = overview.cluster_queues.find(name);
-    active = activity(admission, name, queue);
+    active = activity(queue);
     count(status, known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second);
     status["flavorsReservation"] = usage(queue);
     tell_share(status, stored, queue.share ? &*queue.share : nullptr);

@@ -236,6 +236,8 @@ void Admission::park_alike(const Record& head) {
     other.standing = Standing::kParked;
     other.status.reason = head.status.reason;
     other.status.message = head.status.message;
+    other.lacks_quota = head.lacks_quota;
+    other.kept_for_it.clear();
     if (wants_place) want_place_.insert(id);
     else want_place_.erase(id);
   }
@@ -253,6 +255,7 @@ void Admission::hold_back(WorkloadId id, std::string reason, std::string message
   Record& record = this->record(id);
   record.standing = Standing::kHeldBack;
   record.waits_since.reset();
+  record.lacks_quota = false;
   record.status.reason = std::move(reason);
   record.status.message = std::move(message);
 }

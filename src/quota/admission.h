@@ -75,7 +75,9 @@ class Admission {
   std::optional<Time> waits_since(WorkloadId id) const { return record(id).waits_since; }  // without quota
   void set_waits_since(WorkloadId id, std::optional<Time> since) { record(id).waits_since = since; }
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
-  WaitingFor explain(WorkloadId id) const;  // for people: O(what waits in its queue and is held around it)
+  // For people: why it waits, as things stand now, where its status says how they stood when it had its turn.
+  std::string message(WorkloadId id) const;
+  WaitingFor explain(WorkloadId id) const;  // the same in figures: O(what waits in its queue and is held around it)
   // Of a ClusterQueue that is known, as of the last cycle; the overview costs a look at every workload.
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
   QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
@@ -97,6 +99,8 @@ class Admission {
   bool leaving(const Record& record) const;
   void begin_record(Record& record, const model::Workload& workload) const;
   bool is_counted_as_waiting(const Record& record) const;
+  Assignment free_flavors(const Record& record, std::vector<int32_t> counts) const;
+  std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
   // Configuration: admission_config.cc.
@@ -105,6 +109,7 @@ class Admission {
   void rebuild_ledger();
   void drop_empty_queues();
   std::string inactive_reason(const model::ClusterQueue& queue) const;
+  std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason) const;
   const model::LocalQueue* local_queue(const model::Workload& workload) const;
   void settle(WorkloadId id, std::vector<AdmissionDecision>& decisions);
   std::optional<EvictionReason> must_leave(const Record& record) const;

@@ -220,6 +220,7 @@ bool Admission::requeue(Entry& entry) {
                   : entry.assignment.exceeds_quota                      ? "ExceedsMaxQuota"
                                                                         : "NoMatchingFlavor";
   status.message = entry.assignment.message();
+  record.kept_for_it.clear();
   if (const std::string& why = entry.assignment.no_place; !why.empty() && !entry.passed_over) {
     status.reason = entry.held_up ? "WaitingForQuota" : "WaitingForPlace";
     status.message = why;
@@ -232,15 +233,19 @@ bool Admission::requeue(Entry& entry) {
   const bool has_room_kept = kept_.rooms.contains(entry.id);
   if (!entry.preempts && !has_room_kept) release_places(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
+  record.lacks_quota = entry.assignment.no_place.empty() && !of_user && !entry.passed_over;
   if (entry.preempts) {
     record.next_flavor.clear();
     make_sticky(entry.id);
     return false;  // until they have gone
   }
-  if (entry.passed_over) return false;  // what came before it has changed something, or never will
   if (!record.next_flavor.empty() && record.tries < tries_max(*entry.spec, record.status.workload)) {
     ++record.tries;
     return true;
+  }
+  if (entry.passed_over) {  // what came before it has changed something, or never will
+    record.tries = 0;
+    return false;
   }
   record.next_flavor.clear();
   // What one user may not have keeps nobody else waiting.

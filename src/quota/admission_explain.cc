@@ -23,6 +23,53 @@ int64_t asked_of(const model::Workload& workload, const std::string& resource) {
 
 }  // namespace
 
+std::string with_kept(std::string message, const Record& record) {
+  if (record.kept_for_it.empty()) return message;
+  if (!message.empty() && message.back() != '.') message += '.';
+  return message + record.kept_for_it;
+}
+
+// With what is free alone. `counts`: of each pod set; empty: all.
+Assignment Admission::free_flavors(const Record& record, std::vector<int32_t> counts) const {
+  const FlavorRequest request{.claimant = claimant(record),
+                              .workload = &record.status.workload,
+                              .queue = &queues_.find(record.status.cluster_queue)->second,
+                              .counts = std::move(counts)};
+  return assign_free_flavors(ledger_->tree(), flavors_, request);
+}
+
+std::string Admission::message(WorkloadId id) const {
+  const Record& record = this->record(id);
+  const bool waits = record.standing == Standing::kPending || record.standing == Standing::kParked;
+  if (!waits || !record.lacks_quota || !ledger_ || !queues_.contains(record.status.cluster_queue) ||
+      !ledger_->tree().queue(record.status.cluster_queue).valid())
+    return record.status.message;
+  const std::string now = free_flavors(record, {}).message();
+  return now.empty() ? record.status.message : with_kept(now, record);
+}
+
+// How many pods of each set have quota now.
+std::vector<WaitingFor::Fit> Admission::fits_now(const Record& record) const {
+  const std::vector<model::PodSet>& sets = record.status.workload.pod_sets;
+  std::vector<WaitingFor::Fit> out;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const auto fits = [&](int32_t pods) {
+      std::vector<int32_t> counts(sets.size(), 0);
+      counts[i] = pods + sets[i].reclaimable;
+      return free_flavors(record, std::move(counts)).outcome == Outcome::kFit;
+    };
+    const int32_t needed = std::max(0, sets[i].count - sets[i].reclaimable);
+    int32_t least = 0, most = needed;
+    while (least < most) {
+      const int32_t middle = most - (most - least) / 2;
+      if (fits(middle)) least = middle;
+      else most = middle - 1;
+    }
+    out.push_back({sets[i].name, least, needed});
+  }
+  return out;
+}
+
 WaitingFor Admission::explain(WorkloadId id) const {
   const Record& record = this->record(id);
   WaitingFor out;
@@ -52,6 +99,7 @@ WaitingFor Admission::explain(WorkloadId id) const {
       for (const auto& [resource, quota] : flavor.resources)
         if (const int64_t asked = asked_of(record.status.workload, resource); asked > 0)
           out.quota.push_back(account(node, tree.find(flavor.flavor, resource), asked));
+  if (record.lacks_quota && out.position > 0) out.fits = fits_now(record);
   return out;
 }
 
@@ -66,6 +114,7 @@ WaitingFor::Account Admission::account(QuotaNode queue, FlavorResource fr, int64
   out.available = std::max<int64_t>(0, tree.available(queue, fr));
   out.may_borrow = std::max<int64_t>(0, out.available - std::max<int64_t>(0, out.nominal - out.used));
   out.short_by = std::max<int64_t>(0, asked - out.available);
+  out.most = tree.potential(queue, fr);
   for (const QuotaNode other : tree.queues_below(tree.root(queue)))
     for (const WorkloadId id : ledger_->holders(other))
       for (const auto& [held, amount] : ledger_->holder(id).usage)

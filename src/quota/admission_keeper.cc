@@ -267,14 +267,15 @@ void Admission::Keeper::tell(WorkloadId id) const {
     const std::vector<std::string> nodes = admission.places_->kept_nodes(id);
     what = fmt::format("what becomes free on node{} {}", nodes.size() == 1 ? "" : "s", fmt::join(nodes, ", "));
   }
-  std::string& message = admission.record(id).status.message;
-  if (!message.empty() && message.back() != '.') message += '.';
-  message += fmt::format(" It {}: {} is kept for it", since_when(), what);
+  Record& record = admission.record(id);
+  std::string& kept_for_it = record.kept_for_it;
+  kept_for_it = fmt::format(" It {}: {} is kept for it", since_when(), what);
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX})
-    message += fmt::format("; by what {}, that is enough by {}",
+    kept_for_it += fmt::format("; by what {}, that is enough by {}",
                            room.in_nodes ? "runs there declares" : "those declare who have it now",
-                           time_text(room.free_by, admission.options_.created_ahead));
-  message += '.';
+                               time_text(room.free_by, admission.options_.created_ahead));
+  kept_for_it += '.';
+  record.status.message = with_kept(record.status.message, record);
 }
 
 }  // namespace berth::quota

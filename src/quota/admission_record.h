@@ -67,6 +67,8 @@ struct Record {
   uint64_t likeness = 0;  // quota/alike.h
   NextFlavors next_flavor;
   std::optional<Assignment> promised = {};  // for which others have been evicted
+  bool lacks_quota = false;                 // its message says what, as it was when it was tried
+  std::string kept_for_it = {};             // what its message says of room that is kept
   int tries = 0;                            // with flavors that were left over from the one before
   uint64_t evicted_in = 0;                  // the epoch in which it last was, for others
   // Times: admission_times.cc.
@@ -89,6 +91,9 @@ struct Record {
 
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };
+
+// The message, and what room is kept for the workload.
+std::string with_kept(std::string message, const Record& record);
 
 // How long the workload runs at most in a term, as it declares or is allowed to.
 std::optional<Duration> declared_runtime(const Record& record);

@@ -67,8 +67,10 @@ class GroupSelector {
 
 class Assigner {
  public:
-  Assigner(Ledger& ledger, const Preemption& preemption, const Flavors& flavors, const FlavorRequest& request)
-      : ledger_(ledger), tree_(ledger.tree()), preemption_(preemption), flavors_(flavors), request_(request) {
+  // `ledger` and `preemption`: null where nobody is made to go.
+  Assigner(const QuotaTree& tree, Ledger* ledger, const Preemption* preemption, const Flavors& flavors,
+           const FlavorRequest& request)
+      : tree_(tree), ledger_(ledger), preemption_(preemption), flavors_(flavors), request_(request) {
     for (const model::ResourceGroup& group : request.queue->groups)
       for (const std::string& resource : group.resources) group_of_[resource] = &group;
   }
@@ -228,25 +230,27 @@ class Assigner {
   bool may_preempt_while_borrowing() const {
     const model::QueuePreemption& policy = request_.queue->preemption;
     return policy.borrow_within_cohort ||
-           (preemption_.is_fair() && policy.reclaim_within_cohort != model::PreemptionPolicy::kNever);
+           (preemption_ != nullptr && preemption_->is_fair() && policy.reclaim_within_cohort != model::PreemptionPolicy::kNever);
   }
 
   // Whether room for this one resource could be made, and who would give it.
   Grade try_preemption(FlavorResource fr, int64_t amount) {
     const QuotaNode queue = request_.claimant.queue;
+    if (preemption_ == nullptr)
+      return {FlavorMode::kNoCandidates, tree_.lowest_subtree_that_fits(queue, fr, amount).height};
     const std::vector<Victim> victims =
-        preemption_.victims({request_.claimant, request_.queue, {fr}, {{fr, amount}}, request_.spares_winners_of});
-    const bool own = std::ranges::any_of(victims, [&](const Victim& v) { return ledger_.holder(v.id).queue == queue; });
-    for (const Victim& victim : victims) ledger_.take_out(victim.id);
+        preemption_->victims({request_.claimant, request_.queue, {fr}, {{fr, amount}}, request_.spares_winners_of});
+    const bool own = std::ranges::any_of(victims, [&](const Victim& v) { return ledger_->holder(v.id).queue == queue; });
+    for (const Victim& victim : victims) ledger_->take_out(victim.id);
     const int borrowing = tree_.lowest_subtree_that_fits(queue, fr, amount).height;
-    for (const Victim& victim : victims) ledger_.put_back(victim.id);
+    for (const Victim& victim : victims) ledger_->put_back(victim.id);
     if (victims.empty()) return {FlavorMode::kNoCandidates, borrowing};
     return {own ? FlavorMode::kPreempt : FlavorMode::kReclaim, borrowing};
   }
 
-  Ledger& ledger_;
   const QuotaTree& tree_;
-  const Preemption& preemption_;
+  Ledger* const ledger_;
+  const Preemption* const preemption_;
   const Flavors& flavors_;
   const FlavorRequest& request_;
   std::map<std::string, const model::ResourceGroup*, std::less<>> group_of_;
@@ -295,7 +299,11 @@ bool pass_over(const Assignment& assignment, const model::ClusterQueue& queue, P
 
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
                           const FlavorRequest& request) {
-  return Assigner(ledger, preemption, flavors, request).run();
+  return Assigner(ledger.tree(), &ledger, &preemption, flavors, request).run();
+}
+
+Assignment assign_free_flavors(const QuotaTree& tree, const Flavors& flavors, const FlavorRequest& request) {
+  return Assigner(tree, nullptr, nullptr, flavors, request).run();
 }
 
 int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods) {

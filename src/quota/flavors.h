@@ -64,6 +64,9 @@ int tries_max(const model::ClusterQueue& queue, const model::Workload& workload)
 Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Flavors& flavors,
                           const FlavorRequest& request);
 
+// The same with what is free alone: nobody is made to go, and it changes nothing meanwhile.
+Assignment assign_free_flavors(const QuotaTree& tree, const Flavors& flavors, const FlavorRequest& request);
+
 // So many pods of an admitted pod set need something still.
 int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods);
 

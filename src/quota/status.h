@@ -52,17 +52,26 @@ struct WaitingFor {
     int64_t may_borrow = 0;  // beyond nominal, as the others' use is now
     int64_t available = 0;   // to its queue now, borrowed included
     int64_t short_by = 0;
+    int64_t most = 0;                  // available to its queue with nothing in use
     std::vector<HeldBy> holders = {};  // in all queues that it shares quota with, the most first
+  };
+  // Of one pod set, as if the others asked for nothing.
+  struct Fit {
+    std::string pod_set;
+    int32_t pods = 0;  // have quota now
+    int32_t of = 0;
   };
   int position = 0;  // in its ClusterQueue, from 1; 0: it is not waiting there
   int waiting = 0;   // so many are
   std::vector<Account> quota;
+  std::vector<Fit> fits = {};  // where it lacks quota
 };
 
 // How a ClusterQueue stands.
 struct QueueStatus {
   bool active = true;
   std::string reason = "Ready";                  // of its condition Active
+  std::string why = {};                          // it is not, for people
   int pending = 0, reserving = 0, admitted = 0;  // reserving: those that have quota, the admitted among them
   struct Held {
     std::string flavor, resource;

@@ -182,7 +182,7 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
     row.cluster_queue = status.cluster_queue;
     row.state = state_of(status.phase);
     row.reason = status.reason;
-    row.message = status.message;
+    row.message = admission.message(id);
     if (status.phase == quota::WorkloadPhase::kPending) {
       row.waits_for = admission.explain(id);
       for (quota::WaitingFor::Account& account : row.waits_for.quota)

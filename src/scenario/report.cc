@@ -60,9 +60,16 @@ Json to_json(const quota::WaitingFor& waits) {
                         {"may_borrow", shown(account.may_borrow)},
                         {"available", shown(account.available)},
                         {"short_by", shown(account.short_by)},
+                        {"most", shown(account.most)},
                         {"holders", std::move(holders)}});
   }
-  return {{"position", waits.position}, {"waiting", waits.waiting}, {"quota", std::move(accounts)}};
+  Json fits = Json::array();
+  for (const quota::WaitingFor::Fit& fit : waits.fits)
+    fits.push_back({{"pod_set", fit.pod_set}, {"pods", fit.pods}, {"of", fit.of}});
+  return {{"position", waits.position},
+          {"waiting", waits.waiting},
+          {"quota", std::move(accounts)},
+          {"fits_now", std::move(fits)}};
 }
 
 Json to_json(const WorkloadReport& workload) {
@@ -72,6 +79,12 @@ Json to_json(const WorkloadReport& workload) {
     for (const auto& [resource, flavor] : set.flavors) flavors[resource] = flavor;
     sets.push_back({{"name", set.name}, {"count", set.count}, {"flavors", std::move(flavors)}});
   }
+  Json on_nodes = Json::array();
+  for (const WorkloadReport::OnNode& one : workload.on_nodes)
+    on_nodes.push_back({{"resource", one.resource},
+                        {"pod", one.pod},
+                        {"node", one.node},
+                        {"amount", model::format_resource(one.resource, one.amount)}});
   const size_t slash = workload.name.find('/');
   return {{"kind", workload.kind},
           {"namespace", workload.name.substr(0, slash)},
@@ -89,6 +102,7 @@ Json to_json(const WorkloadReport& workload) {
           {"evictions", workload.evictions},
           {"evicted_for", workload.evicted_for},
           {"waits_for", to_json(workload.waits_for)},
+          {"on_nodes", std::move(on_nodes)},
           {"forecast", to_json(workload.forecast)}};
 }
 

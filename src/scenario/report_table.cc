@@ -237,19 +237,22 @@ std::string gpus_in_use(const Report& report) {
     used = {used.gpus + use.gpus, used.mig_instances + use.mig_instances};
     all = {all.gpus + has.gpus, all.mig_instances + has.mig_instances};
   }
-  const bool peaked = report.gpus_peak != used.gpus || report.mig_instances_peak != used.mig_instances;
+  // What is kept for workloads is in use at the end, and no pod's.
+  const int64_t gpus_most = std::max(report.gpus_peak, used.gpus);
+  const int64_t instances_most = std::max(report.mig_instances_peak, used.mig_instances);
+  const bool peaked = gpus_most != used.gpus || instances_most != used.mig_instances;
   const std::string end = peaked ? " at the end" : "";
   const auto at_most = [&](const std::string& most) { return peaked ? fmt::format(", {} at most", most) : ""; };
   if (all.mig_instances == 0)
     return all.gpus == 0 ? ""
                          : fmt::format("; {} of {} GPUs in use{}{}", used.gpus, all.gpus, end,
-                                       at_most(std::to_string(report.gpus_peak)));
+                                       at_most(std::to_string(gpus_most)));
   if (all.gpus == 0)
     return fmt::format("; {} of {} MIG instances in use{}{}", used.mig_instances, all.mig_instances, end,
-                       at_most(std::to_string(report.mig_instances_peak)));
+                       at_most(std::to_string(instances_most)));
   return fmt::format("; {} of {} GPUs and {} of {} MIG instances in use{}{}", used.gpus, all.gpus, used.mig_instances,
                      all.mig_instances, end,
-                     at_most(fmt::format("{} GPUs and {} MIG instances", report.gpus_peak, report.mig_instances_peak)));
+                     at_most(fmt::format("{} GPUs and {} MIG instances", gpus_most, instances_most)));
 }
 
 std::string summary(const Report& report) {
@@ -289,12 +292,27 @@ std::string quota_text(const WorkloadReport& workload) {
     table.add({account.flavor, account.resource, shown(account.asked), shown(account.nominal), shown(account.used),
                shown(account.may_borrow), shown(account.available), shown(account.short_by)});
     if (account.short_by == 0) continue;
+    if (account.asked > account.most) {
+      held += fmt::format("it asks for more {} of {} than its queue can ever have, which is {}\n", account.resource,
+                          printable(account.flavor), shown(account.most));
+      continue;
+    }
     std::vector<std::string> names;
     for (const auto& holder : account.holders)
       names.push_back(fmt::format("{} of {} ({})", holder.workload, holder.cluster_queue, shown(holder.amount)));
     if (!names.empty())
       held += fmt::format("{} of {} is held by {}\n", account.resource, printable(account.flavor), few_of(names));
   }
+  std::map<std::string, std::vector<std::string>> on_nodes;
+  for (const WorkloadReport::OnNode& one : workload.on_nodes)
+    on_nodes[one.resource].push_back(fmt::format("{} on {} ({})", printable(one.pod), printable(one.node),
+                                                 model::format_resource(one.resource, one.amount)));
+  for (const auto& [resource, names] : on_nodes)
+    held += fmt::format("{} of its nodes is held by {}\n", resource, few_of(names));
+  std::vector<std::string> fits;
+  for (const quota::WaitingFor::Fit& fit : waits.fits)
+    fits.push_back(fmt::format("{} of {} pods of {}", fit.pods, fit.of, printable(fit.pod_set)));
+  if (!fits.empty()) held += fmt::format("there is quota now for {}\n", fmt::join(fits, ", for "));
   return out + "\n" + table.text() + (held.empty() ? "" : "\n" + held);
 }
 

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+#include <tuple>
+
 #include "api/requests.h"
 #include "base/check.h"
 #include "bridge/gpus.h"
@@ -71,6 +75,36 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   return out;
 }
 
+// For a workload that has quota and no place: who stands on the nodes of its queue's flavors. GPUs, where it asks for
+// some.
+std::vector<WorkloadReport::OnNode> Simulation::on_its_nodes(const WorkloadReport& workload) {
+  const engine::State& state = engine().state();
+  const quota::Flavors& flavors = engine().admission().flavors();
+  std::vector<WorkloadReport::OnNode> out;
+  const bool asks_gpus = std::ranges::any_of(workload.waits_for.quota,
+                                             [](const auto& account) { return model::is_gpu_resource(account.resource); });
+  std::set<std::pair<std::string, std::string>> seen;  // resource, pod
+  for (const quota::WaitingFor::Account& account : workload.waits_for.quota) {
+    const auto flavor = flavors.find(account.flavor);
+    if (flavor == flavors.end() || (asks_gpus && !model::is_gpu_resource(account.resource))) continue;
+    for (const engine::PodSlot slot : state.pods()) {
+      const engine::PodState& pod = state.pod(slot);
+      if (!engine::holds_room(pod.phase) || !state.node(pod.node).present) continue;
+      const model::Labels& labels = state.node(pod.node).node.labels;
+      const bool of_flavor = std::ranges::all_of(flavor->second.node_labels, [&](const auto& label) {
+        const std::string* value = labels.find(label.first);
+        return value != nullptr && *value == label.second;
+      });
+      const int64_t amount = pod.pod.spec->requests.get(account.resource);
+      const std::string name = pod.pod.stand_in ? pod.pod.workload : pod.pod.namespace_name + "/" + pod.pod.name;
+      if (of_flavor && amount > 0 && seen.emplace(account.resource, pod.pod.uid).second)
+        out.push_back({account.resource, name, state.node(pod.node).node.name, amount});
+    }
+  }
+  std::ranges::sort(out, {}, [](const auto& one) { return std::tuple(one.resource, -one.amount, one.pod, one.node); });
+  return out;
+}
+
 Report Simulation::report() {
   Report out;
   out.end = happened_;
@@ -109,6 +143,8 @@ Report Simulation::report() {
   }
   report_limits(out);
   out.workloads = queues_.workloads(engine().admission());
+  for (WorkloadReport& workload : out.workloads)
+    if (workload.reason == "WaitingForPlace") workload.on_nodes = on_its_nodes(workload);
   out.queues = QueueController::queues(engine().admission());
   const engine::State& state = engine().state();
   for (const auto& [name, node] : nodes_) {
