@@ -154,8 +154,7 @@ bool Engine::Rehearsal::starts_behind_endless(const std::string& uid) const {
   const quota::QuotaTree& tree = admission.ledger().tree();
   const auto root_of = [&](const std::string& workload) {
     const quota::WorkloadId id = admission.find(workload);
-    const quota::QuotaNode queue =
-        id.valid() ? tree.queue(admission.status(id).cluster_queue) : quota::QuotaNode{};
+    const quota::QuotaNode queue = id.valid() ? tree.queue(admission.status(id).cluster_queue) : quota::QuotaNode{};
     return queue.valid() ? tree.root(queue) : quota::QuotaNode{};
   };
   const quota::QuotaNode own = root_of(uid);

@@ -30,7 +30,8 @@ struct NodeCatalog {
 
   // The pool of a node with these labels, counted from 1; 0: it is in none.
   uint32_t pool_of(const model::Labels& labels) const;
-  // What a GPU of such a node costs (model::gpu_price), in millionths of the dearest price of all, cut. 0 without prices.
+  // What a GPU of such a node costs (model::gpu_price), in millionths of the dearest price of all, cut. 0 without
+  // prices.
   int64_t gpu_price_ppm(const model::Labels& labels) const;
 };
 

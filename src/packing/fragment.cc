@@ -52,8 +52,7 @@ int64_t FragmentMeasure::used_by_one(const int64_t* runnable, const Devices& dev
   int32_t measured = -1;
   for (int d = 0; d < devices.count; ++d) {
     const int32_t free = devices.free_milli[d];
-    if (free != measured)
-      each = free * runnable[std::upper_bound(sizes_.begin(), sizes_.end(), free) - sizes_.begin()];
+    if (free != measured) each = free * runnable[std::upper_bound(sizes_.begin(), sizes_.end(), free) - sizes_.begin()];
     measured = free;
     used += each;
   }

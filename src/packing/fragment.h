@@ -6,9 +6,9 @@
 // Fragmentation", ATC '23, §4.1). Memory does not count.
 //
 // To stay in integers, a fragment is the sum over the mix, not the mean: milli-devices times requests. unit() is one
-// milli-device. What depends on CPU alone is summed up beforehand, and so is what one device is worth to requests of one
-// device: a measurement costs, for each device of the node, the logarithm of how many sizes of shares there are, and one
-// step for each distinct shape of several devices. Immutable; any thread.
+// milli-device. What depends on CPU alone is summed up beforehand, and so is what one device is worth to requests of
+// one device: a measurement costs, for each device of the node, the logarithm of how many sizes of shares there are,
+// and one step for each distinct shape of several devices. Immutable; any thread.
 #pragma once
 
 #include <cstdint>

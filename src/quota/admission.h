@@ -75,9 +75,7 @@ class Admission {
   std::optional<Time> waits_since(WorkloadId id) const { return record(id).waits_since; }  // without quota
   void set_waits_since(WorkloadId id, std::optional<Time> since) { record(id).waits_since = since; }
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
-  // For people: why it waits, as things stand now, where its status says how they stood when it had its turn.
-  std::string message(WorkloadId id) const;
-  WaitingFor explain(WorkloadId id) const;  // the same in figures: O(what waits in its queue and is held around it)
+  WaitingFor explain(WorkloadId id) const;  // of now, for people: O(what waits in its queue and is held around it)
   // Of a ClusterQueue that is known, as of the last cycle; the overview costs a look at every workload.
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
   QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
@@ -99,9 +97,7 @@ class Admission {
   bool leaving(const Record& record) const;
   void begin_record(Record& record, const model::Workload& workload) const;
   bool is_counted_as_waiting(const Record& record) const;
-  Assignment free_flavors(const Record& record, std::vector<int32_t> counts) const;
-  std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
-  WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
+  struct Explainer;  // admission_explain.cc
 
   // Configuration: admission_config.cc.
   void update_holder(const Record& record);
@@ -109,7 +105,6 @@ class Admission {
   void rebuild_ledger();
   void drop_empty_queues();
   std::string inactive_reason(const model::ClusterQueue& queue) const;
-  std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason) const;
   const model::LocalQueue* local_queue(const model::Workload& workload) const;
   void settle(WorkloadId id, std::vector<AdmissionDecision>& decisions);
   std::optional<EvictionReason> must_leave(const Record& record) const;

@@ -159,16 +159,16 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
   return node.valid() && ledger_->tree().in_cycle(node) ? "CohortCycle" : "";
 }
 
-// The same for people.
-std::string Admission::why_inactive(const model::ClusterQueue& queue, const std::string& reason) const {
+std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
+                         const Spending& spending) {
   if (reason == "Stopped") return "it is stopped";
-  if (reason == kBudgetSpent) return spending_.message({"", queue.name});
+  if (reason == kBudgetSpent) return spending.message({"", queue.name});
   if (reason == "CohortCycle") return fmt::format("the cohorts above {} are a circle", queue.cohort);
   if (reason != "FlavorNotFound") return "it is " + reason;
   std::set<std::string> missing;
   for (const model::ResourceGroup& group : queue.groups)
     for (const model::FlavorQuotas& flavor : group.flavors)
-      if (!flavors_.contains(flavor.flavor)) missing.insert(flavor.flavor);
+      if (!flavors.contains(flavor.flavor)) missing.insert(flavor.flavor);
   return fmt::format("it references missing ResourceFlavors: {}", fmt::join(missing, ", "));
 }
 
@@ -229,7 +229,8 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     return hold_back(id, "Misconfigured", fmt::format("ClusterQueue {} doesn't exist", local->cluster_queue));
   if (const std::string reason = inactive_reason(queue->second); !reason.empty())
     return hold_back(id, "Suspended",
-                     fmt::format("ClusterQueue {} is inactive: {}", local->cluster_queue, why_inactive(queue->second, reason)));
+                     fmt::format("ClusterQueue {} is inactive: {}", local->cluster_queue,
+                                 why_inactive(queue->second, reason, flavors_, spending_)));
   if (backs_off(record)) return hold_back(id, record.eviction->reason, record.eviction->message);
   enqueue(id);
 }

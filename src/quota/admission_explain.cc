@@ -29,27 +29,32 @@ std::string with_kept(std::string message, const Record& record) {
   return message + record.kept_for_it;
 }
 
+struct Admission::Explainer {
+  Assignment free_flavors(const Record& record, std::vector<int32_t> counts) const;
+  std::string message(const Record& record) const;
+  std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
+  WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
+
+  const Admission& admission;
+};
+
 // With what is free alone. `counts`: of each pod set; empty: all.
-Assignment Admission::free_flavors(const Record& record, std::vector<int32_t> counts) const {
-  const FlavorRequest request{.claimant = claimant(record),
+Assignment Admission::Explainer::free_flavors(const Record& record, std::vector<int32_t> counts) const {
+  const FlavorRequest request{.claimant = admission.claimant(record),
                               .workload = &record.status.workload,
-                              .queue = &queues_.find(record.status.cluster_queue)->second,
+                              .queue = &admission.queues_.find(record.status.cluster_queue)->second,
                               .counts = std::move(counts)};
-  return assign_free_flavors(ledger_->tree(), flavors_, request);
+  return assign_free_flavors(admission.ledger_->tree(), admission.flavors_, request);
 }
 
-std::string Admission::message(WorkloadId id) const {
-  const Record& record = this->record(id);
-  const bool waits = record.standing == Standing::kPending || record.standing == Standing::kParked;
-  if (!waits || !record.lacks_quota || !ledger_ || !queues_.contains(record.status.cluster_queue) ||
-      !ledger_->tree().queue(record.status.cluster_queue).valid())
-    return record.status.message;
+// As things stand now, where the status says how they stood when it had its turn.
+std::string Admission::Explainer::message(const Record& record) const {
   const std::string now = free_flavors(record, {}).message();
   return now.empty() ? record.status.message : with_kept(now, record);
 }
 
 // How many pods of each set have quota now.
-std::vector<WaitingFor::Fit> Admission::fits_now(const Record& record) const {
+std::vector<WaitingFor::Fit> Admission::Explainer::fits_now(const Record& record) const {
   const std::vector<model::PodSet>& sets = record.status.workload.pod_sets;
   std::vector<WaitingFor::Fit> out;
   for (size_t i = 0; i < sets.size(); ++i) {
@@ -72,7 +77,9 @@ std::vector<WaitingFor::Fit> Admission::fits_now(const Record& record) const {
 
 WaitingFor Admission::explain(WorkloadId id) const {
   const Record& record = this->record(id);
+  const Explainer explainer{*this};
   WaitingFor out;
+  out.message = record.status.message;
   const auto waiting = waiting_.find(record.status.cluster_queue);
   const auto queue = queues_.find(record.status.cluster_queue);
   if (waiting != waiting_.end()) {
@@ -98,13 +105,16 @@ WaitingFor Admission::explain(WorkloadId id) const {
     for (const model::FlavorQuotas& flavor : group.flavors)
       for (const auto& [resource, quota] : flavor.resources)
         if (const int64_t asked = asked_of(record.status.workload, resource); asked > 0)
-          out.quota.push_back(account(node, tree.find(flavor.flavor, resource), asked));
-  if (record.lacks_quota && out.position > 0) out.fits = fits_now(record);
+          out.quota.push_back(explainer.account(node, tree.find(flavor.flavor, resource), asked));
+  if (!record.lacks_quota || out.position == 0) return out;
+  out.message = explainer.message(record);
+  out.fits = explainer.fits_now(record);
   return out;
 }
 
-WaitingFor::Account Admission::account(QuotaNode queue, FlavorResource fr, int64_t asked) const {
-  const QuotaTree& tree = ledger_->tree();
+WaitingFor::Account Admission::Explainer::account(QuotaNode queue, FlavorResource fr, int64_t asked) const {
+  const Ledger& ledger = *admission.ledger_;
+  const QuotaTree& tree = ledger.tree();
   WaitingFor::Account out;
   out.flavor = tree.flavor(fr);
   out.resource = tree.resource(fr);
@@ -116,10 +126,10 @@ WaitingFor::Account Admission::account(QuotaNode queue, FlavorResource fr, int64
   out.short_by = std::max<int64_t>(0, asked - out.available);
   out.most = tree.potential(queue, fr);
   for (const QuotaNode other : tree.queues_below(tree.root(queue)))
-    for (const WorkloadId id : ledger_->holders(other))
-      for (const auto& [held, amount] : ledger_->holder(id).usage)
+    for (const WorkloadId id : ledger.holders(other))
+      for (const auto& [held, amount] : ledger.holder(id).usage)
         if (held == fr && amount > 0)
-          out.holders.push_back({record(id).status.workload.full_name(), tree.name(other), amount});
+          out.holders.push_back({admission.record(id).status.workload.full_name(), tree.name(other), amount});
   std::sort(out.holders.begin(), out.holders.end(), [](const auto& a, const auto& b) {
     return std::tuple(-a.amount, a.workload) < std::tuple(-b.amount, b.workload);
   });

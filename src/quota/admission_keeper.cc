@@ -272,7 +272,7 @@ void Admission::Keeper::tell(WorkloadId id) const {
   kept_for_it = fmt::format(" It {}: {} is kept for it", since_when(), what);
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX})
     kept_for_it += fmt::format("; by what {}, that is enough by {}",
-                           room.in_nodes ? "runs there declares" : "those declare who have it now",
+                               room.in_nodes ? "runs there declares" : "those declare who have it now",
                                time_text(room.free_by, admission.options_.created_ahead));
   kept_for_it += '.';
   record.status.message = with_kept(record.status.message, record);

@@ -92,6 +92,10 @@ struct Record {
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };
 
+// For people: why the queue is inactive, by the reason of its condition Active.
+std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
+                         const Spending& spending);
+
 // The message, and what room is kept for the workload.
 std::string with_kept(std::string message, const Record& record);
 

@@ -229,8 +229,8 @@ class Assigner {
 
   bool may_preempt_while_borrowing() const {
     const model::QueuePreemption& policy = request_.queue->preemption;
-    return policy.borrow_within_cohort ||
-           (preemption_ != nullptr && preemption_->is_fair() && policy.reclaim_within_cohort != model::PreemptionPolicy::kNever);
+    return policy.borrow_within_cohort || (preemption_ != nullptr && preemption_->is_fair() &&
+                                           policy.reclaim_within_cohort != model::PreemptionPolicy::kNever);
   }
 
   // Whether room for this one resource could be made, and who would give it.
@@ -240,7 +240,8 @@ class Assigner {
       return {FlavorMode::kNoCandidates, tree_.lowest_subtree_that_fits(queue, fr, amount).height};
     const std::vector<Victim> victims =
         preemption_->victims({request_.claimant, request_.queue, {fr}, {{fr, amount}}, request_.spares_winners_of});
-    const bool own = std::ranges::any_of(victims, [&](const Victim& v) { return ledger_->holder(v.id).queue == queue; });
+    const bool own =
+        std::ranges::any_of(victims, [&](const Victim& v) { return ledger_->holder(v.id).queue == queue; });
     for (const Victim& victim : victims) ledger_->take_out(victim.id);
     const int borrowing = tree_.lowest_subtree_that_fits(queue, fr, amount).height;
     for (const Victim& victim : victims) ledger_->put_back(victim.id);

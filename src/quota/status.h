@@ -61,8 +61,9 @@ struct WaitingFor {
     int32_t pods = 0;  // have quota now
     int32_t of = 0;
   };
-  int position = 0;  // in its ClusterQueue, from 1; 0: it is not waiting there
-  int waiting = 0;   // so many are
+  std::string message = {};  // as things stand now, where the status says how they stood when it had its turn
+  int position = 0;          // in its ClusterQueue, from 1; 0: it is not waiting there
+  int waiting = 0;           // so many are
   std::vector<Account> quota;
   std::vector<Fit> fits = {};  // where it lacks quota
 };

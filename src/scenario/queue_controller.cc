@@ -182,9 +182,10 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
     row.cluster_queue = status.cluster_queue;
     row.state = state_of(status.phase);
     row.reason = status.reason;
-    row.message = admission.message(id);
+    row.message = status.message;
     if (status.phase == quota::WorkloadPhase::kPending) {
       row.waits_for = admission.explain(id);
+      row.message = row.waits_for.message;
       for (quota::WaitingFor::Account& account : row.waits_for.quota)
         for (quota::WaitingFor::HeldBy& holder : account.holders) holder.workload = called(holder.workload);
       continue;

@@ -88,14 +88,14 @@ struct WorkloadReport {
   Time submitted;
   std::optional<Time> admitted, finished;
   int evictions = 0;
-  std::string evicted_for;                        // the last time: "Preempted by default/urgent"
-  quota::WaitingFor waits_for = {};               // while it is pending
+  std::string evicted_for;           // the last time: "Preempted by default/urgent"
+  quota::WaitingFor waits_for = {};  // while it is pending
   struct OnNode {
     std::string resource, pod, node;
     int64_t amount = 0;
   };
   std::vector<OnNode> on_nodes = {};  // where it waits for a place: who has what it asks for, the most first
-  std::string uid = {};                           // the engine's
+  std::string uid = {};               // the engine's
   std::optional<engine::Forecast> forecast = {};  // of one that waits, where it was asked for
 };
 

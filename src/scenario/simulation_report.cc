@@ -81,8 +81,8 @@ std::vector<WorkloadReport::OnNode> Simulation::on_its_nodes(const WorkloadRepor
   const engine::State& state = engine().state();
   const quota::Flavors& flavors = engine().admission().flavors();
   std::vector<WorkloadReport::OnNode> out;
-  const bool asks_gpus = std::ranges::any_of(workload.waits_for.quota,
-                                             [](const auto& account) { return model::is_gpu_resource(account.resource); });
+  const bool asks_gpus = std::ranges::any_of(
+      workload.waits_for.quota, [](const auto& account) { return model::is_gpu_resource(account.resource); });
   std::set<std::pair<std::string, std::string>> seen;  // resource, pod
   for (const quota::WaitingFor::Account& account : workload.waits_for.quota) {
     const auto flavor = flavors.find(account.flavor);
