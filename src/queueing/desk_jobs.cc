@@ -167,10 +167,22 @@ Write forget_start(const SeenJob& seen) {
           .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", nullptr}}}}.dump()};
 }
 
-// Makes the template what it was when its Workload was made.
+// What the template was when its Workload was made. The labels that the API server gives it stay, of which Kueue's
+// Workloads have none, and what tells that pods were let in goes, though a Job was made with it.
+Json template_before(const Json& now, const SeenWorkload& workload) {
+  Json was = Json::parse(workload.templates.front());
+  const Json labels = at_path(now, {"metadata", "labels"});
+  for (const char* key :
+       {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"})
+    if (labels.is_object() && labels.contains(key)) was["metadata"]["labels"][key] = labels[key];
+  if (at_path(was, {"metadata", "annotations"}).is_object())
+    was["metadata"]["annotations"].erase(std::string(api::kWorkloadAnnotation));
+  return was;
+}
+
 Write restore(const SeenJob& seen, const SeenWorkload& workload) {
   const api::ObjectMeta& metadata = seen.job.metadata;
-  const Json now = Json::parse(seen.pod_template), was = Json::parse(workload.templates.front());
+  const Json now = Json::parse(seen.pod_template), was = template_before(now, workload);
   Json pod_template = Json::object();
   for (const auto& path :
        {std::pair("metadata", "annotations"), std::pair("metadata", "labels"), std::pair("spec", "nodeSelector")})

@@ -115,6 +115,25 @@ TEST_F(DeskTest, AJobThatRunsWithoutBeingAdmittedIsStopped) {
   EXPECT_TRUE(suspended("more"));
 }
 
+// Kueue leaves out of a Workload what the server gave the Job; and a copy of a running Job is made with the mark of
+// that.
+TEST_F(DeskTest, AnEvictedJobKeepsTheServersLabelsAndLosesTheMarkThatItWasMadeWith) {
+  submit("borrower", "blue", 8);
+  const Json annotations = {{"kueue.x-k8s.io/workload", "another"}, {"mine", "x"}};
+  change("borrower", {{"spec", {{"template", {{"metadata", {{"annotations", annotations}}}}}}}});
+  settle();
+  change("borrower", {{"spec", {{"template", {{"metadata", {{"labels", {{"job-name", "borrower"}}}}}}}}}});
+  change("borrower", {{"status", {{"active", 1}}}});
+  submit("owner", "red", 4);
+  settle();
+  change("borrower", {{"status", {{"active", 0}}}});
+  settle();
+  const Json& metadata = jobs["borrower"]["spec"]["template"]["metadata"];
+  EXPECT_EQ(metadata["labels"].dump(), R"({"a":"b","job-name":"borrower"})");
+  EXPECT_EQ(metadata["annotations"].dump(), R"({"mine":"x"})");
+  EXPECT_EQ(condition("owner", "Admitted"), "True Admitted");
+}
+
 TEST_F(DeskTest, AnEvictedJobGivesBackWhenItsPodsAreGoneAndItsTemplateIsAsItWas) {
   submit("borrower", "blue", 8);
   settle();
