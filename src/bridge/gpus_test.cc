@@ -115,6 +115,17 @@ TEST(Gpus, DevicesAreNumbersOrUuids) {
     EXPECT_THAT(devices(text), IsEmpty()) << text;
 }
 
+TEST(Gpus, InstancesThatAreAdvertisedAsSharedAreTimeSliced) {
+  const auto gpus = [](const char* resource, const char* replicas) {
+    return gpus_of(node_with({{resource, 14}, {"nvidia.com/gpu", 1}}, {{"nvidia.com/mig-1g.5gb.replicas", replicas}}),
+                   DeviceKnowledge::kCounts)
+        .time_sliced;
+  };
+  EXPECT_THAT(gpus("nvidia.com/mig-1g.5gb.shared", "2"), testing::ElementsAre("nvidia.com/mig-1g.5gb.shared"));
+  EXPECT_THAT(gpus("nvidia.com/mig-1g.5gb", "2"), testing::ElementsAre("nvidia.com/mig-1g.5gb"));
+  EXPECT_THAT(gpus("nvidia.com/mig-1g.5gb", "1"), testing::IsEmpty());
+}
+
 TEST(Gpus, DevicesAreToldByUuidWhereTheyHaveOne) {
   EXPECT_EQ(gpu_devices_text({}), "");
   EXPECT_EQ(gpu_devices_text({.numbers = {0, 3}}), "0,3");
