@@ -359,9 +359,11 @@ class FromKueue(QueueSuite):
             made = self.api.call("POST", JOBS, one)
             owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made["metadata"]["uid"],
                      "controller": True, "blockOwnerDeletion": True}  # fmt: skip
+            template = made["spec"]["template"]
+            template["metadata"]["labels"] = {}  # Kueue leaves out those that the API server has given the Job
             workload = make("Workload", f"job-{name}-1a2b3", {
                 "active": True, "queueName": "red", "priority": 0,
-                "podSets": [{"name": "main", "count": 1, "template": made["spec"]["template"]}]}, namespace="default")  # fmt: skip
+                "podSets": [{"name": "main", "count": 1, "template": template}]}, namespace="default")  # fmt: skip
             workload["metadata"] |= {"ownerReferences": [owner], "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
             self.apply(workload)
         told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
@@ -379,6 +381,10 @@ class FromKueue(QueueSuite):
         self.api.call("DELETE", f"{JOBS}/runs", {"propagationPolicy": "Background"})
         self.runs("waits")
         wait_until("its Workload is gone", lambda: not self.workload("runs"))
+        self.patch(f"{self.of_kind('clusterqueues')}/red", {"spec": {"stopPolicy": "HoldAndDrain"}})
+        self.is_now("waits", "Evicted", reason="ClusterQueueStopped")
+        self.is_now("waits", "QuotaReserved", "False")
+        self.assertTrue(self.api.call("GET", f"{JOBS}/waits")["spec"]["suspend"])
 
 
 class ReadyInTime(QueueSuite):
