@@ -264,32 +264,25 @@ def case_queues() -> None:
                f"{{{kueue}: ClusterQueue, metadata: {{name: team}}, spec: {{namespaceSelector: {{}}, resourceGroups: [{group}]}}}}",
                f"{{{kueue}: LocalQueue, metadata: {{name: q}}, spec: {{clusterQueue: team}}}}"]
     for name, cpu in (("a", 1), ("b", 2)):
-        pods = ("{restartPolicy: Never, containers: [{name: c, image: x, resources: {requests: {cpu: %d}}}]}" % cpu)
+        pods = "{restartPolicy: Never, containers: [{name: c, image: x, resources: {requests: {cpu: %d}}}]}" % cpu
         objects.append(f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: {name}, labels: {{kueue.x-k8s.io/queue-name: q}}}}, "
                        f"spec: {{template: {{spec: {pods}}}}}}}")
     text = "\n---\n".join(objects)
-    why = ("couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 1 more needed")
+    why = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 1 more needed"
     run = berth("simulate", "-f", "-", "-o", "json", stdin=text)
-    assert run.returncode == 3, run
     report = json.loads(run.stdout)
     first, second = report["workloads"]
-    assert first == {"kind": "Job", "namespace": "default", "name": "a", "queue": "q", "cluster_queue": "team", "priority": 0,
-                     "state": "Admitted", "reason": "", "message": "",
-                     "pod_sets": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}}], "submitted_s": first["submitted_s"],
-                     "admitted_s": 0, "finished_s": None, "evictions": 0, "evicted_for": "", "waits_for": None, "on_nodes": [],
-                     "forecast": None}, first
-    assert (second["state"], second["reason"], second["message"]) == ("Pending", "WaitingForQuota", why), second
-    assert second["waits_for"] == {"position": 1, "waiting": 1, "quota": [
+    assert first == {"kind": "Job", "namespace": "default", "name": "a", "queue": "q", "cluster_queue": "team", "priority": 0, "state": "Admitted",
+                     "reason": "", "message": "", "pod_sets": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}}], "submitted_s": first["submitted_s"],
+                     "admitted_s": 0, "finished_s": None, "evictions": 0, "evicted_for": "", "waits_for": None, "on_nodes": [], "forecast": None}, first
+    assert (run.returncode, second["state"], second["reason"], second["message"]) == (3, "Pending", "WaitingForQuota", why), second
+    assert second["waits_for"] == {"position": 1, "waiting": 1, "fits_now": [{"pod_set": "main", "pods": 0, "of": 1}], "quota": [
         {"flavor": "f", "resource": "cpu", "asked": "2", "nominal": "2", "used": "1", "may_borrow": "0", "available": "1",
-         "short_by": "1", "most": "2", "holders": [{"workload": "Job default/a", "cluster_queue": "team", "amount": "1"}]}],
-        "fits_now": [{"pod_set": "main", "pods": 0, "of": 1}]}, second
-    told = berth("why", "-f", "-", "job/b", stdin=text)
-    expect(told, 0, "1 of 1 in ClusterQueue team")
-    expect(told, 0, "there is quota now for 0 of 1 pods of main")
-    other = POD.replace("spec: {", "spec: {nodeName: n1, ") % ("other", "requests: {cpu: 3500m}")
-    expect(berth("why", "-f", "-", "job/b", stdin=f"{text}\n---\n{other}"), 0, "cpu of its nodes is held by default/other on n1 (3500m)")
-    expect(berth("why", "-f", "-", "job/b", stdin=text.replace("cpu: 2}", "cpu: 3}")), 0,
-           "it asks for more cpu of f than its queue can ever have, which is 2")
+         "short_by": "1", "most": "2", "holders": [{"workload": "Job default/a", "cluster_queue": "team", "amount": "1"}]}]}, second
+    other = text + "\n---\n" + POD.replace("spec: {", "spec: {nodeName: n1, ") % ("other", "requests: {cpu: 3500m}")
+    for manifests, said in ((text, "1 of 1 in ClusterQueue team"), (text, "there is quota now for 0 of 1 pods of main"),
+                            (other, "cpu of its nodes is held by default/other on n1 (3500m)"), (text.replace("cpu: 2}", "cpu: 3}"), "can ever have, which is 2")):
+        expect(berth("why", "-f", "-", "job/b", stdin=manifests), 0, said)
     assert report["queues"] == [{"name": "team", "cohort": None, "inactive": None, "pending": 1, "admitted": 1, "held": [
         {"flavor": "f", "resource": "cpu", "nominal": "2", "used": "1", "borrowed": "0"}]}], report["queues"]
     expect(berth("simulate", "-f", "-", stdin=text), 3, f"Job default/b waits\n  {why}")
