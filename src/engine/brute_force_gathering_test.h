@@ -92,11 +92,11 @@ class BruteForceGathering {
   int64_t places_in(const model::Node& node, const std::string& key, const std::string& apart,
                     const Demand& demand) const {
     std::vector<std::map<std::string, int64_t>> by_apart(demand.size() + 1);  // the last: nodes that fit any
-    std::map<std::string, int64_t> free, wanted;
+    std::map<std::string, Int128> free, wanted;  // pods may ask for as much as a number holds
     int64_t total = 0;
     for (const auto& [asked, count] : demand)
       for (const auto& [resource, amount] : asked.spec->requests)
-        if (amount > 0) wanted[resource] += amount * count;
+        if (amount > 0) wanted[resource] += Int128{amount} * count;
     for (const auto& [name, place] : places_) {
       if (!BruteForcePeers::together(node, place.node, key)) continue;
       const std::string* value = place.node.labels.find(apart);
@@ -126,7 +126,7 @@ class BruteForceGathering {
     }
     places = std::min(places, count(by_apart.back()));
     for (const auto& [resource, amount] : wanted)
-      if (free[resource] < amount) places = std::min(places, total * free[resource] / amount);
+      if (free[resource] < amount) places = std::min(places, static_cast<int64_t>(total * free[resource] / amount));
     return places;
   }
   const BruteForcePeers::Places& places_;

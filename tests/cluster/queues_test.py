@@ -338,8 +338,10 @@ class FairQueues(QueueSuite):
         self.apply(job("large", "red", 4, pods=2))
         self.runs("large", 2)
         wait_until("4 of 16 are borrowed", lambda: share("all") == {"weightedShare": 250})
-        self.assertEqual(self.status("clusterqueues", "red")["fairSharing"], {"weightedShare": 250})
-        self.assertEqual(self.berth.metric('kueue_cohort_weighted_share{cohort="all"}'), 250)
+        red = lambda: self.status("clusterqueues", "red").get("fairSharing")  # noqa: E731
+        metric = lambda: self.berth.metric('kueue_cohort_weighted_share{cohort="all"}')  # noqa: E731
+        wait_until("so does its queue", lambda: red() == {"weightedShare": 250})
+        wait_until("and the metric says so", lambda: metric() == 250)
         self.assertEqual(share("company"), {"weightedShare": 0})
         self.patch(f"{self.of_kind('cohorts')}/company", {"spec": {"parentName": "all"}})
         wait_until("nothing is said of a circle", lambda: not share("all") and not share("company"))
