@@ -156,7 +156,6 @@ TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
        "no node is left for this pool"},
       {"pools: [{name: a, nodeSelector: {b: c}, scores: {pakc: 1}}]", "pools[0].scores.pakc: no policy is called"},
       {"pools: [{name: a, nodeSelector: {b: c}, scores: {pack: 10001}}]", "outside 0 to 10000"},
-      {"pools: [{name: a, nodeSelector: {b: c}, scores: {pod-topology-spread: 1}}]", "has one weight for the whole"},
       {"pools:\n- name: a\n  nodeSelector: {b: c}\n  scores:\n    cost: 1",
        "berth.yaml:7: pools[0].scores.cost: 'cost' has a weight and no prices to go by"},
       {"pools: [{name: a, nodeSelector: {b: c}, weights: {}}]", "unknown field"},

@@ -151,7 +151,7 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
   };
   for (const model::ResourceList* list : {&node.capacity, &node.allocatable})
     for (const auto& [name, amount] : *list)
-      if (model::is_mig_resource(name) && (name.ends_with(".shared") || replicas_of_resource(node, name, 1) > 1) &&
+      if (model::is_mig_resource(name) && (name.ends_with(kSharedSuffix) || replicas_of_resource(node, name, 1) > 1) &&
           std::find(out.time_sliced.begin(), out.time_sliced.end(), name) == out.time_sliced.end())
         out.time_sliced.push_back(name);
   const int64_t replicas = replicas_of_resource(node, kGpuResource, 1);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/printable.h"
 #include "bridge/devices.h"
 #include "bridge/gpus.h"
 #include "bridge/mig.h"
@@ -70,6 +71,17 @@ std::string contradiction(const api::Node& node, const model::NodeDevices& told,
   return memory_contradiction(node, product);
 }
 
+// With the strategy `single` the label nvidia.com/gpu.count is of instances.
+std::string more_than_counted(const api::Node& node, const model::GpuProduct& product) {
+  const int64_t counted = number_in(label(node, "nvidia.com/gpu.count")).value_or(0);
+  const int64_t advertised = present(node, kGpuResource);
+  if (!product.instances || counted == 0 || advertised <= counted) return "";
+  return fmt::format(
+      "the node advertises {} nvidia.com/gpu, each a MIG instance, and the label nvidia.com/gpu.count says {}; "
+      "restart the device plugin and GPU feature discovery",
+      advertised, counted);
+}
+
 // How many devices are cut; nothing where nobody says it.
 std::optional<int64_t> cut_devices(const api::Node& node, const model::NodeDevices& told,
                                    const model::GpuProduct& product) {
@@ -80,18 +92,33 @@ std::optional<int64_t> cut_devices(const api::Node& node, const model::NodeDevic
   return *count - present(node, kGpuResource);
 }
 
+// How many instances of a profile the node has, whatever it calls them; 0 where nobody says how often each is
+// advertised, or nothing is.
+int64_t instances_called(const api::Node& node, std::string_view resource) {
+  if (!resource.ends_with(kSharedSuffix)) return present(node, resource);
+  const std::string_view profile = resource.substr(0, resource.size() - kSharedSuffix.size());
+  const int64_t advertised = std::max(node.capacity.get(resource), node.allocatable.get(resource));
+  const int64_t replicas = replicas_of_resource(node, profile, 0);
+  return replicas == 0 ? 0 : std::min((advertised + replicas - 1) / replicas, kCountMax);
+}
+
 // The instances by NVIDIA's name; `problem`: of one that the model has not.
 packing::MigWaiting instances_of(const api::Node& node, const model::GpuProduct& product, std::string& problem) {
   packing::MigWaiting out;
   if (product.single)
     out[product.model->profiles[*product.single].name] = static_cast<int>(present(node, kGpuResource));
+  else if (product.instances && present(node, kGpuResource) > 0)
+    problem = fmt::format("{} has no MIG profile as the label {} names it ('{}')", product.model->name, kProduct,
+                          printable(label(node, kProduct), 80));
   model::ResourceList all = node.capacity;
   all.max(node.allocatable);
   for (const auto& [resource, amount] : all) {
-    if (amount <= 0 || !model::is_mig_resource(resource) || resource.ends_with(kSharedSuffix)) continue;
-    const auto profile = model::parse_mig_resource(*product.model, resource);
+    if (amount <= 0 || !model::is_mig_resource(resource)) continue;
+    const bool shared = resource.ends_with(kSharedSuffix);
+    const auto profile = model::parse_mig_resource(
+        *product.model, shared ? resource.substr(0, resource.size() - kSharedSuffix.size()) : resource);
     if (!profile) problem = profile.error().message;
-    else out[product.model->profiles[*profile].name] += static_cast<int>(present(node, resource));
+    else out[product.model->profiles[*profile].name] += static_cast<int>(instances_called(node, resource));
   }
   std::erase_if(out, [](const auto& each) { return each.second == 0; });
   return out;
@@ -107,6 +134,7 @@ std::string mig_facts_problem(const api::Node& node, const model::NodeDevices& t
   if (!problem.empty()) return "the node advertises what its GPUs cannot be cut into: " + problem;
   if (instances.empty()) return "";
   if (problem = contradiction(node, told, product); !problem.empty()) return problem;
+  if (problem = more_than_counted(node, product); !problem.empty()) return problem;
   const std::optional<int64_t> devices = cut_devices(node, told, product);
   if (!devices || (*devices > 0 && packing::may_fit(*product.model, instances, *devices))) return "";
   std::string text;

@@ -72,6 +72,37 @@ TEST(MigFacts, WithTheStrategySingleOnlyAnAgentTellsHowManyDevicesThereAre) {
   EXPECT_THAT(mig_facts_problem(node, cut_device()), HasSubstr("(8 1g.5gb)"));
 }
 
+TEST(MigFacts, WithTheStrategySingleTheProfileIsOneOfTheModel) {
+  api::Node node = node_of(7, {{"nvidia.com/gpu", 7}});
+  node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-9g.5gb");
+  node.metadata.labels.set("nvidia.com/gpu.memory", "4864");
+  EXPECT_THAT(mig_facts_problem(node, {}),
+              HasSubstr("A100-40GB has no MIG profile as the label nvidia.com/gpu.product names it "
+                        "('NVIDIA-A100-SXM4-40GB-MIG-9g.5gb')"));
+  node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-1g.10gb-SHARED");
+  EXPECT_EQ(mig_facts_problem(node, {}), "");
+}
+
+TEST(MigFacts, WithTheStrategySingleThereAreAsManyInstancesAsTheLabelSays) {
+  api::Node node = node_of(2, {{"nvidia.com/gpu", 9}});
+  node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-7g.40gb");
+  EXPECT_THAT(mig_facts_problem(node, {}), HasSubstr("advertises 9 nvidia.com/gpu, each a MIG instance, and the label "
+                                                     "nvidia.com/gpu.count says 2"));
+  node.metadata.labels.set("nvidia.com/gpu.replicas", "5");
+  EXPECT_EQ(mig_facts_problem(node, {}), "");
+}
+
+TEST(MigFacts, InstancesCalledSharedAreOfTheModelToo) {
+  api::Node node = node_of(1, {{"nvidia.com/mig-3g.40gb.shared", 2}});
+  EXPECT_THAT(mig_facts_problem(node, {}), HasSubstr("no MIG profile for 'nvidia.com/mig-3g.40gb'"));
+  node = node_of(1, {{"nvidia.com/mig-4g.20gb.shared", 8}});
+  EXPECT_EQ(mig_facts_problem(node, {}), "") << "nobody says how often each is advertised";
+  node.metadata.labels.set("nvidia.com/mig-4g.20gb.replicas", "4");
+  EXPECT_THAT(mig_facts_problem(node, {}), HasSubstr("(2 4g.20gb)"));
+  node.metadata.labels.set("nvidia.com/mig-4g.20gb.replicas", "8");
+  EXPECT_EQ(mig_facts_problem(node, {}), "");
+}
+
 TEST(MigFacts, NothingIsSaidOfWhatIsNotKnown) {
   api::Node node = node_of(1, {{"nvidia.com/mig-4g.24gb", 9}});
   node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A30");

@@ -1,5 +1,7 @@
 #include "bridge/to_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -136,7 +138,9 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
   out.allocatable = node.allocatable;
   out.mig = mig_of(node, knowledge).value_or(model::DynamicMig{});
   out.gpus = gpus_of(node, knowledge, static_cast<bool>(out.mig));
-  if (auto told = devices_of(node); told && *told) {
+  if (auto told = devices_of(node); !told) {
+    out.set_aside = fmt::format("annotation {}: {}", kDevicesAnnotation, told.error().message);
+  } else if (*told) {
     for (const auto& [resource, amount] : (*told)->allocatable) out.allocatable.set(resource, amount);
     bound_shares((*told)->devices, out.gpus);
     out.devices = std::move((*told)->devices);

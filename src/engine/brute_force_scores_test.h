@@ -10,7 +10,7 @@
 #include "engine/brute_force_fit_test.h"
 #include "engine/brute_force_gathering_test.h"
 #include "engine/brute_force_peers_test.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/state.h"
 
 namespace berth::engine::testing {
@@ -27,6 +27,19 @@ inline uint32_t brute_force_queue(const model::Pod& pod, const PolicySet& polici
   return anywhere;
 }
 
+// The first pool whose labels the node has, counted from 1; 0: none.
+inline size_t brute_force_pool(const model::Node& node, const PolicySet& policies) {
+  for (size_t i = 0; i < policies.nodes.pools.size(); ++i) {
+    const auto& wanted = policies.nodes.pools[i].node_selector;
+    if (std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
+          const std::string* value = node.labels.find(label.first);
+          return value != nullptr && *value == label.second;
+        }))
+      return i + 1;
+  }
+  return 0;
+}
+
 // The weighted sum of the score policies on a node.
 inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::Place& place,
                                  const PolicySet& policies) {
@@ -37,16 +50,9 @@ inline int64_t brute_force_score(const model::Pod& pod, const BruteForcePeers::P
   int64_t total = 0;
   const uint32_t queue = brute_force_queue(pod, policies);
   const QueueScores weights = queue > 0 ? policies.queue_scores[queue - 1]
-                                        : QueueScores{policies.scores, policies.group_scores, policies.pool_scores};
-  const std::vector<WeightedScore>* scores = &weights.scores;  // of the first pool whose labels the node has
-  for (size_t i = policies.nodes.pools.size(); i-- > 0;) {
-    const auto& wanted = policies.nodes.pools[i].node_selector;
-    if (std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
-          const std::string* value = place.node.labels.find(label.first);
-          return value != nullptr && *value == label.second;
-        }))
-      scores = &weights.pool_scores[i];
-  }
+                                        : QueueScores{policies.scores, policies.group_scores, policies.pool_scores, {}};
+  const size_t pool = brute_force_pool(place.node, policies);
+  const std::vector<WeightedScore>* scores = pool == 0 ? &weights.scores : &weights.pool_scores[pool - 1];
   const auto concerns = [&](const WeightedScore& score) {
     if (score.policy->placement == model::Placement::kDefault) return true;
     if (pod.spec->placement != model::Placement::kDefault) return pod.spec->placement == score.policy->placement;
@@ -68,7 +74,14 @@ inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
   out.reserve(fitting.size());
   for (const auto* place : fitting) out.push_back(brute_force_score(pod, *place, policies));
   const uint32_t queue = brute_force_queue(pod, policies);
-  for (const WeightedScore& score : queue > 0 ? policies.queue_scores[queue - 1].group_scores : policies.group_scores) {
+  const auto& scores = queue > 0 ? policies.queue_scores[queue - 1].group_scores : policies.group_scores;
+  const auto& in_pools = queue > 0 ? policies.queue_scores[queue - 1].pool_group_weights : policies.pool_group_weights;
+  for (size_t s = 0; s < scores.size(); ++s) {
+    const WeightedScore& score = scores[s];
+    const auto weight = [&](const model::Node& node) {
+      const size_t pool = brute_force_pool(node, policies);
+      return pool == 0 || in_pools.empty() ? score.weight : in_pools[pool - 1][s];
+    };
     std::vector<std::optional<int64_t>> raw;
     std::optional<int64_t> least, most;
     for (const auto* place : fitting) {
@@ -81,7 +94,8 @@ inline std::vector<int64_t> brute_force_scores(const model::Pod& pod,
       most = std::max(most.value_or(*raw.back()), *raw.back());
     }
     for (size_t i = 0; i < raw.size(); ++i)
-      if (raw[i] && *least < *most) out[i] += (*raw[i] - *least) * kMaxScore / (*most - *least) * score.weight;
+      if (raw[i] && *least < *most)
+        out[i] += (*raw[i] - *least) * kMaxScore / (*most - *least) * weight(fitting[i]->node);
   }
   return out;
 }

@@ -19,7 +19,7 @@
 #include "engine/brute_force_peers_test.h"
 #include "engine/brute_force_plan_test.h"
 #include "engine/brute_force_scores_test.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/state.h"
 #include "model/disruption_budget.h"
 

@@ -24,7 +24,7 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
   }
   if (std::exchange(mix_version_, state.mix().version()) != state.mix().version()) examine_all_again();
   if (leaves_.size() < state.node_slots()) grow(state);
-  if (!cls.seen_by.empty() || !cls.spec->peers.empty()) follow_terms(state, cls);
+  if (!cls.seen_by.empty() || !cls.spec->peers.empty()) follow_terms(state, policies, cls);
   const int64_t cost = groups_ ? 1 + static_cast<int64_t>(groups_->shape().serials.size() / kTermsPerUnit) : 1;
   if (cursor_ < state.change_base()) {
     scanning_ = true;
@@ -57,7 +57,7 @@ bool Candidates::refresh(const State& state, const PolicySet& policies, const Po
 }
 
 // Groups hold for the terms, and for the ids, that they were made with.
-void Candidates::follow_terms(const State& state, const PodClass& cls) {
+void Candidates::follow_terms(const State& state, const PolicySet& policies, const PodClass& cls) {
   const bool ids_hold = reuse_version_ == state.topology().reuse_version() && order_version_ == state.order_version();
   const bool keys_hold = presence_version_ == state.topology().presence_version();
   if (terms_version_ == state.peers().terms_version() && ids_hold && keys_hold) return;
@@ -68,7 +68,9 @@ void Candidates::follow_terms(const State& state, const PodClass& cls) {
   GroupShape shape = shape_of(state, cls);
   if (groups_ ? ids_hold && groups_->shape() == shape : shape.concerns_nobody()) return;
   version_ = version() + 1;
-  groups_ = shape.concerns_nobody() ? nullptr : std::make_unique<Groups>(std::move(shape), state, cls);
+  groups_ = shape.concerns_nobody()
+                ? nullptr
+                : std::make_unique<Groups>(std::move(shape), state, cls, !policies.pool_group_weights.empty());
   examine_all_again();
 }
 

@@ -15,7 +15,7 @@
 
 #include "engine/failure_sets.h"
 #include "engine/groups.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/state.h"
 #include "engine/tournament.h"
 
@@ -59,7 +59,7 @@ class Candidates {
   };
 
   void examine(NodeSlot slot, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
-  void follow_terms(const State& state, const PodClass& cls);
+  void follow_terms(const State& state, const PolicySet& policies, const PodClass& cls);
   void start_over(const State& state, const PolicySet& policies, const PodClass& cls);
   void examine_all_again();
   void grow(const State& state);

@@ -29,7 +29,7 @@
 #include "engine/failure_sets.h"
 #include "engine/forecast.h"
 #include "engine/pending_queue.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/rejections.h"
 #include "engine/runtime_ratios.h"
 #include "engine/state.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 
 namespace berth::engine {
 

@@ -57,7 +57,7 @@ Habit habit_of(const State& state, const Resource& resource) {
 // Whether some pod that asks for the resource may go to the node; where no such pod is known, one that tolerates the
 // taint that is named like the resource, as the API server's ExtendedResourceToleration makes them.
 bool is_open(const model::Node& node, const Habit& habit, const std::string& resource) {
-  if (node.unschedulable) return false;
+  if (node.unschedulable || !node.set_aside.empty()) return false;
   const std::vector<model::Toleration> usual = {
       {.key = resource, .value = "", .op = model::TolerationOperator::kExists}};
   const auto open_to = [&](const std::vector<model::Toleration>& tolerations) {

@@ -22,7 +22,7 @@
 
 #include "base/int128.h"
 #include "engine/group_shape.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/state.h"
 
 namespace berth::engine {

@@ -7,8 +7,9 @@
 #include "engine/evaluate.h"
 
 namespace berth::engine {
-Groups::Groups(GroupShape shape, const State& state, const PodClass& cls)
+Groups::Groups(GroupShape shape, const State& state, const PodClass& cls, bool by_pool)
     : shape_(std::move(shape)),
+      by_pool_(by_pool),
       room_(shape_, state, cls),
       domains_of_(shape_.keys.size()),
       spread_(cls.peers.spread.size()),
@@ -44,23 +45,25 @@ void Groups::update(NodeSlot slot, const State& state, const PodClass& cls, bool
   for (const DomainId domain : groups_[group.value].domains) mark(domain);
 }
 
-// Puts the node into the group of its domains.
+// Puts the node into the group of its domains, and of its pool.
 void Groups::move(NodeSlot slot, const State& state) {
   const NodeState& node = state.node(slot);
   in_domains_.clear();
   for (const GroupShape::Key& key : shape_.keys) in_domains_.push_back(domain_of(node.domains, key.key));
+  const uint32_t pool = by_pool_ ? node.pool : 0;
   Place& place = places_[slot.value];
   if (place.group.valid()) {
-    if (node.present && groups_[place.group.value].domains == in_domains_) return;
+    const Group& group = groups_[place.group.value];
+    if (node.present && group.domains == in_domains_ && group.pool == pool) return;
     leave_group(slot);
   }
   if (!node.present) return;
-  place.group = group_of(in_domains_);
+  place.group = group_of(in_domains_, pool);
   ++groups_[place.group.value].nodes;
 }
 
-GroupId Groups::group_of(const std::vector<DomainId>& domains) {
-  const auto [at, added] = groups_by_domains_.try_emplace(domains);
+GroupId Groups::group_of(const std::vector<DomainId>& domains, uint32_t pool) {
+  const auto [at, added] = groups_by_domains_.try_emplace({domains, pool});
   if (!added) return at->second;
   GroupId id{static_cast<uint32_t>(groups_.size())};
   if (!free_groups_.empty()) {
@@ -90,6 +93,7 @@ GroupId Groups::group_of(const std::vector<DomainId>& domains) {
     if (key == gate_) groups_[id.value].bucket = domain.bucket;
   }
   groups_[id.value].domains = domains;
+  groups_[id.value].pool = pool;
   mark(id);
   return id;
 }
@@ -111,7 +115,7 @@ void Groups::leave_group(NodeSlot slot) {
     std::erase(domains_[domain.value].groups, id);
     if (domains_[domain.value].groups.empty()) std::erase(domains_of_[key], domain);
   }
-  groups_by_domains_.erase(group.domains);
+  groups_by_domains_.erase({group.domains, group.pool});
   group = Group{};
   free_groups_.push_back(id);
 }
@@ -154,8 +158,7 @@ void Groups::count(const Group& group, int32_t nodes) {
 }
 
 size_t Groups::settle(const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets) {
-  const std::vector<WeightedScore>& scores = policies.group_scores_of(cls);
-  bounds_.resize(scores.size());
+  bounds_.resize(policies.group_scores_of(cls).size());
   std::vector<DomainId> changed = std::exchange(dirty_domains_, {});
   for (const DomainId id : changed) domains_[id.value].dirty = false;
   std::erase_if(changed, [&](DomainId id) { return domains_[id.value].groups.empty(); });
@@ -189,7 +192,7 @@ size_t Groups::settle(const State& state, const PolicySet& policies, const PodCl
     dirty.clear();
     for (uint32_t i = 0; i < groups_.size(); ++i) dirty.push_back(GroupId{i});
   }
-  list(dirty, scores);
+  list(dirty, policies, cls);
   return dirty.size();
 }
 
@@ -252,11 +255,11 @@ void Groups::unrate(Group& group) {
 
 // Brings the entries of these groups in their buckets' rankings up to their verdicts. All that is old goes first: a
 // node that was the best of one group may now be that of another.
-void Groups::list(const std::vector<GroupId>& groups, const std::vector<WeightedScore>& scores) {
+void Groups::list(const std::vector<GroupId>& groups, const PolicySet& policies, const PodClass& cls) {
   std::vector<GroupId> moved;
   for (const GroupId id : groups) {
     Group& group = groups_[id.value];
-    const Ranked wanted = entry_of(group, scores);
+    const Ranked wanted = entry_of(group, policies, cls);
     if (group.listed.node == wanted.node && group.listed.score == wanted.score) continue;
     if (group.listed.node.valid()) buckets_[group.bucket].ranking.erase(group.listed);
     group.listed = wanted;
@@ -268,14 +271,14 @@ void Groups::list(const std::vector<GroupId>& groups, const std::vector<Weighted
 }
 
 // The best node of a group that fits, with the score that it has among all of them; no node of another.
-Groups::Ranked Groups::entry_of(const Group& group, const std::vector<WeightedScore>& scores) const {
+Groups::Ranked Groups::entry_of(const Group& group, const PolicySet& policies, const PodClass& cls) const {
   if (group.nodes == 0 || group.failure != kFits || group.fits.empty()) return {};
   Ranked entry = *group.fits.begin();
   for (size_t i = 0; i < bounds_.size(); ++i) {
     const auto [least, most] = bounds_[i];
     if (group.raw[i] == kNoGroupScore || least == most) continue;
     const auto points = static_cast<int64_t>(Int128{group.raw[i] - least} * kMaxScore / (most - least));
-    entry.score += points * scores[i].weight;
+    entry.score += points * policies.group_weight(cls, i, group.pool);
   }
   return entry;
 }

@@ -22,14 +22,15 @@
 #include "engine/failure_sets.h"
 #include "engine/gather_room.h"
 #include "engine/group_shape.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/state.h"
 
 namespace berth::engine {
 
 class Groups {
  public:
-  Groups(GroupShape shape, const State& state, const PodClass& cls);
+  // `by_pool`: a score may weigh otherwise in each pool of nodes, so that no group has nodes of two.
+  Groups(GroupShape shape, const State& state, const PodClass& cls, bool by_pool);
 
   const GroupShape& shape() const { return shape_; }
   // The node changed: whether it fits by itself, and how well. Nodes that do not exist are updated, too.
@@ -70,6 +71,7 @@ class Groups {
   };
   struct Group {
     std::vector<DomainId> domains;  // by key of the shape; invalid where its nodes lack the label
+    uint32_t pool = 0;              // of its nodes, where groups are by pool
     uint32_t nodes = 0;
     absl::btree_set<Ranked> fits;  // its nodes that fit by themselves
     uint32_t bucket = 0;
@@ -124,7 +126,7 @@ class Groups {
 
   void list_judges(const State& state, const PodClass& cls);
   void move(NodeSlot slot, const State& state);
-  GroupId group_of(const std::vector<DomainId>& domains);
+  GroupId group_of(const std::vector<DomainId>& domains, uint32_t pool);
   void leave_group(NodeSlot slot);
   void rank(NodeSlot slot, bool fits, const Ranked& ranked);
   void withdraw_spread(NodeSlot slot);
@@ -152,17 +154,18 @@ class Groups {
   static bool affinity_anywhere_without(const Gone& gone, NodeSlot slot, const State& state, const PodClass& cls);
   void judge(Group& group, const State& state, const PolicySet& policies, const PodClass& cls, FailureSets& sets);
   void unrate(Group& group);
-  void list(const std::vector<GroupId>& groups, const std::vector<WeightedScore>& scores);
-  Ranked entry_of(const Group& group, const std::vector<WeightedScore>& scores) const;
+  void list(const std::vector<GroupId>& groups, const PolicySet& policies, const PodClass& cls);
+  Ranked entry_of(const Group& group, const PolicySet& policies, const PodClass& cls) const;
 
   GroupShape shape_;
+  bool by_pool_ = false;
   std::vector<SelectorId> judging_selectors_;  // of required terms and constraints; sorted
   std::vector<TermId> judging_terms_;          // of others that see the class's pods; sorted
   uint32_t gate_ = UINT32_MAX;                 // index into the shape's keys; UINT32_MAX: none
   std::vector<Group> groups_;
   std::vector<GroupId> free_groups_;
-  absl::flat_hash_map<std::vector<DomainId>, GroupId> groups_by_domains_;
-  std::vector<Place> places_;  // by node slot
+  absl::flat_hash_map<std::pair<std::vector<DomainId>, uint32_t>, GroupId> groups_by_domains_;  // and pool
+  std::vector<Place> places_;                                                                   // by node slot
   // By node slot: matching pods by spread constraint of the shape's keys, in their order; −1: left out.
   std::vector<std::vector<int64_t>> contributions_;
   GatherRoom room_;

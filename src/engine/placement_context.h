@@ -4,7 +4,7 @@
 #include "engine/disruption_rules.h"
 #include "engine/failure_sets.h"
 #include "engine/pending_queue.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/state.h"
 
 namespace berth::engine {

@@ -16,7 +16,6 @@
 
 #include "engine/node_state.h"
 #include "engine/pod_class.h"
-#include "engine/queue_catalog.h"
 
 namespace berth::engine {
 
@@ -129,66 +128,6 @@ constexpr PolicyInfo placement_policy(std::string_view name, std::string_view su
 constexpr PolicyInfo group_policy(std::string_view name, std::string_view summary, int32_t order, GroupFilterFunction f,
                                   int32_t weight, GroupScoreFunction s) {
   return {name, summary, nullptr, nullptr, order, weight, f, s, nullptr};
-}
-
-struct WeightedScore {
-  const PolicyInfo* policy = nullptr;
-  int32_t weight = 0;
-  // How these weights place pods that ask for no placement; kDefault: those with GPUs pack, others spread.
-  model::Placement unasked = model::Placement::kDefault;
-
-  // The policy speaks of the class's pods.
-  bool concerns(const PodClass& cls) const {
-    if (policy->placement == model::Placement::kDefault) return true;
-    const bool asks = cls.spec->placement != model::Placement::kDefault || unasked == model::Placement::kDefault;
-    return policy->placement == (!asks ? unasked : cls.packs ? model::Placement::kPack : model::Placement::kSpread);
-  }
-  friend bool operator==(const WeightedScore&, const WeightedScore&) = default;
-};
-
-// The weights that hold for pods of a queue; as the members of PolicySet of the same names.
-struct QueueScores {
-  std::vector<WeightedScore> scores;
-  std::vector<WeightedScore> group_scores;
-  std::vector<std::vector<WeightedScore>> pool_scores;
-  friend bool operator==(const QueueScores&, const QueueScores&) = default;
-};
-
-// The policies that one engine runs with; see policy/registry.h for how a set is made from configuration.
-struct PolicySet {
-  std::vector<const PolicyInfo*> filters;             // in order
-  std::vector<WeightedScore> scores;                  // weight > 0
-  std::vector<const PolicyInfo*> group_filters = {};  // in order
-  std::vector<WeightedScore> group_scores = {};       // weight > 0
-  NodeCatalog nodes = {};
-  std::vector<std::vector<WeightedScore>> pool_scores = {};  // as `scores`, by NodeCatalog::pools
-
-  QueueCatalog queues = {};
-  std::vector<QueueScores> queue_scores = {};  // by PodClass::queue_weights
-
-  // The scores with the weights that hold for the pod's queue and the node's pool.
-  const std::vector<WeightedScore>& scores_on(const PodClass& cls, const NodeView& node) const {
-    if (cls.queue_weights == 0) return node.pool() == 0 ? scores : pool_scores[node.pool() - 1];
-    const QueueScores& queue = queue_scores[cls.queue_weights - 1];
-    return node.pool() == 0 ? queue.scores : queue.pool_scores[node.pool() - 1];
-  }
-  // The scores of groups of nodes with the weights that hold for the pod's queue.
-  const std::vector<WeightedScore>& group_scores_of(const PodClass& cls) const {
-    return cls.queue_weights == 0 ? group_scores : queue_scores[cls.queue_weights - 1].group_scores;
-  }
-  // Some score goes by the mix of requests, so that it has to be measured.
-  bool needs_mix() const;
-};
-
-inline bool PolicySet::needs_mix() const {
-  const auto needed = [](const std::vector<WeightedScore>& weighted) {
-    return std::any_of(weighted.begin(), weighted.end(), [](const WeightedScore& s) { return s.policy->needs_mix; });
-  };
-  const auto needed_of_queue = [&](const QueueScores& queue) {
-    return needed(queue.scores) || std::any_of(queue.pool_scores.begin(), queue.pool_scores.end(), needed);
-  };
-  return needed(scores) || std::any_of(pool_scores.begin(), pool_scores.end(), needed) ||
-         std::any_of(queue_scores.begin(), queue_scores.end(), needed_of_queue);
 }
 
 }  // namespace berth::engine

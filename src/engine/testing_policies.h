@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 
 namespace berth::engine::testing {
 

@@ -18,7 +18,7 @@
 #include "engine/disruption_rules.h"
 #include "engine/failure_sets.h"
 #include "engine/groups.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 #include "engine/residents.h"
 #include "engine/trial.h"
 

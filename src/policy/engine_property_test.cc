@@ -88,7 +88,7 @@ PolicySet pools_queues_and_prices() {
   policy::PolicyOptions options;
   options.weights = {{"cost", 3}, {"power", 2}};
   options.gpu_prices = {{"L4", 800'000}, {"H100", 4'000'000}};
-  options.pools = {{"x", {{"zone", "x"}}, {{"power", 9}, {"spread", 0}, {"gpu-node-aversion", 0}}},
+  options.pools = {{"x", {{"zone", "x"}}, {{"power", 9}, {"spread", 0}, {"gpu-node-aversion", 0}, {"topology", 7}}},
                    {"one", {{"level", "1"}}, {{"cost", 0}, {"pack", 7}}}};
   options.queues = {{"train", {{"pack", 9}, {"inter-pod-affinity", 0}}},
                     {"ns1/train", {{"spread", 9}, {"power", 0}, {"topology", 7}}},

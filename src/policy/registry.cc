@@ -55,21 +55,62 @@ Result<std::vector<engine::WeightedScore>> scores_of(const PolicyOptions& option
   return out;
 }
 
+// Some pool has weights of its own for policies that compare groups of nodes.
+bool groups_by_pool(const PolicyOptions& options) {
+  const auto names_group_score = [](const PoolOptions& pool) {
+    return std::ranges::any_of(pool.weights, [](const auto& each) {
+      const engine::PolicyInfo* policy = find(each.first);
+      return policy != nullptr && policy->group_score != nullptr;
+    });
+  };
+  return std::ranges::any_of(options.pools, names_group_score);
+}
+
+// Sets the scores of groups of nodes, and what they weigh in each pool where these are to differ. `named`: weights that
+// count before those of a pool, of a queue; null: none.
+template <typename Scores>
+Status set_group_scores(const PolicyOptions& options, const Weights* named, Scores& out) {
+  const auto of = [&](const PoolOptions* pool) {
+    std::vector<const Weights*> layers;
+    for (const Weights* layer : {named, pool == nullptr ? nullptr : &pool->weights, &options.weights})
+      if (layer != nullptr) layers.push_back(layer);
+    return scores_of(options, layers, true);
+  };
+  BERTH_TRY(scores, of(nullptr));
+  out.group_scores = std::move(scores);
+  if (!groups_by_pool(options)) return {};
+  std::vector<std::vector<engine::WeightedScore>> pools;
+  for (const PoolOptions& pool : options.pools) {
+    BERTH_TRY(of_pool, of(&pool));
+    for (const engine::WeightedScore& score : of_pool)
+      if (std::ranges::find(out.group_scores, score.policy, &engine::WeightedScore::policy) == out.group_scores.end())
+        out.group_scores.push_back({score.policy, 0, score.unasked});
+    pools.push_back(std::move(of_pool));
+  }
+  for (const auto& pool : pools) {
+    std::vector<int32_t>& weights = out.pool_group_weights.emplace_back();
+    for (const engine::WeightedScore& score : out.group_scores) {
+      const auto at = std::ranges::find(pool, score.policy, &engine::WeightedScore::policy);
+      weights.push_back(at == pool.end() ? 0 : at->weight);
+    }
+  }
+  return {};
+}
+
 // Adds a queue to a set that has the weights of the cluster and of its pools. Queues with the same weights share them,
 // so that their pods can be of one class; those of the cluster are 0.
 Status add_queue(const QueueOptions& queue, const PolicyOptions& options, engine::PolicySet& set) {
   for (const auto& [name, weight] : queue.weights) BERTH_TRY_VOID(check_weight(name, weight));
   engine::QueueScores own;
   BERTH_TRY(scores, scores_of(options, {&queue.weights, &options.weights}, false));
-  BERTH_TRY(group_scores, scores_of(options, {&queue.weights, &options.weights}, true));
   own.scores = std::move(scores);
-  own.group_scores = std::move(group_scores);
+  BERTH_TRY_VOID(set_group_scores(options, &queue.weights, own));
   for (const PoolOptions& pool : options.pools) {
     BERTH_TRY(of_pool, scores_of(options, {&queue.weights, &pool.weights, &options.weights}, false));
     own.pool_scores.push_back(std::move(of_pool));
   }
   uint32_t& weights = set.queues.weights[queue.name];
-  if (own == engine::QueueScores{set.scores, set.group_scores, set.pool_scores}) return {};
+  if (own == engine::QueueScores{set.scores, set.group_scores, set.pool_scores, set.pool_group_weights}) return {};
   const auto at = std::find(set.queue_scores.begin(), set.queue_scores.end(), own);
   weights = static_cast<uint32_t>(at - set.queue_scores.begin()) + 1;
   if (at == set.queue_scores.end()) set.queue_scores.push_back(std::move(own));
@@ -101,30 +142,20 @@ Status check_prices(const std::string& name, int64_t weight, const PolicyOptions
                   name));
 }
 
-Status check_pool_weight(const std::string& name, int64_t weight) {
-  BERTH_TRY_VOID(check_weight(name, weight));
-  if (find(name)->group_score == nullptr) return {};
-  return fail(ErrorCode::kInvalidInput,
-              fmt::format("'{}' compares zones, racks and the like, which lie across pools, and has one weight for the "
-                          "whole cluster; give it under the cluster's scores",
-                          name));
-}
-
 Result<engine::PolicySet> make_policy_set(const PolicyOptions& options) {
   for (const auto& [name, weight] : options.weights) BERTH_TRY_VOID(check_weight(name, weight));
   const auto layer = [&](const std::vector<const Weights*>& layers) { return scores_of(options, layers, false); };
   engine::PolicySet set;
   BERTH_TRY(scores, layer({&options.weights}));
-  BERTH_TRY(group_scores, scores_of(options, {&options.weights}, true));
   set.scores = std::move(scores);
-  set.group_scores = std::move(group_scores);
   set.nodes.gpu_prices = options.gpu_prices;
   for (const PoolOptions& pool : options.pools) {
-    for (const auto& [name, weight] : pool.weights) BERTH_TRY_VOID(check_pool_weight(name, weight));
+    for (const auto& [name, weight] : pool.weights) BERTH_TRY_VOID(check_weight(name, weight));
     set.nodes.pools.push_back({pool.name, pool.node_selector});
     BERTH_TRY(of_pool, layer({&pool.weights, &options.weights}));
     set.pool_scores.push_back(std::move(of_pool));
   }
+  BERTH_TRY_VOID(set_group_scores(options, nullptr, set));
   for (const QueueOptions& queue : options.queues) BERTH_TRY_VOID(add_queue(queue, options, set));
   for (const engine::PolicyInfo* policy : all_policies()) {
     if (policy->filter != nullptr) set.filters.push_back(policy);

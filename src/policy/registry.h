@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/policy.h"
+#include "engine/policy_set.h"
 
 namespace berth::policy {
 
@@ -43,14 +43,11 @@ const std::vector<const engine::PolicyInfo*>& all_policies();
 
 // An error for an unknown name, that of a filter, and a weight outside 0 … 10,000.
 Status check_weight(const std::string& name, int64_t weight);
-// The same for the weight in a pool, where a policy that compares groups of nodes cannot have one either: its groups
-// lie across pools.
-Status check_pool_weight(const std::string& name, int64_t weight);
 // An error for a weight above 0 of a policy that needs prices, where there are none.
 Status check_prices(const std::string& name, int64_t weight, const PolicyOptions& options);
 
-// The set that an engine runs: every filter, and every score with its weight. An error is what check_weight(),
-// check_pool_weight() and check_prices() find. `options.gpu_prices` are at most kMaxGpuPrice.
+// The set that an engine runs: every filter, and every score with its weight. An error is what check_weight()
+// and check_prices() find. `options.gpu_prices` are at most kMaxGpuPrice.
 Result<engine::PolicySet> make_policy_set(const PolicyOptions& options = {});
 
 // The default set.

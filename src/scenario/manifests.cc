@@ -34,7 +34,6 @@ struct Decoded {
   const api::Document* document;
   api::ProblemSink* sink;  // of the document
   bool again = false;      // the same as one before
-  bool set_aside = false;  // the API server would store it, and it cannot be understood
 };
 
 int line_of(const api::Document& document) {
@@ -137,14 +136,6 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     if (const std::string wrong = workloads::max_execution_problem(metadata); !wrong.empty())
       found.emplace_back(Path{"metadata", "labels", api::kMaxExecutionLabel}, wrong);
   report(decoded, found);
-  const auto* node = std::get_if<api::Node>(&decoded.manifest.object);
-  if (node == nullptr || !sound(decoded, {{"metadata", "annotations"}, {"status"}})) return;
-  const auto devices = bridge::devices_of(*node);
-  if (devices) return;
-  decoded.set_aside = true;
-  notes.push_back(printable(fmt::format("{}:{}: {} is set aside and takes no pods: annotation {}: {}",
-                                        decoded.manifest.file, decoded.manifest.line, describe(decoded.manifest.object),
-                                        bridge::kDevicesAnnotation, devices.error().message)));
 }
 
 // The PriorityClasses of the input, and those whose value could not be read: no pod is judged by these.
@@ -228,9 +219,11 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
     for (const std::string& remark : limits::remarks(*range)) note(remark);
   const auto* node = std::get_if<api::Node>(&object);
   const auto mig = node != nullptr ? bridge::mig_of(*node, bridge::DeviceKnowledge::kExact) : model::DynamicMig{};
-  if (node != nullptr)
-    if (const model::Node known = bridge::to_model(*node, bridge::DeviceKnowledge::kExact); !known.mig_problem.empty())
-      note("its MIG instances take no new work: " + known.mig_problem);
+  if (node != nullptr) {
+    const model::Node known = bridge::to_model(*node, bridge::DeviceKnowledge::kExact);
+    if (!known.set_aside.empty()) note("it is set aside and takes no pods: " + known.set_aside);
+    else if (!known.mig_problem.empty()) note("its MIG instances take no new work: " + known.mig_problem);
+  }
   if (!mig) note(mig.error().message);
   else if (*mig)
     if (const auto devices = mig::devices_of(bridge::to_model(*node, bridge::DeviceKnowledge::kExact)); !devices)
@@ -358,7 +351,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
     if (!makes_nothing) follow_runtime_class(decoded, runtime_classes, missing_runtimes);
     note_unused(decoded, notes);
     const bool holds = decoded.sink->problems.empty() && decoded.sink->told.empty();
-    if (holds && !decoded.again && !decoded.set_aside && !makes_nothing) out.push_back(std::move(decoded.manifest));
+    if (holds && !decoded.again && !makes_nothing) out.push_back(std::move(decoded.manifest));
   }
   for (const std::string& name : missing_runtimes)
     notes.push_back(

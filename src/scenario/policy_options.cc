@@ -51,8 +51,7 @@ void read_node_selector(const api::Reader& reader, model::Labels& out) {
 constexpr api::Field<policy::PoolOptions> kPool[] = {
     {"name", [](const api::Reader& r, policy::PoolOptions& p) { read_pool_name(r, p.name); }},
     {"nodeSelector", [](const api::Reader& r, policy::PoolOptions& p) { read_node_selector(r, p.node_selector); }},
-    {"scores",
-     [](const api::Reader& r, policy::PoolOptions& p) { read_checked(r, p.weights, &policy::check_pool_weight); }},
+    {"scores", [](const api::Reader& r, policy::PoolOptions& p) { read_checked(r, p.weights, &policy::check_weight); }},
 };
 
 bool selects_all_of(const policy::PoolOptions& earlier, const policy::PoolOptions& later) {

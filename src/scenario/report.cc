@@ -167,6 +167,8 @@ Json to_json(const Report& report) {
                             {"capacity", amounts(node.capacity)},
                             {"allocatable", amounts(node.allocatable)},
                             {"use", amounts(node.use)},
+                            {"set_aside", node.set_aside.empty() ? Json(nullptr) : Json(node.set_aside)},
+                            {"mig_problem", node.mig_problem.empty() ? Json(nullptr) : Json(node.mig_problem)},
                             {"device_mode", node.device_mode ? Json(to_string(*node.device_mode)) : Json(nullptr)},
                             {"share_limit", node.share_limit.empty() ? Json(nullptr) : Json(node.share_limit)}});
   for (const RepartitionReport& cut : report.repartitions)

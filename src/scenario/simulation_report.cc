@@ -154,6 +154,8 @@ Report Simulation::report() {
     const engine::NodeState& known = state.node(state.find_node(name));
     row.device_mode = model::device_mode(known.node);
     row.share_limit = model::share_limit(known.node);
+    row.set_aside = known.node.set_aside;
+    row.mig_problem = known.node.mig_problem;
     if (row.capacity.empty()) row.capacity = row.allocatable;
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       const std::string& resource = state.resources().name(engine::ResourceId{id});

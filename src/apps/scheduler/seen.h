@@ -27,14 +27,14 @@ struct SeenNamespace {
 struct SeenNode {
   model::Node node;
   NodeMig mig;
-  // Why its MIG instances take no new work, or berth.dev/mig-policy has no effect; empty: neither is so.
-  std::string mig_problem;
+  // Why it is set aside, its MIG instances take no new work, or berth.dev/mig-policy has no effect; empty: none is so.
+  std::string problem;
 };
 
 // What the node says of how it is cut.
 NodeMig mig_of_seen(const api::Node& node);
-// Why the MIG instances of the node take no new work, or else why berth.dev/mig-policy: dynamic has no effect there.
-// Nothing while the node is being cut: its counts say little then.
-std::string mig_problem(const api::Node& node, const SeenNode& seen);
+// Why the node is set aside, or its MIG instances take no new work, or else why berth.dev/mig-policy: dynamic has no
+// effect there, which nobody says while the node is being cut: its counts say little then.
+std::string node_problem(const api::Node& node, const SeenNode& seen);
 
 }  // namespace berth::apps

@@ -34,11 +34,8 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
 
 Result<SeenNode> decode_seen_node(std::string_view json) {
   BERTH_TRY(node, api::decode_node(json));
-  if (const auto devices = bridge::devices_of(node); !devices)
-    return fail(devices.error().code,
-                fmt::format("annotation {}: {}", bridge::kDevicesAnnotation, devices.error().message));
   SeenNode out{bridge::to_model(node, bridge::DeviceKnowledge::kCounts), mig_of_seen(node), ""};
-  out.mig_problem = mig_problem(node, out);
+  out.problem = node_problem(node, out);
   return out;
 }
 

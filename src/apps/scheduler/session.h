@@ -183,7 +183,7 @@ class Session {
   std::unique_ptr<WorkQueues> queues_;
   mig::Repartitioner repartitioner_;
   std::unique_ptr<MigWriter> mig_;
-  std::map<std::string, std::string> mig_problems_;         // by node: what was told of it last
+  std::map<std::string, std::string> node_problems_;        // by node: what was told of it last
   std::map<std::string, std::string> volume_versions_;      // resourceVersion by name
   absl::flat_hash_set<model::StorageKind> storage_listed_;  // or refused to us
   bool pods_listed_ = false, nodes_listed_ = false, namespaces_listed_ = false;

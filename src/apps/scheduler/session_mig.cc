@@ -48,7 +48,8 @@ NodeMig mig_of_seen(const api::Node& node) {
   return out;
 }
 
-std::string mig_problem(const api::Node& node, const SeenNode& seen) {
+std::string node_problem(const api::Node& node, const SeenNode& seen) {
+  if (!seen.node.set_aside.empty()) return seen.node.set_aside;
   if (!seen.node.mig_problem.empty()) return seen.node.mig_problem;
   if (seen.mig.desired && seen.mig.desired->state == State::kWanted) return "";
   if (seen.mig.state == "pending" || seen.mig.state == "rebooting") return "";
@@ -96,19 +97,25 @@ void Session::handle(NodeUpdates& updates) {
 // True where the engine is to know the node. What it remembers of cuts counts from before this term, too.
 bool Session::take_in(SeenNode& seen) {
   const std::string& name = seen.node.name;
-  std::string& told = mig_problems_[name];
-  if (seen.mig_problem != told && !seen.mig_problem.empty()) {
-    const bool set_aside = !seen.node.mig_problem.empty();
-    log_warn(set_aside ? "a node's MIG instances take no new work" : "a node's GPUs are left as they are cut",
-             {{"node", name}, {"error", seen.mig_problem}});
+  std::string& told = node_problems_[name];
+  const bool set_aside = !seen.node.set_aside.empty(), instances = !seen.node.mig_problem.empty();
+  if (set_aside) set_aside_.add("Node", name, seen.node.set_aside);
+  if (seen.problem != told && !seen.problem.empty()) {
+    if (set_aside) options_.metrics->quarantined("Node");
+    log_warn(set_aside   ? "a node was set aside and takes no new work"
+             : instances ? "a node's MIG instances take no new work"
+                         : "a node's GPUs are left as they are cut",
+             {{"node", name}, {"error", seen.problem}});
     events_->record({.regarding = {.kind = "Node", .name = name, .uid = seen.node.uid},
                      .type = "Warning",
-                     .reason = set_aside ? "MigInstancesSetAside" : "MigPolicyIgnored",
-                     .action = "Repartitioning",
-                     .note = seen.mig_problem});
+                     .reason = set_aside   ? "Quarantined"
+                               : instances ? "MigInstancesSetAside"
+                                           : "MigPolicyIgnored",
+                     .action = set_aside ? "Scheduling" : "Repartitioning",
+                     .note = set_aside ? "Berth gives this node no new work: " + seen.problem : seen.problem});
   }
-  if (seen.mig_problem.empty()) mig_problems_.erase(name);
-  else told = seen.mig_problem;
+  if (seen.problem.empty()) node_problems_.erase(name);
+  else told = seen.problem;
   if (seen.node.mig || seen.mig.desired || mig_->find(name) != nullptr) {
     if (const auto& desired = seen.mig.desired; desired && desired->state != State::kWanted)
       repartitioner_.restore(name, {.under_way = false,
@@ -122,7 +129,7 @@ bool Session::take_in(SeenNode& seen) {
 
 void Session::forget_node(const std::string& name) {
   mig_->gone(name);
-  mig_problems_.erase(name);
+  node_problems_.erase(name);
   repartitioner_.forget(name);
 }
 

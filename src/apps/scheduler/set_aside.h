@@ -1,7 +1,8 @@
 // SetAside: the objects that cannot be understood at present, for /readyz?verbose.
 //
-// A node among them takes no new work, which no verdict shows: to the engine it is not there. Thread-safe. Invariant:
-// an object is listed from the moment it is found malformed until it is read well, deleted, or missing from a list.
+// A node among them takes no new work: to the engine it is not there, or, where only what it tells of its devices
+// cannot be, it is there and every verdict says so. Thread-safe. Invariant: an object is listed from the moment it is
+// found malformed until it is read well, deleted, or missing from a list.
 #pragma once
 
 #include <atomic>
