@@ -140,7 +140,13 @@ void Desk::tell_engine(WorkloadRecord& record) {
     record.ended = true;
     return;
   }
-  model::Workload workload = bridge::to_model(seen.workload, levels_);
+  api::Workload told = seen.workload;
+  if (auto owner = owned(seen)) {  // that is what will run, whoever has edited the Workload
+    for (size_t i = 0; i < std::min(owner->sets.size(), told.pod_sets.size()); ++i)
+      owner->sets[i].reclaimable = told.pod_sets[i].reclaimable;
+    told.pod_sets = std::move(owner->sets);
+  }
+  model::Workload workload = bridge::to_model(told, levels_);
   if (const JobRecord* job = job_of(seen)) {
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
@@ -285,6 +291,9 @@ void Desk::take_in(const Answer& answer) {
 
 void Desk::answered(const Answer& answer, Time now) {
   take_in(answer);
+  if (answer.write.kind == Write::Kind::kPatchWorkload && !answer.stored)
+    if (const auto at = workloads_.find({answer.write.namespace_name, answer.write.name}); at != workloads_.end())
+      at->second.followed = {-1, -1};
   Lane* lane = lane_of(answer.write);
   if (lane == nullptr) return;
   lane->answered(answer, now);

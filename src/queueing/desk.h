@@ -88,16 +88,21 @@ class Desk {
     Time told_at{INT64_MIN};
     std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
     CheckWords words = {};                                    // that are to stand in its status
+    std::pair<int64_t, int64_t> followed{-1, -1};             // generations, its Job's and its own: it is as its owner
   };
   struct JobRecord {
     SeenJob seen;
     Lane lane;
-    std::string told;                // why it has no Workload
-    int64_t resized_generation = 0;  // of the Job as its Workload follows it
+    std::string told;  // why it has no Workload
   };
   struct PodRecord {
     SeenPod seen;
     Lane lane;
+  };
+  // Pod sets, and of which templates (JSON) they are.
+  struct Owned {
+    std::vector<api::WorkloadPodSet> sets;
+    std::vector<const std::string*> templates;
   };
   // Pods of one group, or one by itself.
   struct GroupRecord {
@@ -119,7 +124,9 @@ class Desk {
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
   void tell(JobRecord& record, const char* reason, const std::string& text);
   std::optional<Write> warn_of_other_scheduler(const SeenJob& job) const;
-  std::optional<Write> resize(JobRecord& record, const SeenWorkload& workload) const;
+  static bool is_injected(const api::Job& job);  // with what its flavors add
+  std::optional<Owned> owned(const SeenWorkload& seen) const;
+  bool follow(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   const WorkloadRecord* workload_of(const SeenJob& job) const;
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   bool is_orphan(const WorkloadRecord& record) const;

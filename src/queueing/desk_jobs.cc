@@ -31,11 +31,11 @@ Json changes(const Json& from, const Json& to) {
   return out;
 }
 
-bool is_injected(const api::Job& job) {
+}  // namespace
+
+bool Desk::is_injected(const api::Job& job) {
   return job.pod_template.metadata.annotation(api::kWorkloadAnnotation) != nullptr;
 }
-
-}  // namespace
 
 // False: its priority class is not known.
 bool Desk::set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spec, api::Workload& workload,
@@ -104,30 +104,6 @@ std::optional<Write> Desk::warn_of_other_scheduler(const SeenJob& job) const {
       .name = metadata.name,
       .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"conditions", std::move(conditions)}}}}.dump(),
       .notes = {note_of(metadata, "Job", "NotQueued", text, true)}};
-}
-
-// The Workload of a Job that waits follows it, where its size or its pods are others by now.
-std::optional<Write> Desk::resize(JobRecord& record, const SeenWorkload& workload) const {
-  const SeenJob& job = record.seen;
-  if (record.resized_generation == job.job.metadata.generation || workload.is("QuotaReserved")) return std::nullopt;
-  record.resized_generation = job.job.metadata.generation;
-  const api::Workload wanted = workloads::workload_of(job.job);
-  const api::WorkloadPodSet &now = wanted.pod_sets.front(), &was = workload.workload.pod_sets.front();
-  const Json pod_template = Json::parse(job.pod_template);
-  if (now.count == was.count && now.min_count == was.min_count &&
-      nlohmann::json(pod_template) == nlohmann::json::parse(workload.templates.front()))
-    return std::nullopt;
-  Json set = {{"name", was.name}, {"count", now.count}, {"template", pod_template}};
-  if (now.min_count) set["minCount"] = *now.min_count;
-  const api::ObjectMeta& metadata = workload.workload.metadata;
-  return Write{.kind = Write::Kind::kPatchWorkload,
-               .party = Write::Party::kWorkload,
-               .namespace_name = metadata.namespace_name,
-               .name = metadata.name,
-               .body = Json{{"metadata", metadata_json(metadata)}, {"spec", {{"podSets", {std::move(set)}}}}}.dump(),
-               .notes = {note_of(
-                   job.job.metadata, "Job", "UpdatedWorkload",
-                   fmt::format("Updated Workload to match the Job: {}/{}", metadata.namespace_name, metadata.name))}};
 }
 
 namespace {
@@ -232,14 +208,6 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   if (seen.job.active > 0) return;  // its pods are still there
   if (seen.started) return send(forget_start(seen));
   if (is_injected(seen.job)) return send(restore(seen, stored));
-  if (status.phase == quota::WorkloadPhase::kPending)
-    if (auto write = resize(record, stored)) {
-      WorkloadRecord& its = workloads_.at(workload_of_owner_.at(seen.job.metadata.uid));
-      if (this->send(its.lane, std::move(*write), writes)) return;
-      record.resized_generation = 0;
-      dirty_jobs_.insert(name);
-      return;
-    }
   if (leaving && !stored.is("Evicted")) return;  // people hear first why
   if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
     events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});

@@ -213,6 +213,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
               .body = {}};
   const JobRecord* job = job_of(seen);
   const GroupRecord* group = group_of(seen);
+  if (!is_leaving(admission.status(id)) && follow(name, record, writes)) return;
   const workloads::GroupEnd end = end_of(seen, job, group);
   if (!want(name, record, admission.status(id), end, wanted, write.notes, writes)) return;
   if (const auto unneeded = end.reason.empty() ? reclaimable_of(seen, job, group) : std::vector<int32_t>();

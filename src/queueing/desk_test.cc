@@ -85,6 +85,61 @@ TEST_F(DeskTest, AWorkloadFollowsAJobThatChangesWhileItWaits) {
   EXPECT_THAT(workload("second")["spec"]["podSets"], SizeIs(1));
 }
 
+TEST_F(DeskTest, AWorkloadThatIsEditedWhileItWaitsIsMadeAsItsJobIs) {
+  submit("first", "red", 8);
+  settle();
+  submit("second", "red", 8);
+  settle();
+  EXPECT_EQ(condition("second", "QuotaReserved"), "False WaitingForQuota");
+  const Json before = workload("second")["spec"]["podSets"];
+  for (const char* edited : {"/0/template/spec/containers/0/resources/requests/nvidia.com~1gpu", "/0/count"}) {
+    Json& stored = workload("second");
+    stored["spec"]["podSets"][Json::json_pointer(edited)] = edited[3] == 'c' ? Json(0) : Json("0");
+    stored["metadata"]["generation"] = version;
+    desk.see(*decode_workload(touched(stored).dump()));
+    settle();
+    EXPECT_EQ(workload("second")["spec"]["podSets"], before);
+    EXPECT_EQ(condition("second", "QuotaReserved"), "False WaitingForQuota");
+    EXPECT_TRUE(suspended("second"));
+  }
+}
+
+TEST_F(DeskTest, WhatTheServerDoesNotKeepOfAWorkloadIsWrittenOnce) {
+  submit("first", "red", 8);
+  settle();
+  submit("second", "red", 8);
+  settle();
+  Json& stored = workload("second");
+  stored["spec"]["podSets"][0]["template"]["spec"].erase("nodeSelector");
+  stored["metadata"]["generation"] = version;
+  desk.see(*decode_workload(touched(stored).dump()));
+  int writes = 0;
+  for (int i = 0; i < 5; ++i)
+    for (const Write& write : look()) {
+      Answer answer{.write = write, .stored = true};
+      answer.workload = *decode_workload(touched(stored).dump());  // as it was
+      writes += write.kind == Write::Kind::kPatchWorkload ? 1 : 0;
+      desk.answered(answer, now);
+    }
+  EXPECT_EQ(writes, 1);
+}
+
+TEST_F(DeskTest, AWorkloadOfPodsThatIsEditedWhileItWaitsIsMadeAsTheyAre) {
+  submit("first", "red", 8);
+  settle();
+  submit_pod("a", "red", 4, "g", 2);
+  submit_pod("b", "red", 4, "g", 2);
+  settle();
+  ASSERT_TRUE(workloads.contains("g"));
+  const Json before = workloads["g"]["spec"]["podSets"];
+  workloads["g"]["spec"]["podSets"][0]["count"] = 0;
+  workloads["g"]["metadata"]["generation"] = version;
+  desk.see(*decode_workload(touched(workloads["g"]).dump()));
+  settle();
+  EXPECT_EQ(workloads["g"]["spec"]["podSets"], before);
+  EXPECT_TRUE(gated("a") && gated("b"));
+}
+
 TEST_F(DeskTest, AMissingPriorityClassIsToldOnce) {
   submit("train", "red", 2);
   change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/priority-class", "gone"}}}}}});

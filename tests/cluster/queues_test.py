@@ -348,6 +348,23 @@ class FairQueues(QueueSuite):
         wait_until("but why", lambda: "CohortCycle" in str(self.status("clusterqueues", "red")))
 
 
+class ByHand(QueueSuite):
+    def test_a_workload_that_is_edited_while_it_waits_gains_nothing(self) -> None:
+        self.node(3, gpus=8)
+        self.queues(red=8)
+        self.apply(job("first", "red", 8))
+        self.runs("first")
+        self.apply(job("second", "red", 8))
+        self.is_now("second", "QuotaReserved", "False", "WaitingForQuota")
+        before = self.workload("second")
+        path = f"{WORKLOADS}/{before['metadata']['name']}"
+        for edited in ({"count": 0}, {"template": job("second", "red", 0)["spec"]["template"]}):
+            self.patch(path, {"spec": {"podSets": [before["spec"]["podSets"][0] | edited]}})
+            wait_until("it is as its Job", lambda: self.workload("second")["spec"] == before["spec"])
+            self.assertEqual(self.condition("second", "QuotaReserved")["status"], "False")
+            self.assertEqual(self.pods_of("second"), [])
+
+
 class FromKueue(QueueSuite):
     """What Kueue had queued and started goes on: its Jobs name another scheduler."""
 
