@@ -32,6 +32,10 @@ inline constexpr std::string_view kIsGroupAnnotation = "kueue.x-k8s.io/is-group-
 
 // On the pods of an admitted workload.
 inline constexpr std::string_view kWorkloadAnnotation = "kueue.x-k8s.io/workload";
+// The LocalQueue of a namespace in which Jobs wait that name none (Kueue's LocalQueueDefaulting).
+inline constexpr std::string_view kDefaultLocalQueue = "default";
+// On a Job or pod that was evicted: when, why and for whom, the last time. Berth writes it and reads nothing from it.
+inline constexpr std::string_view kEvictedAnnotation = "berth.dev/evicted";
 inline constexpr std::string_view kPodSetLabel = "kueue.x-k8s.io/podset";
 
 }  // namespace berth::api

@@ -115,6 +115,7 @@ struct ClusterQueue {
   ResourceList user_limits = {};  // what the workloads of one user may have of it together; others without limit
   Budget budget = {};
   std::optional<Spent> spent = {};  // as its object says; looked at when it is first heard of
+  std::string problem = {};         // why its spec cannot be understood; empty: it can. What was known before counts on
 };
 
 struct Cohort {

@@ -1,5 +1,7 @@
 #include "queueing/desk.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "api/kueue_names.h"
@@ -168,12 +170,29 @@ void Desk::decided(const std::vector<quota::AdmissionDecision>& decisions, const
     const auto record = workloads_.find({workload.namespace_name, workload.name});
     if (record == workloads_.end()) continue;
     record->second.released = false;
-    if (decision.kind == quota::AdmissionDecision::Kind::kEvict) record->second.evicted_by = decision;
+    if (decision.kind == quota::AdmissionDecision::Kind::kEvict) {
+      record->second.evicted_by = decision;
+      record->second.evicted_for =
+          decision.preemptor.valid() ? owner_of(admission.status(decision.preemptor).workload) : "";
+    }
     decided_workloads_.insert(record->first);
     if (groups_.contains(record->first)) dirty_groups_.insert(record->first);
     if (const auto job = job_by_uid_.find(workload.owner_uid); job != job_by_uid_.end())
       dirty_jobs_.insert(job->second);
   }
+}
+
+// For people: what the workload stands for.
+std::string Desk::owner_of(const model::Workload& workload) const {
+  const auto job = job_by_uid_.find(workload.owner_uid);
+  return job != job_by_uid_.end() ? fmt::format("Job {}/{}", job->second.first, job->second.second)
+                                  : fmt::format("Workload {}/{}", workload.namespace_name, workload.name);
+}
+
+// For people: the words of the condition, and for whom it was, if that is known.
+std::string Desk::why_evicted(const WorkloadRecord& record) {
+  const std::string& text = record.seen.condition("Evicted")->message;
+  return record.evicted_for.empty() ? text : fmt::format("{}, for {}", text, record.evicted_for);
 }
 
 const Desk::JobRecord* Desk::job_of(const SeenWorkload& workload) const {

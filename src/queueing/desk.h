@@ -87,6 +87,7 @@ class Desk {
     bool told_ready = false;  // the engine knows its pods as ready
     Time told_at{INT64_MIN};
     std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
+    std::string evicted_for;                                  // in this term, for whom: "Job default/urgent"
     CheckWords words = {};                                    // that are to stand in its status
     std::pair<int64_t, int64_t> followed{-1, -1};             // generations, its Job's and its own: it is as its owner
   };
@@ -142,7 +143,7 @@ class Desk {
   void begin_group(const Name& name, GroupRecord& group, std::vector<Write>& writes);
   void start_pods(GroupRecord& group, const WorkloadRecord& workload, const quota::Admission& admission,
                   std::vector<Write>& writes);
-  bool stop_pods(GroupRecord& group, const std::string& why, std::vector<Write>& writes);
+  bool stop_pods(GroupRecord& group, const std::string& why, bool evicted, std::vector<Write>& writes);
   void let_pods_go(GroupRecord& group, bool over, std::vector<Write>& writes);
   void adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload, std::vector<Write>& writes);
   static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
@@ -153,6 +154,8 @@ class Desk {
   bool send(Lane& lane, Write&& write, std::vector<Write>& writes);
   Lane* lane_of(const Write& write);
   const JobRecord* job_of(const SeenWorkload& workload) const;
+  std::string owner_of(const model::Workload& workload) const;
+  static std::string why_evicted(const WorkloadRecord& record);
   const GroupRecord* group_of(const SeenWorkload& workload) const;
   bool set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spec, api::Workload& workload,
                     std::optional<std::string>& priority_class) const;

@@ -32,7 +32,8 @@ std::optional<Desk::Owned> Desk::owned(const SeenWorkload& seen) const {
   if (seen.is("QuotaReserved")) return std::nullopt;
   if (const JobRecord* record = job_of(seen)) {
     const SeenJob& job = record->seen;
-    if (!job.finished.empty() || !job.job.suspend || job.job.active > 0 || job.started || is_injected(job.job)) return std::nullopt;
+    if (!job.finished.empty() || !job.job.suspend || job.job.active > 0 || job.started || is_injected(job.job))
+      return std::nullopt;
     Owned out{workloads::workload_of(job.job).pod_sets, {&job.pod_template}};
     if (seen.workload.pod_sets.size() == 1) out.sets.front().name = seen.workload.pod_sets.front().name;
     return out;

@@ -124,12 +124,15 @@ Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admi
       .notes = {note_of(metadata, "Job", "Started", "Admitted by clusterQueue " + workload.admission->cluster_queue)}};
 }
 
-Write stop(const SeenJob& seen, const std::string& why) {
+// `evicted`: why, and since when, stands in its annotation, too.
+Write stop(const SeenJob& seen, const std::string& why, std::optional<Time> evicted = {}) {
   const api::ObjectMeta& metadata = seen.job.metadata;
+  Json own = metadata_json(metadata);
+  if (evicted) own["annotations"][api::kEvictedAnnotation] = evicted_text(why, *evicted);
   return {.kind = Write::Kind::kPatchJob,
           .namespace_name = metadata.namespace_name,
           .name = metadata.name,
-          .body = Json{{"metadata", metadata_json(metadata)}, {"spec", {{"suspend", true}}}}.dump(),
+          .body = Json{{"metadata", std::move(own)}, {"spec", {{"suspend", true}}}}.dump(),
           .notes = {note_of(metadata, "Job", "Stopped", why)}};
 }
 
@@ -202,8 +205,8 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   }
   if (!seen.job.suspend) {
     if (leaving && !stored.is("Evicted")) return;  // people hear first why
-    const StoredCondition* evicted = stored.condition("Evicted");
-    return send(stop(seen, leaving ? evicted->message : "Not admitted by cluster queue"));
+    if (!leaving) return send(stop(seen, "Not admitted by cluster queue"));
+    return send(stop(seen, why_evicted(*workload), wall_));
   }
   if (seen.job.active > 0) return;  // its pods are still there
   if (seen.started) return send(forget_start(seen));

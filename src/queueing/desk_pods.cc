@@ -110,8 +110,8 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
     return;
   }
   if (leaving && !stored.is("Evicted")) return;  // people hear first why
-  const std::string why = leaving ? stored.condition("Evicted")->message : "Not admitted by cluster queue";
-  if (stop_pods(group, why, writes) && leaving && !std::exchange(workload.released, true))
+  const std::string why = leaving ? why_evicted(workload) : "Not admitted by cluster queue";
+  if (stop_pods(group, why, leaving, writes) && leaving && !std::exchange(workload.released, true))
     events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
 }
 
@@ -170,14 +170,22 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
   }
 }
 
-// True: none of them is there any more.
-bool Desk::stop_pods(GroupRecord& group, const std::string& why, std::vector<Write>& writes) {
+// True: none of them is there any more. One that is evicted says why before it is deleted.
+bool Desk::stop_pods(GroupRecord& group, const std::string& why, bool evicted, std::vector<Write>& writes) {
   bool gone = true;
   for (auto& [name, pod] : group.pods) {
     const api::Pod& one = pod.seen.pod;
     if (one.terminal() || !has_started(pod.seen, workloads::workload_name_of(one))) continue;
     gone = false;
-    if (!one.metadata.deleted) send(pod.lane, stop(pod.seen, why), writes);
+    if (one.metadata.deleted) continue;
+    const std::string* told = one.metadata.annotation(api::kEvictedAnnotation);
+    if (evicted && (told == nullptr || !told->ends_with(why))) {
+      Json metadata = metadata_json(one.metadata);
+      metadata["annotations"][api::kEvictedAnnotation] = evicted_text(why, wall_);
+      send(pod.lane, write_of(pod.seen, Write::Kind::kPatchPod, {{"metadata", std::move(metadata)}}), writes);
+    } else {
+      send(pod.lane, stop(pod.seen, why), writes);
+    }
   }
   return gone;
 }

@@ -140,6 +140,30 @@ TEST_F(DeskTest, AWorkloadOfPodsThatIsEditedWhileItWaitsIsMadeAsTheyAre) {
   EXPECT_TRUE(gated("a") && gated("b"));
 }
 
+TEST_F(DeskTest, WhoIsEvictedIsToldWhyAndForWhomInAnAnnotation) {
+  submit("borrows", "red", 8);
+  submit_pod("p", "red", 0);
+  settle();
+  submit("owner", "blue", 4);
+  for (int i = 0; i < 10 && !suspended("borrows"); ++i)
+    for (const Write& write : look()) store(write);
+  EXPECT_THAT(jobs["borrows"]["metadata"]["annotations"]["berth.dev/evicted"].get<std::string>(),
+              ::testing::AllOf(::testing::StartsWith("2027-01-15T08:"),
+                               ::testing::HasSubstr(": Preempted to accommodate a workload (UID: "),
+                               ::testing::EndsWith(", for Job default/owner")));
+  model::ClusterQueue queue = admission.cluster_queues().at("red");
+  queue.stop = model::StopPolicy::kHoldAndDrain;
+  admission.upsert(queue);
+  std::string told;
+  for (int i = 0; i < 10 && pods.contains("p"); ++i) {
+    if (pods["p"]["metadata"].contains("annotations"))
+      told = pods["p"]["metadata"]["annotations"].value("berth.dev/evicted", told);
+    for (const Write& write : look()) store(write);
+  }
+  EXPECT_FALSE(pods.contains("p"));
+  EXPECT_THAT(told, ::testing::EndsWith(": The ClusterQueue is stopped"));
+}
+
 TEST_F(DeskTest, AMissingPriorityClassIsToldOnce) {
   submit("train", "red", 2);
   change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/priority-class", "gone"}}}}}});

@@ -127,6 +127,29 @@ TEST_F(QueueStatusTest, AQueueThatCannotAdmitSaysWhy) {
   EXPECT_EQ(stored["team"]["conditions"][0]["reason"], "ClusterQueueDoesNotExist");
 }
 
+TEST_F(QueueStatusTest, AQueueWhoseSpecCannotBeUnderstoodSaysSoAndKeepsWhatItHas) {
+  submit("first", 6);
+  store(look());
+  const auto broken = [](const std::string& name) {
+    const std::string json = R"({"metadata": {"name": ")" + name + R"("}, "spec": {"resourceGroups": [{
+      "coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "h100", "resources": [
+        {"name": "nvidia.com/gpu", "nominalQuota": "1e400"}]}]}]}})";
+    return std::get<api::ClusterQueue>(decode_queue_object(json, "ClusterQueue")->object).queue;
+  };
+  admission_.upsert(broken("red"));
+  auto stored = store(look());
+  EXPECT_EQ(stored["red"]["conditions"][0]["status"], "False");
+  EXPECT_EQ(stored["red"]["conditions"][0]["reason"], "InvalidSpec");
+  EXPECT_THAT(stored["red"]["conditions"][0]["message"].get<std::string>(),
+              ::testing::AllOf(::testing::HasSubstr("its spec cannot be understood: "), ::testing::HasSubstr("1e400")));
+  EXPECT_EQ(admission_.overview().cluster_queues.at("red").admitted, 1) << "nobody is evicted";
+  EXPECT_EQ(admission_.cluster_queues().at("red").groups.size(), 1U) << "what was known counts";
+  admission_.upsert(broken("new"));
+  const SeenQueue seen = *decode_queue_object(R"({"metadata": {"name": "new"}})", "ClusterQueue");
+  statuses_.see(seen);
+  EXPECT_EQ(store(look())["new"]["conditions"][0]["reason"], "InvalidSpec");
+}
+
 TEST_F(QueueStatusTest, WhatWasSpentOfABudgetIsKeptThere) {
   const char* queue =
       R"({"metadata": {"name": "red", "uid": "q", "resourceVersion": "7", "annotations": {"berth.dev/budget-gpu-hours": "1",

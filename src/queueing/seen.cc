@@ -131,7 +131,9 @@ Result<api::KueueObject> decode_object(std::string_view json, std::string_view k
   document.json = json;
   auto object = api::decode_kueue(document, problems, true);
   if (object) return std::move(*object);
-  return fail(ErrorCode::kInvalidInput, problems.empty() ? "cannot be read" : problems.front().message);
+  if (problems.empty()) return fail(ErrorCode::kInvalidInput, "cannot be read");
+  const api::Problem& first = problems.front();
+  return fail(ErrorCode::kInvalidInput, first.path.empty() ? first.message : first.path + ": " + first.message);
 }
 
 }  // namespace
@@ -143,9 +145,18 @@ Duration SeenWorkload::admitted_for(Time wall) const {
 }
 
 Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind) {
-  BERTH_TRY(object, decode_object(json, kind));
   BERTH_TRY(raw, parse(json));
-  return SeenQueue{std::move(object), member(raw, "status").dump()};
+  auto object = decode_object(json, kind);
+  if (!object && kind == "ClusterQueue") {
+    Json bare = raw;
+    bare["spec"] = Json::object();
+    auto queue = decode_object(bare.dump(), kind);
+    if (!queue) return tl::unexpected(object.error());
+    std::get<api::ClusterQueue>(*queue).queue.problem = object.error().message;
+    object = std::move(queue);
+  }
+  BERTH_TRY(read, std::move(object));
+  return SeenQueue{std::move(read), member(raw, "status").dump()};
 }
 
 Result<SeenWorkload> decode_workload(std::string_view json) {

@@ -112,7 +112,8 @@ Result<SeenJob> decode_job(std::string_view json);
 Result<SeenPod> decode_pod(std::string_view json);
 Result<ProvisioningConfig> decode_provisioning_config(std::string_view json);
 Result<ProvisioningRequest> decode_provisioning_request(std::string_view json);
-// Flavors, queues, cohorts and priority classes of queues; `kind` is the object's.
+// Flavors, queues, cohorts and priority classes of queues; `kind` is the object's. A ClusterQueue whose spec cannot be
+// understood is one with a problem and without quota.
 Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind);
 
 // Versions of objects are numbers (Kubernetes 1.35 says so); one that is none counts as new.

@@ -81,6 +81,8 @@ void set_condition(Json& conditions, const Told& told, int64_t generation, Time 
   else *at = std::move(condition);
 }
 
+std::string evicted_text(const std::string& why, Time wall) { return format_rfc3339(wall) + ": " + why; }
+
 Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reason, std::string text, bool warning) {
   return {kind, metadata.namespace_name, metadata.name, metadata.uid, std::move(reason), std::move(text), warning};
 }

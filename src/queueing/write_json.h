@@ -28,6 +28,9 @@ struct Told {
 // Puts a condition in the place of the one of its type.
 void set_condition(Json& conditions, const Told& told, int64_t generation, Time wall);
 
+// What the annotation berth.dev/evicted says.
+std::string evicted_text(const std::string& why, Time wall);
+
 Note note_of(const api::ObjectMeta& metadata, const char* kind, std::string reason, std::string text,
              bool warning = false);
 // It has quota, which it has to give back.

@@ -18,7 +18,9 @@ void Admission::upsert(model::ResourceFlavor flavor) {
 void Admission::upsert(model::ClusterQueue queue) {
   std::string name = queue.name;
   going_.erase(name);
-  queues_[std::move(name)] = std::move(queue);
+  if (const auto known = queues_.find(name); !queue.problem.empty() && known != queues_.end())
+    known->second.problem = std::move(queue.problem);
+  else queues_[std::move(name)] = std::move(queue);
   reconfigure();
 }
 
@@ -150,6 +152,7 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
 // The reason of the condition Active=False; empty where the queue is active.
 std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
   if (queue.stop != model::StopPolicy::kNone) return "Stopped";
+  if (!queue.problem.empty()) return std::string(kInvalidSpec);
   for (const model::ResourceGroup& group : queue.groups)
     for (const model::FlavorQuotas& flavor : group.flavors)
       if (!flavors_.contains(flavor.flavor)) return "FlavorNotFound";
@@ -162,6 +165,11 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
 std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
                          const Spending& spending) {
   if (reason == "Stopped") return "it is stopped";
+  if (reason == kInvalidSpec)
+    return fmt::format(
+        "its spec cannot be understood: {}; until it is mended, what it said before counts for who holds "
+        "quota",
+        queue.problem);
   if (reason == kBudgetSpent) return spending.message({"", queue.name});
   if (reason == "CohortCycle") return fmt::format("the cohorts above {} are a circle", queue.cohort);
   if (reason != "FlavorNotFound") return "it is " + reason;

@@ -92,6 +92,7 @@ struct Record {
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };
 
+inline constexpr std::string_view kInvalidSpec = "InvalidSpec";  // of the condition Active
 // For people: why the queue is inactive, by the reason of its condition Active.
 std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
                          const Spending& spending);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/kueue_names.h"
 #include "api/names.h"
 #include "api/queue_limits.h"
 #include "api/requests.h"
@@ -45,6 +46,7 @@ constexpr std::array kKnown = {
     api::kBudgetDollarsAnnotation,
     api::kBudgetWindowAnnotation,
     api::kBudgetWhenSpentAnnotation,
+    api::kEvictedAnnotation,
 };
 
 }  // namespace

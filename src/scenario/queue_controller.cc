@@ -35,7 +35,10 @@ void QueueController::put(const api::Object& object) {
     priorities_[priority->metadata.name] = priority->value;
   if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object))
     outbox_.emplace_back(engine::QueueObjectUpserted{flavor->flavor});
-  any_local_queue_ |= std::holds_alternative<api::LocalQueue>(object);
+  if (const auto* queue = std::get_if<api::LocalQueue>(&object)) {
+    any_local_queue_ = true;
+    if (queue->metadata.name == api::kDefaultLocalQueue) with_default_.insert(queue->metadata.namespace_name);
+  }
   if (const auto* queue = std::get_if<api::ClusterQueue>(&object))
     outbox_.emplace_back(engine::QueueObjectUpserted{queue->queue});
   if (const auto* cohort = std::get_if<api::Cohort>(&object))

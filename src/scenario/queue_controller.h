@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ class QueueController {
   void put(const api::Object& object);
   // Without any LocalQueue nobody waits, whatever he names.
   bool serves() const { return any_local_queue_; }
+  // Jobs that name no queue wait in the namespace's default one.
+  bool has_default_queue(const std::string& namespace_name) const { return with_default_.contains(namespace_name); }
 
   // Who waits: an object that was submitted, or a pod by its number; the other is SIZE_MAX.
   struct Owner {
@@ -92,6 +95,7 @@ class QueueController {
   std::map<Owner, size_t> by_owner_;
   std::vector<Owner> leaving_;
   bool any_local_queue_ = false;
+  std::set<std::string> with_default_;  // namespaces
 };
 
 }  // namespace berth::scenario

@@ -35,8 +35,12 @@ bool Simulation::wait_in_queue(size_t workload) {
                    options_.topology_levels);
   };
   if (const auto* waits = std::get_if<api::Workload>(&record.manifest.object)) return submit(*waits), true;
-  const auto* job = std::get_if<api::Job>(&record.manifest.object);
-  if (job == nullptr || workloads::queue_of(job->metadata).empty() || record.before_admission) return false;
+  auto* job = std::get_if<api::Job>(&record.manifest.object);
+  if (job == nullptr || record.before_admission) return false;
+  if (job->metadata.controller() == nullptr && workloads::queue_of(job->metadata).empty() &&
+      queues_.has_default_queue(job->metadata.namespace_name))  // as the webhook does
+    job->metadata.labels.set(std::string(api::kQueueLabel), std::string(api::kDefaultLocalQueue));
+  if (workloads::queue_of(job->metadata).empty()) return false;
   submit(workloads::workload_of(*job));
   return true;
 }

@@ -10,6 +10,7 @@
 #include "api/names.h"
 #include "base/printable.h"
 #include "limits/namespace_limits.h"
+#include "webhook/mutate.h"
 #include "webhook/object.h"
 #include "webhook/owners.h"
 #include "webhook/rules.h"
@@ -125,6 +126,17 @@ Result<SeenQuota> decode_quota(std::string_view json) {
   BERTH_TRY(read, api::decode_json<api::ResourceQuota>(dump(as_hard)));
   seen.used = std::move(read.hard);
   return seen;
+}
+
+AdmissionAnswer mutate_in(Cluster& cluster, const AdmissionRequest& request, const Rules& rules) {
+  const bool named = !label_of(request.object, kQueueLabel).empty();
+  if (named || !is_job(request) || request.operation != "CREATE" || !request.subresource.empty() ||
+      !request.object.is_object() || !whole_of(request.object).empty() ||
+      !cluster.has_default_queue(request.namespace_name))
+    return mutate(request, rules);
+  AdmissionRequest queued = request;
+  queued.object["metadata"]["labels"][std::string(kQueueLabel)] = std::string(api::kDefaultLocalQueue);
+  return mutate(queued, rules);
 }
 
 AdmissionAnswer validate_in(Cluster& cluster, const AdmissionRequest& request, AdmissionAnswer answer) {

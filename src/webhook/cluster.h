@@ -14,6 +14,7 @@
 
 #include "api/limits.h"
 #include "webhook/review.h"
+#include "webhook/rules.h"
 
 namespace berth::webhook {
 
@@ -39,8 +40,13 @@ class Cluster {
   virtual QueueIs local_queue(const std::string& namespace_name, const std::string& name) = 0;
   // The ClusterQueue that a LocalQueue names, where there is none; empty: it is there, or nobody knows.
   virtual std::string missing_cluster_queue(const std::string& namespace_name, const std::string& local_queue) = 0;
+  // The namespace has a LocalQueue for Jobs that name none, as far as is seen.
+  virtual bool has_default_queue(const std::string& namespace_name) = 0;
   virtual NamespaceSeen limits_of(const std::string& namespace_name) = 0;
 };
+
+// As mutate(), with the namespace's default queue for a Job that names none and is no part of a whole.
+AdmissionAnswer mutate_in(Cluster& cluster, const AdmissionRequest& request, const Rules& rules);
 
 // Adds to what validate() has answered what the cluster has to say about a Job or pod.
 AdmissionAnswer validate_in(Cluster& cluster, const AdmissionRequest& request, AdmissionAnswer answer);

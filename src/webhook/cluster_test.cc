@@ -24,6 +24,8 @@ struct Known : Cluster {
   std::string missing;
   std::string missing_cluster_queue(const std::string&, const std::string&) override { return missing; }
   QueueIs local_queue(const std::string&, const std::string&) override { return ++asked, queue; }
+  bool default_queue = false;
+  bool has_default_queue(const std::string& namespace_name) override { return default_queue && namespace_name == "ml"; }
   NamespaceSeen limits_of(const std::string&) override { return seen; }
 };
 
@@ -44,6 +46,29 @@ AdmissionRequest create(Json object, const char* group = "batch", const char* ki
   request.namespace_name = "ml";
   request.object = std::move(object);
   return request;
+}
+
+TEST(MutateIn, AJobThatNamesNoQueueWaitsInTheDefaultOneOfItsNamespace) {
+  Known cluster;
+  Json unnamed = job(1, false);
+  unnamed["metadata"].erase("labels");
+  EXPECT_TRUE(mutate_in(cluster, create(unnamed), {}).object.is_null());
+  cluster.default_queue = true;
+  const AdmissionAnswer answer = mutate_in(cluster, create(unnamed), {});
+  EXPECT_EQ(answer.object["metadata"]["labels"].dump(), R"({"kueue.x-k8s.io/queue-name":"default"})");
+  EXPECT_EQ(answer.object["spec"]["suspend"], true);
+  EXPECT_EQ(answer.object["spec"]["template"]["spec"]["schedulerName"], "berth");
+  EXPECT_EQ(mutate_in(cluster, create(job(1)), {}).object["metadata"]["labels"].dump(),
+            R"({"kueue.x-k8s.io/queue-name":"lq"})")
+      << "what it names counts";
+  EXPECT_TRUE(mutate_in(cluster, create(unnamed, "", "Pod"), {}).object.is_null()) << "pods name theirs";
+  Json part = unnamed;
+  part["metadata"]["ownerReferences"] = Json::parse(
+      R"([{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"s","uid":"u","controller":true}])");
+  EXPECT_TRUE(mutate_in(cluster, create(part), {}).object.is_null());
+  AdmissionRequest update = create(unnamed);
+  update.operation = "UPDATE";
+  EXPECT_TRUE(mutate_in(cluster, update, {}).object.is_null()) << "one that runs goes on";
 }
 
 TEST(ValidateIn, AQueueThatIsMissingIsRefusedWithTheWayOut) {

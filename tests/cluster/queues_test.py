@@ -192,6 +192,8 @@ class Queues(QueueSuite):
         evicted = self.is_now("borrower", "Evicted", reason="Preempted")
         self.assertIn("preemptor path: /all/red; preemptee path: /all/blue", evicted["message"])
         self.assertEqual(self.is_now("borrower", "Preempted")["reason"], "InCohortReclamation")
+        told = wait_until("it says so", lambda: self.job("borrower")["metadata"]["annotations"].get("berth.dev/evicted"))
+        self.assertIn(evicted["message"] + ", for Job default/", told)
         self.runs("owner")
         self.is_now("borrower", "QuotaReserved", "False")
         self.assertTrue(self.job("borrower")["spec"]["suspend"])
@@ -349,6 +351,8 @@ class FairQueues(QueueSuite):
 
 
 class ByHand(QueueSuite):
+    EXPECTED_ERRORS = ("an object was set aside: it cannot be understood",)
+
     def test_a_workload_that_is_edited_while_it_waits_gains_nothing(self) -> None:
         self.node(3, gpus=8)
         self.queues(red=8)
@@ -363,6 +367,26 @@ class ByHand(QueueSuite):
             wait_until("it is as its Job", lambda: self.workload("second")["spec"] == before["spec"])
             self.assertEqual(self.condition("second", "QuotaReserved")["status"], "False")
             self.assertEqual(self.pods_of("second"), [])
+
+
+    def test_a_quota_that_cannot_be_understood_stops_its_queue_and_nobody_in_it(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=8)
+        self.apply(job("runs", "red", 4))
+        before = self.runs("runs")
+        active = lambda name: next((one for one in self.status("clusterqueues", name).get("conditions", [])  # noqa: E731
+                                    if one["type"] == "Active"), {})  # fmt: skip
+        groups = lambda amount: {"resourceGroups": [group(flavor("gpus", quota(nominal=amount)))]}  # noqa: E731
+        self.patch(f"{self.of_kind('clusterqueues')}/red", {"spec": groups("1e400")})
+        self.apply(make("ClusterQueue", "new", {"namespaceSelector": {}, **groups("99999999999E")}))
+        for name in ("red", "new"):
+            wait_until(f"{name} says why", lambda n=name: active(n).get("reason") == "InvalidSpec")
+        self.assertIn("1e400", active("red")["message"])
+        self.apply(job("waits", "red", 4))
+        self.assertIn("1e400", self.is_now("waits", "QuotaReserved", "False", "Suspended")["message"])
+        self.assertEqual(self.runs("runs"), before)
+        self.patch(f"{self.of_kind('clusterqueues')}/red", {"spec": groups("8")})
+        self.runs("waits")
 
 
 class FromKueue(QueueSuite):

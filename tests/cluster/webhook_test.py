@@ -289,6 +289,16 @@ class Watching(WithWebhook):
             self.queue(f"new-{i}")
             self.api.call("POST", JOBS + "?dryRun=All", job("j", labels={QUEUE: f"new-{i}"}))
 
+    def test_a_job_that_names_no_queue_waits_in_the_default_one(self) -> None:
+        made = lambda: self.api.call("POST", JOBS + "?dryRun=All", job("j"))  # noqa: E731
+        self.assertNotIn(QUEUE, made()["metadata"].get("labels", {}))
+        self.queue("default")
+        wait_until("it is seen", lambda: made()["metadata"].get("labels", {}).get(QUEUE) == "default")
+        self.assertTrue(made()["spec"]["suspend"])
+        self.assertEqual(made()["spec"]["template"]["spec"]["schedulerName"], "berth")
+        self.api.call("DELETE", path_of(make("LocalQueue", "default", {}, namespace="default")) + "/default")
+        wait_until("it is gone", lambda: QUEUE not in made()["metadata"].get("labels", {}))
+
     def test_a_queue_that_leads_nowhere_is_warned_of_until_it_does(self) -> None:
         one = job("j", labels={QUEUE: "q"})
         done = self.kubectl(one)

@@ -141,7 +141,21 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
   const auto& object = std::get<queueing::SeenQueue>(seen).object;
   if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
     return desk_.see_priority(metadata.name, priority->value);
+  if (const auto* queue = std::get_if<api::ClusterQueue>(&object)) tell_problem(*queue);
   if (auto known = queue_object_of(object)) engine_.apply(engine::QueueObjectUpserted{std::move(*known)});
+}
+
+// Of one that was set aside: once, while it stays so.
+void WorkQueues::tell_problem(const api::ClusterQueue& object) {
+  const std::string& problem = object.queue.problem;
+  if (problem.empty()) return;
+  const auto& queues = engine_.admission().cluster_queues();
+  const auto known = queues.find(object.metadata.name);
+  if (known == queues.end() || known->second.problem != problem)
+    hooks_.quarantine(
+        "ClusterQueue",
+        {.name = object.metadata.name, .uid = object.metadata.uid, .error = {ErrorCode::kInvalidInput, problem}});
+  else set_aside_.add("ClusterQueue", object.metadata.name, problem);
 }
 
 void WorkQueues::forget(QueueKind kind, const Name& name) {

@@ -72,6 +72,7 @@ class WorkQueues {
   bool handle(QueueUpdates& batch);
   void handle(const queueing::Answer& answer, Time now);
   void take_in(QueueKind kind, SeenQueueObject&& seen);
+  void tell_problem(const api::ClusterQueue& object);
   void forget(QueueKind kind, const Name& name);
   void send(queueing::Write&& write);
   void call(QueueKind kind, queueing::Write&& write, kube::Client::Done answered);

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <ctime>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -34,7 +35,7 @@ using io::ServerResponse;
 using webhook::AdmissionAnswer;
 using webhook::AdmissionRequest;
 using webhook::Json;
-using Judge = AdmissionAnswer (*)(const AdmissionRequest&, const webhook::Rules&);
+using Judge = std::function<AdmissionAnswer(const AdmissionRequest&, const webhook::Rules&)>;
 
 ServerResponse text(int status, std::string body) { return {status, std::string(kText), std::move(body) + "\n", {}}; }
 
@@ -51,7 +52,7 @@ void log_denial(std::string_view path, const AdmissionRequest& request, const Ad
                       {"reason", printable(answer.message)}});
 }
 
-Result<Answer> admit(std::string_view path, Json body, Judge judge, const webhook::Rules& rules,
+Result<Answer> admit(std::string_view path, Json body, const Judge& judge, const webhook::Rules& rules,
                      webhook::Cluster* cluster = nullptr) {
   BERTH_TRY(request, webhook::read_admission(std::move(body)));
   AdmissionAnswer answer = judge(request, rules);
@@ -134,7 +135,12 @@ class Webhook {
   }
 
   Result<Answer> on_convert(Json body) { return convert(std::move(body)); }
-  Result<Answer> on_mutate(Json body) { return admit("mutate", std::move(body), &webhook::mutate, options_.rules); }
+  Result<Answer> on_mutate(Json body) {
+    const auto judge = [this](const AdmissionRequest& request, const webhook::Rules& rules) {
+      return watch_ != nullptr ? webhook::mutate_in(*watch_, request, rules) : webhook::mutate(request, rules);
+    };
+    return admit("mutate", std::move(body), judge, options_.rules);
+  }
   Result<Answer> on_validate(Json body) {
     return admit("validate", std::move(body), &webhook::validate, options_.rules, watch_.get());
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/decode.h"
+#include "api/kueue_names.h"
 #include "apps/scheduler/log.h"
 #include "apps/scheduler/queue_watch.h"
 #include "io/curl_transport.h"
@@ -191,6 +192,10 @@ std::string ClusterWatch::missing_cluster_queue(const std::string& namespace_nam
   const auto queue = s.queues.find(namespace_name, local_queue);
   if (!queue || !s.cluster_queues.synced() || s.cluster_queues.find("", queue->cluster_queue)) return "";
   return queue->cluster_queue;
+}
+
+bool ClusterWatch::has_default_queue(const std::string& namespace_name) {
+  return state_->queues.find(namespace_name, std::string(api::kDefaultLocalQueue)).has_value();
 }
 
 webhook::NamespaceSeen ClusterWatch::limits_of(const std::string& namespace_name) {

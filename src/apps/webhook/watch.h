@@ -20,6 +20,7 @@ class ClusterWatch : public webhook::Cluster {
 
   webhook::QueueIs local_queue(const std::string& namespace_name, const std::string& name) override;
   std::string missing_cluster_queue(const std::string& namespace_name, const std::string& local_queue) override;
+  bool has_default_queue(const std::string& namespace_name) override;
   webhook::NamespaceSeen limits_of(const std::string& namespace_name) override;
 
   // Of each kind, by plural: whether all of it has been seen and is being followed.
