@@ -284,6 +284,7 @@ Result<model::NodeDevices> read_devices(std::string_view json) {
 std::string devices_json(const model::NodeDevices& devices) {
   using Json = nlohmann::ordered_json;
   Json out{{"version", kVersion}, {"devices", Json::array()}};
+  if (devices.keeps_shares) out["keepsShares"] = true;
   for (const model::GpuDevice& device : devices.devices) {
     Json entry{{"uuid", device.uuid}};
     if (!device.model.empty()) entry["model"] = device.model;
@@ -323,7 +324,9 @@ Result<int64_t> whole_device_count(const model::NodeDevices& devices, int64_t al
 }
 
 void bound_shares(const model::NodeDevices& devices, model::NodeGpus& gpus) {
-  if (gpus.sharing == model::GpuSharing::kNone && devices.keeps_shares) gpus.sharing = model::GpuSharing::kDevices;
+  // A node that has no GPU to share, as while its device plugin is away, keeps no shares either.
+  if (gpus.sharing == model::GpuSharing::kNone && !gpus.resource.empty() && devices.keeps_shares)
+    gpus.sharing = model::GpuSharing::kDevices;
   if (gpus.sharing != model::GpuSharing::kDevices) return;
   std::optional<int64_t> memory;
   if (gpus.memory_bytes > 0) memory = gpus.memory_bytes;

@@ -155,20 +155,25 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
           std::find(out.time_sliced.begin(), out.time_sliced.end(), name) == out.time_sliced.end())
         out.time_sliced.push_back(name);
   const int64_t replicas = replicas_of_resource(node, kGpuResource, 1);
-  // Without that label, by how many devices there are; 0: nobody says it.
+  // By how many devices there are; 0: nobody says it. Rounded up, so that all of them together are not too many shares
+  // for the devices.
   const auto by_count = [&](std::string_view resource) -> int64_t {
     const int64_t devices = label_number(node, "nvidia.com/gpu.count").value_or(0);
-    return devices > 0 ? std::clamp<int64_t>(node.capacity.get(resource) / devices, 1, kReplicasMax) : 0;
+    const int64_t advertised = std::max(node.capacity.get(resource), node.allocatable.get(resource));
+    if (devices == 0) return 0;
+    return std::clamp<int64_t>(advertised / devices + (advertised % devices > 0 ? 1 : 0), 1, kReplicasMax);
   };
   const std::string_view strategy = label("nvidia.com/gpu.sharing-strategy");
   const bool shares = replicas == 1 && (strategy == "time-slicing" || strategy == "mps");
   if (has(kSharedGpu)) {
     out.resource = kSharedGpu;
     out.sharing = model::GpuSharing::kReplicas;
-    out.replicas = replicas > 1 ? replicas : by_count(kSharedGpu);
+    out.replicas = replicas > 1 ? std::max(replicas, by_count(kSharedGpu)) : by_count(kSharedGpu);
   } else if (has(kGpuResource) || may_be_whole) {
     out.resource = kGpuResource;
-    out.replicas = shares ? by_count(kGpuResource) : replicas;
+    out.replicas = shares         ? by_count(kGpuResource)
+                   : replicas > 1 ? std::max(replicas, by_count(kGpuResource))
+                                  : replicas;
     out.sharing = out.replicas != 1                      ? model::GpuSharing::kReplicas
                   : knowledge == DeviceKnowledge::kExact ? model::GpuSharing::kDevices
                                                          : model::GpuSharing::kNone;

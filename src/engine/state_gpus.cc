@@ -91,6 +91,7 @@ bool State::names_devices(const NodeState& node, const PodClass& cls) {
 // to their devices.
 DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t device) const {
   const model::NodeGpus& gpus = node.node.gpus;
+  if (!node.share_resource.valid()) return {};
   const PodClass& cls = classes_[pod.cls.value];
   const int64_t asked = gpus.units_of(cls.spec->gpu_share);
   const bool measured = gpus.sharing != model::GpuSharing::kUnlike && asked > 0 && asked <= gpus.units();
