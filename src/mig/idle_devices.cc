@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "model/device_ties.h"
+
 namespace berth::mig {
 namespace {
 
@@ -41,10 +43,13 @@ bool all_located(const State& state, const NodeState& node) {
 std::string shape_of(const model::Node& node) {
   std::string out = fmt::format("{} {} {}", node.mig.model->name, node.mig.devices, static_cast<int>(node.mig.hand));
   for (const auto& [name, amount] : cut_resources(node.allocatable)) out += fmt::format(" {} {},", amount, name);
-  for (const model::GpuDevice& device : node.cut_by_agent()) {
+  const std::vector<int32_t> ties =
+      node.cut_by_agent().empty() ? std::vector<int32_t>() : model::ties_to_whole(node.devices);
+  for (size_t i = 0; i < ties.size(); ++i) {
+    const model::GpuDevice& device = node.devices.devices[i];
     const bool fixed = !device.pods.empty() || !device.unhealthy.empty();
-    out +=
-        fmt::format("|{}{}{}", device.mig_enabled ? "m" : "w", fixed ? "f" : "", device.unhealthy.empty() ? "" : "i");
+    out += fmt::format("|{}{}{}", device.mig_enabled ? "m" : fmt::format("w{}", ties[i]), fixed ? "f" : "",
+                       device.unhealthy.empty() ? "" : "i");
     for (const model::MigDeviceInstance& instance : device.mig_instances)
       out += fmt::format(" {}@{}", instance.profile, instance.start);
   }

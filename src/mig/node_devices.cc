@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "model/device_ties.h"
 #include "packing/mig_config.h"
 #include "packing/mig_fit.h"
 
@@ -74,6 +75,7 @@ std::optional<Task> task_of(std::span<const GpuDevice> devices, const model::Res
   std::erase_if(out.slices, [](const auto& slice) { return slice.second == 0; });
   std::stable_sort(out.idle.begin(), out.idle.end(), [&](size_t a, size_t b) {
     if (devices[a].whole != devices[b].whole) return devices[b].whole;
+    if (devices[a].whole) return devices[a].ties < devices[b].ties;
     return devices[a].mig.layout.allocated_memory_slices() > devices[b].mig.layout.allocated_memory_slices();
   });
   return out;
@@ -96,8 +98,10 @@ Result<GpuDevice> told_device(const model::GpuDevice& told, const MigModel& mode
 
 Result<std::vector<GpuDevice>> devices_told(const model::Node& node) {
   std::vector<GpuDevice> out;
+  const std::vector<int32_t> ties = model::ties_to_whole(node.devices);
   for (const model::GpuDevice& told : node.cut_by_agent()) {
     BERTH_TRY(device, told_device(told, *node.mig.model));
+    if (device.whole) device.ties = ties[out.size()];
     out.push_back(device);
   }
   if (advertised(out) != cut_resources(node.allocatable))

@@ -24,6 +24,7 @@ struct GpuDevice {
   bool whole = false;
   bool fixed = false;  // in use as a whole, or ill: it stays as it is
   bool ill = false;    // nothing of it is given out; it is fixed, too
+  int32_t ties = 0;    // of a whole one, what its links to other whole ones are worth
 
   bool idle() const { return !fixed && mig.used.empty(); }
 };
@@ -47,8 +48,9 @@ model::ResourceList advertised(std::span<const GpuDevice> devices);
 bool can_cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs, packing::MigDemand& demand);
 
 // The devices cut so that as much as `needs` says is free beside what is in use, changing idle devices only, and no
-// more of them than it takes: first within those that are cut already, then of whole ones. None where that cannot be.
-// A device is made whole again only if a whole one is needed. Of a device that is in use, what is not used counts.
+// more of them than it takes: first within those that are cut already, then of whole ones, of which those that are
+// connected the least come first. None where that cannot be. A device is made whole again only if a whole one is
+// needed. Of a device that is in use, what is not used counts.
 std::optional<std::vector<GpuDevice>> cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs,
                                               packing::MigDemand& demand);
 

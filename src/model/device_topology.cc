@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "model/device_ties.h"
 
 namespace berth::model {
 namespace {
@@ -90,6 +91,19 @@ DeviceTopology::DeviceTopology(const NodeDevices& devices) {
   for (int wanted = 1; wanted <= size(); ++wanted)
     for (DeviceSet free = 0; free < scores_.size(); ++free)
       answers_[static_cast<size_t>(wanted)][free] = static_cast<uint8_t>(search(free, wanted));
+}
+
+std::vector<int32_t> ties_to_whole(const NodeDevices& devices) {
+  const std::vector<GpuDevice>& all = devices.devices;
+  const DeviceSet whole = whole_devices(devices);
+  std::vector<int32_t> out(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < all.size(); ++j)
+      if (i != j && (whole >> j & 1) != 0) out[i] += points(way_by_pcie(all[i], all[j]));
+    for (const auto& [peer, links] : all[i].nvlinks)
+      if ((whole >> peer & 1) != 0) out[i] += kPerNvlink * links;
+  }
+  return out;
 }
 
 DeviceSet DeviceTopology::choose(DeviceSet free, int count) const {

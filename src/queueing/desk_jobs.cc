@@ -81,10 +81,9 @@ std::optional<Write> Desk::create_workload(JobRecord& record) {
 
 // Of a Job that names a queue while its pods are another scheduler's: a condition that says so, once.
 std::optional<Write> Desk::warn_of_other_scheduler(const SeenJob& job) const {
-  constexpr const char* kQueued = "berth.dev/Queued";
   Json conditions = Json::parse(job.conditions);
   for (const Json& one : conditions)
-    if (one.value("type", "") == kQueued) return std::nullopt;
+    if (one.value("type", "") == kQueuedCondition) return std::nullopt;
   const api::ObjectMeta& metadata = job.job.metadata;
   const std::string text = fmt::format(
       "names queue {}, and its pods the scheduler {}, which Berth does not serve: it does not wait in the queue. Let "
@@ -92,7 +91,7 @@ std::optional<Write> Desk::warn_of_other_scheduler(const SeenJob& job) const {
       "template say schedulerName: {}, or install the webhook, and create it anew",
       workloads::queue_of(metadata), job.job.pod_template.spec.scheduler_name, *served_.begin());
   const std::string now = format_rfc3339(wall_);
-  conditions.push_back({{"type", kQueued},
+  conditions.push_back({{"type", kQueuedCondition},
                         {"status", "False"},
                         {"reason", "OtherScheduler"},
                         {"message", text},

@@ -115,14 +115,46 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
     events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
 }
 
+// Of a pod by itself that names a queue and does not wait in it: a condition that says so, once.
+void Desk::warn(PodRecord& record, std::vector<Write>& writes) const {
+  const api::Pod& pod = record.seen.pod;
+  if (pod.metadata.controller() != nullptr || pod.status.condition(kQueuedCondition) != nullptr || record.lane.busy ||
+      record.lane.from > now_)
+    return;
+  const bool other = !served_.contains(pod.spec.scheduler_name);
+  const std::string text =
+      other ? fmt::format(
+                  "names queue {}, and the scheduler {}, which Berth does not serve: it does not wait in the "
+                  "queue. Make it anew with schedulerName: {}, or install the webhook before",
+                  workloads::queue_of(pod.metadata), pod.spec.scheduler_name, *served_.begin())
+            : fmt::format(
+                  "names queue {}, and has no gate {}: it does not wait in the queue, whose quota does not "
+                  "count it. Install the webhook, which gives gates",
+                  workloads::queue_of(pod.metadata), api::kAdmissionGate);
+  const std::string now = format_rfc3339(wall_);
+  const Json condition = {
+      {"type", kQueuedCondition}, {"status", "False"},        {"reason", other ? "OtherScheduler" : "NoGate"},
+      {"message", text},          {"lastProbeTime", nullptr}, {"lastTransitionTime", now}};
+  Write write =
+      write_of(record.seen, Write::Kind::kPatchPodStatus,
+               {{"metadata", metadata_json(pod.metadata)}, {"status", {{"conditions", Json::array({condition})}}}});
+  write.notes = {note_of(pod.metadata, "Pod", "NotQueued", text, true)};
+  record.lane.busy = true;
+  writes.push_back(std::move(write));
+}
+
 // Makes a Workload for those that wait, if they are all there and can be one.
 void Desk::begin_group(const Name& name, GroupRecord& group, std::vector<Write>& writes) {
   std::vector<const api::Pod*> pods;
   std::vector<const SeenPod*> seen;
-  for (const auto& [pod_name, pod] : group.pods) {
+  for (auto& [pod_name, pod] : group.pods) {
     const api::Pod& one = pod.seen.pod;
-    if (one.terminal() || one.metadata.deleted || !served_.contains(one.spec.scheduler_name)) continue;
-    if (!has_started(pod.seen, name.second) && !workloads::waits_for_admission(one)) continue;
+    if (one.terminal() || one.metadata.deleted) continue;
+    const bool queued = has_started(pod.seen, name.second) || workloads::waits_for_admission(one);
+    if (!queued || !served_.contains(one.spec.scheduler_name)) {
+      warn(pod, writes);
+      continue;
+    }
     pods.push_back(&one);
     seen.push_back(&pod.seen);
   }

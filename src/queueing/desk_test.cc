@@ -164,6 +164,28 @@ TEST_F(DeskTest, WhoIsEvictedIsToldWhyAndForWhomInAnAnnotation) {
   EXPECT_THAT(told, ::testing::EndsWith(": The ClusterQueue is stopped"));
 }
 
+TEST_F(DeskTest, APodThatNamesAQueueAndDoesNotWaitIsToldOnce) {
+  submit_pod("foreign", "red", 1);
+  change_pod("foreign", {{"spec", {{"schedulerName", "default-scheduler"}}}});
+  submit_pod("open", "red", 1);
+  change_pod("open", {{"metadata", {{"labels", {{"kueue.x-k8s.io/managed", nullptr}}}}},
+                      {"spec", {{"schedulingGates", Json::array()}}}});
+  submit_pod("made", "red", 1);
+  change_pod(
+      "made",
+      {{"metadata",
+        {{"ownerReferences",
+          Json::array(
+              {{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", "j"}, {"uid", "u"}, {"controller", true}}})}}},
+       {"spec", {{"schedulerName", "default-scheduler"}}}});
+  settle();
+  settle();
+  EXPECT_EQ(pods["foreign"]["status"]["conditions"][0]["reason"], "OtherScheduler");
+  EXPECT_EQ(pods["open"]["status"]["conditions"][0]["reason"], "NoGate");
+  EXPECT_FALSE(pods["made"]["status"].contains("conditions")) << "its Job is told";
+  EXPECT_EQ(notes, (std::vector<std::string>{"foreign NotQueued", "open NotQueued"}));
+}
+
 TEST_F(DeskTest, AMissingPriorityClassIsToldOnce) {
   submit("train", "red", 2);
   change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/priority-class", "gone"}}}}}});

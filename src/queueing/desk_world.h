@@ -120,7 +120,7 @@ struct World {
       if (write.kind == Write::Kind::kPatchWorkload) body["metadata"]["generation"] = version;
       Json& object = of_job ? jobs[write.name] : workloads[write.name];
       EXPECT_EQ(body["metadata"]["resourceVersion"], object["metadata"]["resourceVersion"]);
-      if (write.kind != Write::Kind::kPatchWorkload) body.erase("metadata");
+      if (write.kind == Write::Kind::kPatchStatus || write.kind == Write::Kind::kPatchJobStatus) body.erase("metadata");
       object.merge_patch(body);
       touched(object);
       if (of_job) answer.job = *decode_job(object.dump());

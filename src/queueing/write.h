@@ -28,6 +28,7 @@ struct Write {
     kPatchJobStatus,  // of its status
     kPatchWorkload,   // merge patch of a Workload's metadata
     kPatchPod,        // merge patch of a pod
+    kPatchPodStatus,  // strategic merge patch of its status
     kDeletePod,       // DELETE with options
     // Of the objects by which nodes are asked for (queueing/provisioning.h).
     kCreateTemplate,

@@ -28,6 +28,9 @@ struct Told {
 // Puts a condition in the place of the one of its type.
 void set_condition(Json& conditions, const Told& told, int64_t generation, Time wall);
 
+// Of Jobs and pods that name a queue and do not wait in it.
+inline constexpr const char* kQueuedCondition = "berth.dev/Queued";
+
 // What the annotation berth.dev/evicted says.
 std::string evicted_text(const std::string& why, Time wall);
 

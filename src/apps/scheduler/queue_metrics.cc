@@ -104,7 +104,13 @@ void QueueMetrics::decided(const std::vector<quota::AdmissionDecision>& decision
       families_->admitted_wait.Add(queue, kWaits).Observe(waited);
       continue;
     }
-    families_->evicted_total.Add({{"cluster_queue", decision.cluster_queue}, {"reason", decision.reason}}).Increment();
+    constexpr std::string_view kFor = "DeactivatedDueTo";  // Kueue tells that as the cause of another reason
+    const bool deactivated = decision.reason.starts_with(kFor);
+    families_->evicted_total
+        .Add({{"cluster_queue", decision.cluster_queue},
+              {"reason", deactivated ? "Deactivated" : decision.reason},
+              {"underlying_cause", deactivated ? decision.reason.substr(kFor.size()) : ""}})
+        .Increment();
     if (decision.preemptor.valid())
       families_->preempted_total
           .Add({{"preempting_cluster_queue", admission.status(decision.preemptor).cluster_queue},

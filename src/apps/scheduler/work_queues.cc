@@ -61,7 +61,8 @@ QueueKind kind_of(const queueing::Write& write) {
   using Kind = queueing::Write::Kind;
   using Party = queueing::Write::Party;
   if (write.kind == Kind::kPatchJob || write.kind == Kind::kPatchJobStatus) return QueueKind::kJob;
-  if (write.kind == Kind::kPatchPod || write.kind == Kind::kDeletePod) return QueueKind::kPod;
+  if (write.kind == Kind::kPatchPod || write.kind == Kind::kPatchPodStatus || write.kind == Kind::kDeletePod)
+    return QueueKind::kPod;
   if (write.party == Party::kProvisioning) return QueueKind::kProvisioningRequest;
   if (write.party == Party::kAdmissionCheck) return QueueKind::kAdmissionCheck;
   if (write.party == Party::kClusterQueue) return QueueKind::kClusterQueue;
@@ -284,7 +285,8 @@ void WorkQueues::call(QueueKind kind, queueing::Write&& write, kube::Client::Don
   const kube::Resource& resource = of_template ? kPodTemplates : resource_of(kind);
   const std::string& name = write.object.empty() ? write.name : write.object;
   const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
-  const bool of_status = write.kind == Kind::kPatchStatus || write.kind == Kind::kPatchJobStatus;
+  const bool of_pod = write.kind == Kind::kPatchPodStatus;
+  const bool of_status = write.kind == Kind::kPatchStatus || write.kind == Kind::kPatchJobStatus || of_pod;
   switch (write.kind) {
     case Kind::kCreateWorkload:
     case Kind::kCreateTemplate:
@@ -298,8 +300,9 @@ void WorkQueues::call(QueueKind kind, queueing::Write&& write, kube::Client::Don
                             call);
     default: break;
   }
-  client_.patch(resource.object(write.namespace_name, name, of_status ? "status" : ""), kube::PatchType::kMerge,
-                std::move(write.body), std::move(answered), call);
+  client_.patch(resource.object(write.namespace_name, name, of_status ? "status" : ""),
+                of_pod ? kube::PatchType::kStrategic : kube::PatchType::kMerge, std::move(write.body),
+                std::move(answered), call);
 }
 
 void WorkQueues::handle(const queueing::Answer& answer, Time now) {
