@@ -108,8 +108,8 @@ int why(const Flags& flags) {
 
 void add_why_command(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("why", "Say why a pod is running or waiting, node by node, or why a Job waits in its queue");
+  CLI::App* command = app.add_subcommand(
+      "why", "Say why a pod waits, node by node, or where and with what it runs; or why a Job waits in its queue");
   command->footer(kFooter);
   add_files_option(*command, flags->input)->required()->allow_extra_args(false);
   command->add_option("-n,--namespace", flags->namespace_name, "The pod's namespace")->type_name("NAMESPACE");
