@@ -164,7 +164,9 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
     return std::clamp<int64_t>(advertised / devices + (advertised % devices > 0 ? 1 : 0), 1, kReplicasMax);
   };
   const std::string_view strategy = label("nvidia.com/gpu.sharing-strategy");
-  const bool shares = replicas == 1 && (strategy == "time-slicing" || strategy == "mps");
+  const bool instances = model::read_gpu_product(label("nvidia.com/gpu.product")).instances;
+  const bool shares =
+      replicas == 1 && (strategy == "time-slicing" || strategy == "mps" || (!instances && by_count(kGpuResource) > 1));
   if (has(kSharedGpu)) {
     out.resource = kSharedGpu;
     out.sharing = model::GpuSharing::kReplicas;
@@ -181,8 +183,7 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
     return out;
   }
   out.mps = label("nvidia.com/gpu.sharing-strategy") == "mps";
-  if (model::read_gpu_product(label("nvidia.com/gpu.product")).instances)
-    out.sharing = model::GpuSharing::kInstances;  // replicas or not
+  if (instances) out.sharing = model::GpuSharing::kInstances;  // replicas or not
   const int64_t mib = label_number(node, "nvidia.com/gpu.memory").value_or(0);
   out.memory_bytes = mib <= model::kGpuMemoryMax / kMiB ? mib * kMiB : 0;
   return out;

@@ -71,10 +71,20 @@ std::string contradiction(const api::Node& node, const model::NodeDevices& told,
   return memory_contradiction(node, product);
 }
 
+// How many instances go by the name of a GPU, with the strategy `single`; 0 where nobody says how often each is
+// advertised, or none is there.
+int64_t called_gpus(const api::Node& node) {
+  constexpr std::string_view kSharedGpu = "nvidia.com/gpu.shared";
+  const int64_t shared = std::max(node.capacity.get(kSharedGpu), node.allocatable.get(kSharedGpu));
+  if (shared <= 0) return present(node, kGpuResource);
+  const int64_t replicas = replicas_of_resource(node, kGpuResource, 0);
+  return replicas == 0 ? 0 : std::min((shared + replicas - 1) / replicas, kCountMax);
+}
+
 // With the strategy `single` the label nvidia.com/gpu.count is of instances.
 std::string more_than_counted(const api::Node& node, const model::GpuProduct& product) {
   const int64_t counted = number_in(label(node, "nvidia.com/gpu.count")).value_or(0);
-  const int64_t advertised = present(node, kGpuResource);
+  const int64_t advertised = called_gpus(node);
   if (!product.instances || counted == 0 || advertised <= counted) return "";
   return fmt::format(
       "the node advertises {} nvidia.com/gpu, each a MIG instance, and the label nvidia.com/gpu.count says {}; "
@@ -105,9 +115,8 @@ int64_t instances_called(const api::Node& node, std::string_view resource) {
 // The instances by NVIDIA's name; `problem`: of one that the model has not.
 packing::MigWaiting instances_of(const api::Node& node, const model::GpuProduct& product, std::string& problem) {
   packing::MigWaiting out;
-  if (product.single)
-    out[product.model->profiles[*product.single].name] = static_cast<int>(present(node, kGpuResource));
-  else if (product.instances && present(node, kGpuResource) > 0)
+  if (product.single) out[product.model->profiles[*product.single].name] = static_cast<int>(called_gpus(node));
+  else if (product.instances)
     problem = fmt::format("{} has no MIG profile as the label {} names it ('{}')", product.model->name, kProduct,
                           printable(label(node, kProduct), 80));
   model::ResourceList all = node.capacity;

@@ -83,6 +83,16 @@ TEST(MigFacts, WithTheStrategySingleTheProfileIsOneOfTheModel) {
   EXPECT_EQ(mig_facts_problem(node, {}), "");
 }
 
+TEST(MigFacts, WithTheStrategySingleInstancesMayBeCalledShared) {
+  api::Node node = node_of(2, {{"nvidia.com/gpu.shared", 8}});
+  node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-9g.20gb-SHARED");
+  EXPECT_THAT(mig_facts_problem(node, {}), HasSubstr("has no MIG profile as the label"));
+  node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-3g.20gb-SHARED");
+  EXPECT_EQ(mig_facts_problem(node, {}), "") << "nobody says how often each is advertised";
+  node.metadata.labels.set("nvidia.com/gpu.replicas", "2");
+  EXPECT_THAT(mig_facts_problem(node, {}), HasSubstr("advertises 4 nvidia.com/gpu"));
+}
+
 TEST(MigFacts, WithTheStrategySingleThereAreAsManyInstancesAsTheLabelSays) {
   api::Node node = node_of(2, {{"nvidia.com/gpu", 9}});
   node.metadata.labels.set("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-7g.40gb");

@@ -135,7 +135,8 @@ ResourceRoom measure(const State& state, const Resource& resource, GpuUnit unit,
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const NodeView node = state.view(slot);
     if (unit_of(node.node().gpus, out.resource) != unit) continue;
-    if (model::is_mig_resource(out.resource) && !node.node().mig_problem.empty()) continue;  // they take no new work
+    const bool instances = model::is_mig_resource(out.resource) || unit == GpuUnit::kInstance;
+    if (instances && !node.node().mig_problem.empty()) continue;  // they take no new work
     const int64_t free = resource.id ? std::max<int64_t>(node.free(*resource.id), 0) : 0;
     out.allocatable += resource.id ? node.allocatable(*resource.id) : 0;
     out.free += free;

@@ -44,7 +44,7 @@ struct Node {
   NodeGpus gpus;
   NodeDevices devices;  // as an agent lists them; empty: nobody does
   DynamicMig mig;
-  std::string set_aside;    // why it takes no new pods, as a sentence with the way out; empty: it does
+  std::string set_aside;    // why it takes no new pods with GPUs, as a sentence with the way out; empty: it does
   std::string mig_problem;  // why its MIG instances take no new work, as a sentence with the way out; empty: they do
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
   // The listed devices that an agent cuts by layouts; empty: only their counts are known, or somebody else cuts them.

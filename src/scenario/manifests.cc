@@ -221,7 +221,7 @@ void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
   const auto mig = node != nullptr ? bridge::mig_of(*node, bridge::DeviceKnowledge::kExact) : model::DynamicMig{};
   if (node != nullptr) {
     const model::Node known = bridge::to_model(*node, bridge::DeviceKnowledge::kExact);
-    if (!known.set_aside.empty()) note("it is set aside and takes no pods: " + known.set_aside);
+    if (!known.set_aside.empty()) note("it is set aside and takes no pods that ask for GPUs: " + known.set_aside);
     else if (!known.mig_problem.empty()) note("its MIG instances take no new work: " + known.mig_problem);
   }
   if (!mig) note(mig.error().message);

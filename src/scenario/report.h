@@ -59,7 +59,7 @@ struct NodeReport {
   model::ResourceList allocatable;
   model::ResourceList use;                       // of everything that `allocatable` names
   std::optional<model::DeviceMode> device_mode;  // none: it has no GPUs
-  std::string set_aside = {};                    // why it takes no new pods; empty: it does
+  std::string set_aside = {};                    // why it takes no new pods with GPUs; empty: it does
   std::string mig_problem = {};                  // why its MIG instances take no new work; empty: they do
   std::string_view share_limit = {};             // model::share_limit(); empty: no share goes there
 };

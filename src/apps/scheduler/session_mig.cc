@@ -106,13 +106,14 @@ bool Session::take_in(SeenNode& seen) {
              : instances ? "a node's MIG instances take no new work"
                          : "a node's GPUs are left as they are cut",
              {{"node", name}, {"error", seen.problem}});
-    events_->record({.regarding = {.kind = "Node", .name = name, .uid = seen.node.uid},
-                     .type = "Warning",
-                     .reason = set_aside   ? "Quarantined"
-                               : instances ? "MigInstancesSetAside"
-                                           : "MigPolicyIgnored",
-                     .action = set_aside ? "Scheduling" : "Repartitioning",
-                     .note = set_aside ? "Berth gives this node no new work: " + seen.problem : seen.problem});
+    events_->record(
+        {.regarding = {.kind = "Node", .name = name, .uid = seen.node.uid},
+         .type = "Warning",
+         .reason = set_aside   ? "Quarantined"
+                   : instances ? "MigInstancesSetAside"
+                               : "MigPolicyIgnored",
+         .action = set_aside ? "Scheduling" : "Repartitioning",
+         .note = set_aside ? "Berth gives this node no new work with GPUs: " + seen.problem : seen.problem});
   }
   if (seen.problem.empty()) node_problems_.erase(name);
   else told = seen.problem;
