@@ -97,8 +97,9 @@ bool SimulatedAgent::end(const std::string& name, const std::string& pod) {
 std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<const mig::GpuDevice> wanted) {
   std::vector<std::string> wrong;
   std::vector<model::GpuDevice>& devices = nodes_.at(name).devices.devices;
+  std::vector<model::GpuDevice> after = devices;
   for (size_t d = 0; d < devices.size() && d < wanted.size(); ++d) {
-    model::GpuDevice& device = devices[d];
+    model::GpuDevice& device = after[d];
     auto instances = instances_of(device.uuid, wanted[d].mig.layout);
     const auto alike = [](const auto& a, const auto& b) { return a.profile == b.profile && a.start == b.start; };
     if (device.mig_enabled == !wanted[d].whole && std::ranges::equal(device.mig_instances, instances, alike)) continue;
@@ -110,6 +111,7 @@ std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<
     device.mig_enabled = !wanted[d].whole;
     device.mig_instances = std::move(instances);
   }
+  if (wrong.empty()) devices = std::move(after);
   return wrong;
 }
 

@@ -29,7 +29,8 @@ class SimulatedAgent {
   // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests; `given`: UUIDs of devices.
   void start(const std::string& node, const std::string& pod, const model::ResourceList& asked,
              const std::vector<std::string>& given);
-  // Cuts the devices so. Sentences about those that are in use and would change; these it leaves as they are.
+  // Cuts the devices so. Sentences about those that are in use, or ill, and would change: then it leaves all as they
+  // are.
   std::vector<std::string> cut(const std::string& node, std::span<const mig::GpuDevice> wanted);
   // The annotation's value now.
   std::string annotation(const std::string& node) const;

@@ -24,6 +24,17 @@ model::ResourceList with_gpus(const model::ResourceList& before, const model::Re
   return out;
 }
 
+// Sentences about GPUs of a node that are in use, where nobody knows which.
+std::vector<std::string> in_use(const engine::State& state, const std::string& node) {
+  std::vector<std::string> out;
+  const engine::NodeView view = state.view(state.find_node(node));
+  for (uint32_t id = 0; id < state.resources().size(); ++id)
+    if (state.resources().is_gpu(engine::ResourceId{id}) && view.used(engine::ResourceId{id}) > 0)
+      out.push_back(fmt::format("node {} is cut anew, and {} {} are in use", node, view.used(engine::ResourceId{id}),
+                                state.resources().name(engine::ResourceId{id})));
+  return out;
+}
+
 }  // namespace
 
 void Simulation::repartition() {
@@ -57,19 +68,30 @@ void Simulation::leave_uncut(const std::string& name) {
   outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(at->second, bridge::DeviceKnowledge::kExact)});
 }
 
-// The node has been cut; unless nobody waits for that any more.
+// The node has been cut; unless nobody waits for that any more, or somebody has come to use what was to be cut, or it
+// has fallen ill: then who cuts refuses, as NVIDIA's tools do, and Berth gives it up in its time. Those who have come
+// are not of Berth's own choice, which keeps everybody away meanwhile.
 void Simulation::cut_node(size_t repartition) {
   const RepartitionReport& report = repartitions_[repartition];
   const auto at = nodes_.find(report.node);
   if (report.ended || at == nodes_.end()) return;
   api::Node& node = at->second;
-  if (agent_.knows(report.node)) {
-    for (const std::string& wrong : agent_.cut(report.node, cuts_into_[repartition]))
-      broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), wrong));
-    node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
-  } else {
-    expect_idle(report.node);
+  const engine::State& state = engine().state();
+  const bool told = agent_.knows(report.node);
+  if (const auto wrong = told ? agent_.cut(report.node, cuts_into_[repartition]) : in_use(state, report.node);
+      !wrong.empty()) {
+    const bool ours = std::ranges::any_of(pods_, [&](const SimPod& pod) {
+      if (pod.object.spec.node_name != report.node || pod.reason != "Scheduled" || !pod.started) return false;
+      const engine::PodSlot slot = state.find_pod(pod.object.metadata.uid);
+      if (!slot.valid() || *pod.started < report.begun) return false;
+      const engine::PodClass& cls = state.pod_class(state.pod(slot).cls);
+      return cls.requests_gpu || cls.shares_gpu;
+    });
+    for (const std::string& sentence : wrong)
+      if (ours) broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
+    return;
   }
+  if (told) node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
   node.allocatable = with_gpus(node.allocatable, report.resources);
   if (!node.capacity.empty()) node.capacity = with_gpus(node.capacity, report.resources);
   outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
@@ -84,13 +106,8 @@ void Simulation::tell_devices(const std::string& name) {
 
 // A node whose GPUs somebody uses is never cut where devices are not known.
 void Simulation::expect_idle(const std::string& node) {
-  const engine::State& state = engine().state();
-  const engine::NodeView view = state.view(state.find_node(node));
-  for (uint32_t id = 0; id < state.resources().size(); ++id)
-    if (state.resources().is_gpu(engine::ResourceId{id}) && view.used(engine::ResourceId{id}) > 0)
-      broken_.push_back(fmt::format("at {}: node {} is cut anew, and {} {} are in use", format_duration(now_ - Time{}),
-                                    node, view.used(engine::ResourceId{id}),
-                                    state.resources().name(engine::ResourceId{id})));
+  for (const std::string& sentence : in_use(engine().state(), node))
+    broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
 }
 
 }  // namespace berth::scenario
