@@ -140,7 +140,7 @@ class Desk {
   void say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted) const;
   void look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   void look_at(const Name& name, GroupRecord& group, const quota::Admission& admission, std::vector<Write>& writes);
-  void warn(PodRecord& record, std::vector<Write>& writes) const;
+  void warn(PodRecord& record, std::vector<Write>& writes);
   void begin_group(const Name& name, GroupRecord& group, std::vector<Write>& writes);
   void start_pods(GroupRecord& group, const WorkloadRecord& workload, const quota::Admission& admission,
                   std::vector<Write>& writes);

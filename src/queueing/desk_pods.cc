@@ -116,11 +116,9 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
 }
 
 // Of a pod by itself that names a queue and does not wait in it: a condition that says so, once.
-void Desk::warn(PodRecord& record, std::vector<Write>& writes) const {
+void Desk::warn(PodRecord& record, std::vector<Write>& writes) {
   const api::Pod& pod = record.seen.pod;
-  if (pod.metadata.controller() != nullptr || pod.status.condition(kQueuedCondition) != nullptr || record.lane.busy ||
-      record.lane.from > now_)
-    return;
+  if (pod.metadata.controller() != nullptr || pod.status.condition(kQueuedCondition) != nullptr) return;
   const bool other = !served_.contains(pod.spec.scheduler_name);
   const std::string text =
       other ? fmt::format(
@@ -139,8 +137,7 @@ void Desk::warn(PodRecord& record, std::vector<Write>& writes) const {
       write_of(record.seen, Write::Kind::kPatchPodStatus,
                {{"metadata", metadata_json(pod.metadata)}, {"status", {{"conditions", Json::array({condition})}}}});
   write.notes = {note_of(pod.metadata, "Pod", "NotQueued", text, true)};
-  record.lane.busy = true;
-  writes.push_back(std::move(write));
+  send(record.lane, std::move(write), writes);
 }
 
 // Makes a Workload for those that wait, if they are all there and can be one.
