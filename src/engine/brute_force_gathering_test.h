@@ -22,11 +22,13 @@ class BruteForceGathering {
   BruteForceGathering(const BruteForcePeers::Places& places, const BruteForcePeers& peers)
       : places_(places), peers_(peers) {}
 
-  // Some pod of the state, placed or not; one on a node that nobody knows is not to come.
+  // Some pod of the state, placed or not; one on a node that nobody knows, or nominated for it, is not to come.
   void add(const PodState& pod, const State& state) {
-    if (holds_room(pod.phase) && !state.node(pod.node).present) return;
-    all_.push_back({pod.pod, pod.cls, state.pod_class(pod.cls).pods});
+    const bool lost = holds_room(pod.phase) && !state.node(pod.node).present;
+    all_.push_back({pod.pod, pod.cls, state.pod_class(pod.cls).pods, lost});
   }
+  // A pod whose nomination has ended is to come.
+  void add_again(const model::Pod& pod) { std::ranges::find(all_, pod.uid, uid)->lost = false; }
 
   // The terms by which the pod wants to be together with others.
   static std::vector<model::PodAffinityTerm> gathering_terms(const model::Pod& pod) {
@@ -61,19 +63,21 @@ class BruteForceGathering {
     model::Pod pod;
     ClassId cls;
     int64_t alike = 0;  // pods of the class
+    bool lost = false;
   };
+  static std::string uid(const Known& known) { return known.pod.uid; }
 
   // Who is to come where the pod gathers: by class, its own first.
   Demand demand_of(const model::Pod& pod) const {
     const auto terms = gathering_terms(pod);
-    const Known& self = *std::ranges::find(all_, pod.uid, [](const Known& known) { return known.pod.uid; });
+    const Known& self = *std::ranges::find(all_, pod.uid, uid);
     std::set<std::string> placed;
     for (const auto& [name, place] : places_)
       for (const model::Pod& other : place.pods) placed.insert(other.uid);
     std::map<ClassId, std::pair<model::Pod, int64_t>> others;
     int64_t own = 0;
     for (const Known& known : all_) {
-      if (placed.contains(known.pod.uid) || !peers_.sees(terms.front().peers, known.pod)) continue;
+      if (known.lost || placed.contains(known.pod.uid) || !peers_.sees(terms.front().peers, known.pod)) continue;
       if (known.cls == self.cls) ++own;
       else ++others.try_emplace(known.cls, known.pod, 0).first->second.second;
     }

@@ -291,6 +291,7 @@ class BruteForce {
       if (start_anyhow(pod, place)) return nominated_.erase(pod.uid), true;
     }
     nominated_.erase(pod.uid);
+    gathering_.add_again(pod);
     return true;
   }
 
