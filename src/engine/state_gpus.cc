@@ -209,7 +209,8 @@ void State::charge_devices(PodState& pod, const DeviceUse& own) {
   const PodClass& cls = classes_[pod.cls.value];
   DeviceUse use = find_devices(node, pod, own);
   const bool there = cls.shares_gpu ? use.device < device_count(node) : use.whole != 0;
-  if (pod.phase != PodPhase::kBound && there) use.guessed = false;  // Berth's own choice
+  if (pod.phase == PodPhase::kNominated) use.guessed = !use.none();      // it is promised room, not that of one device
+  else if (pod.phase != PodPhase::kBound && there) use.guessed = false;  // Berth's own choice
   charge_use(pod, use);
 }
 
