@@ -165,6 +165,32 @@ model::ResourceList advertised(std::span<const GpuDevice> devices) {
   return out;
 }
 
+std::string why_it_cannot_arrive(const model::Node& node, std::span<const model::GpuDevice> wanted,
+                                 const model::ResourceList& resources) {
+  const std::span<const model::GpuDevice> told = node.cut_by_agent();
+  if (wanted.empty()) return "";
+  if (node.devices.devices.empty()) return "no agent tells its GPUs any more";
+  if (told.empty()) return "its GPUs are not to be cut any more";
+  std::vector<GpuDevice> in_the_end;
+  std::string ill;
+  for (const model::GpuDevice& want : wanted) {
+    const auto at = std::ranges::find(told, want.uuid, &model::GpuDevice::uuid);
+    if (at == told.end()) return fmt::format("GPU {} is no more there", want.uuid);
+    const auto has = told_device(*at, *node.mig.model);
+    auto device = told_device(want, *node.mig.model);
+    if (!has || !device) return "";  // nothing is known of it, for now
+    const bool done = has->whole == device->whole && has->mig.layout == device->mig.layout;
+    if (!done && !at->pods.empty())
+      return fmt::format("GPU {} has come into use, by {}", want.uuid, fmt::join(at->pods, ", "));
+    device->ill = has->ill;
+    if (has->ill) ill += fmt::format("{}{} ({})", ill.empty() ? "" : ", ", want.uuid, at->unhealthy);
+    in_the_end.push_back(std::move(*device));
+  }
+  if (told.size() > wanted.size()) return "the node has other GPUs than before";
+  if (advertised(in_the_end) == resources) return "";
+  return fmt::format("other GPUs are healthy than before; ill: {}", ill.empty() ? "none" : ill);
+}
+
 bool can_cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs, packing::MigDemand& demand) {
   const auto task = task_of(devices, needs);
   if (!task) return false;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/devices.h"
 #include "model/mig.h"
 #include "model/node.h"
 #include "model/resources.h"
@@ -46,6 +47,13 @@ model::ResourceList advertised(std::span<const GpuDevice> devices);
 
 // Whether cut_for() finds a way, with as many devices cut as may be; mostly microseconds.
 bool can_cut_for(std::span<const GpuDevice> devices, const model::ResourceList& needs, packing::MigDemand& demand);
+
+// Why the change of a node that an agent cuts can arrive no more, as a sentence without its end: of the devices that
+// are not as `wanted` says, by UUID, somebody has come to use one, or the node has it no more; or others are healthy
+// than those that `resources` counts on; or the node is not to be cut any more. Empty: it can, or nothing is `wanted`
+// of an agent.
+std::string why_it_cannot_arrive(const model::Node& node, std::span<const model::GpuDevice> wanted,
+                                 const model::ResourceList& resources);
 
 // The devices cut so that as much as `needs` says is free beside what is in use, changing idle devices only, and no
 // more of them than it takes: first within those that are cut already, then of whole ones, of which those that are

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 namespace berth::mig {
 namespace {
 
@@ -141,6 +144,44 @@ TEST(CutFor, DoesNotTouchWhatIsInUse) {
   EXPECT_EQ((*got)[0].mig.layout, two[0].mig.layout);
   EXPECT_EQ(advertised(*got), (model::ResourceList{{"nvidia.com/mig-3g.20gb", 2}, {"nvidia.com/mig-7g.40gb", 1}}));
   EXPECT_FALSE(cut_for(two, {{"nvidia.com/mig-7g.40gb", 2}}, demand).has_value());
+}
+
+TEST(WhyItCannotArrive, IsInUseOrHealthOfDevices) {
+  model::Node node = told_node({{"nvidia.com/gpu", 3}});
+  node.devices.devices.clear();
+  for (const char* uuid : {"GPU-a", "GPU-b", "GPU-c"}) node.devices.devices.emplace_back().uuid = uuid;
+  std::vector<model::GpuDevice> wanted = node.devices.devices;
+  wanted[1].mig_enabled = true;
+  wanted[1].mig_instances = {{"", "3g.20gb", 0}, {"", "3g.20gb", 4}};
+  const model::ResourceList resources = {{"nvidia.com/gpu", 2}, {"nvidia.com/mig-3g.20gb", 2}};
+  const auto why = [&](const std::function<void(model::Node&)>& change) {
+    model::Node now = node;
+    change(now);
+    return why_it_cannot_arrive(now, wanted, resources);
+  };
+  EXPECT_EQ(why([](model::Node&) {}), "");
+  EXPECT_EQ(why([](model::Node& now) { now.devices.devices[0].pods = {"ml/train"}; }), "") << "it is not to be cut";
+  EXPECT_EQ(why([](model::Node& now) { now.devices.devices[1].pods = {"ml/train"}; }),
+            "GPU GPU-b has come into use, by ml/train");
+  EXPECT_EQ(why([](model::Node& now) { now.devices.devices[0].unhealthy = "Xid 79"; }),
+            "other GPUs are healthy than before; ill: GPU-a (Xid 79)");
+  EXPECT_EQ(why([](model::Node& now) { now.devices.devices.pop_back(); }), "GPU GPU-c is no more there");
+  EXPECT_EQ(why([](model::Node& now) { now.devices.devices.emplace_back().uuid = "GPU-d"; }),
+            "the node has other GPUs than before");
+  EXPECT_EQ(why([](model::Node& now) { now.devices.devices.clear(); }), "no agent tells its GPUs any more");
+  EXPECT_EQ(why([](model::Node& now) { now.mig = {}; }), "its GPUs are not to be cut any more");
+  EXPECT_EQ(why([&](model::Node& now) {
+              now.devices.devices[1] = wanted[1];
+              std::ranges::reverse(now.devices.devices[1].mig_instances);
+              now.devices.devices[1].pods = {"ml/slice"};
+            }),
+            "")
+      << "it is cut as wanted, in whatever order that is told";
+  node.devices.devices[0].unhealthy = "Xid 79";
+  EXPECT_EQ(why_it_cannot_arrive(node, wanted, {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-3g.20gb", 2}}), "");
+  node.devices.devices[0].unhealthy = "";
+  EXPECT_EQ(why_it_cannot_arrive(node, wanted, {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-3g.20gb", 2}}),
+            "other GPUs are healthy than before; ill: none");
 }
 
 TEST(FillUp, GivesWhatIsFreeToWhatIsAskedForMost) {

@@ -36,6 +36,20 @@ model::ResourceList free_in_use(const State& state, const NodeState& node, std::
   return out;
 }
 
+// The devices under the names that the agent tells; none where there is no agent.
+std::vector<model::GpuDevice> as_told(std::span<const model::GpuDevice> told, std::span<const GpuDevice> wanted) {
+  std::vector<model::GpuDevice> out;
+  for (size_t d = 0; d < std::min(told.size(), wanted.size()); ++d) {
+    model::GpuDevice device;
+    device.uuid = told[d].uuid;
+    device.mig_enabled = !wanted[d].whole;
+    for (const model::MigInstance instance : wanted[d].mig.layout.instances())
+      device.mig_instances.push_back({"", wanted[d].mig.layout.profile(instance).name, instance.start});
+    out.push_back(std::move(device));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, const std::string& name, Time now) {
@@ -95,9 +109,19 @@ void Repartitioner::end_changes(const State& state, Time now, std::vector<Repart
     ++at;
     const bool arrived = cut_resources(state.node(slot).node.allocatable) == record.wanted;
     if (arrived) record.given_up = 0;
-    if (!record.under_way || (!arrived && record.until > now)) continue;
-    steps.push_back({arrived ? RepartitionStep::Kind::kArrived : RepartitionStep::Kind::kTimedOut, name, {}, {}});
-    if (!arrived) {
+    if (!record.under_way) continue;
+    const std::string why = arrived ? "" : why_it_cannot_arrive(state.node(slot).node, record.devices, record.wanted);
+    if (!arrived && why.empty() && record.until > now) continue;
+    using Kind = RepartitionStep::Kind;
+    steps.push_back({arrived       ? Kind::kArrived
+                     : why.empty() ? Kind::kTimedOut
+                                   : Kind::kOvertaken,
+                     name,
+                     {},
+                     {},
+                     {},
+                     why});
+    if (!arrived && why.empty()) {
       fail(name, now);
     } else {
       record.under_way = false;
@@ -151,7 +175,8 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
 }
 
 // The nodes that are to be cut for the pods that they were promised to.
-void Repartitioner::begin(std::vector<Offer>& offers, Time now, std::vector<RepartitionStep>& steps) {
+void Repartitioner::begin(const State& state, std::vector<Offer>& offers, Time now,
+                          std::vector<RepartitionStep>& steps) {
   for (Offer& offer : offers) {
     if (offer.under_way || offer.needs.empty() || advertised(offer.devices) == advertised(offer.before)) continue;
     const model::MigModel& model = offer.devices.front().mig.layout.model();
@@ -167,6 +192,7 @@ void Repartitioner::begin(std::vector<Offer>& offers, Time now, std::vector<Repa
     record.wanted.add(advertised(offer.devices));
     record.wanted = cut_resources(record.wanted);
     record.until = now + options_.timeout;
+    record.devices = as_told(state.node(offer.slot).node.cut_by_agent(), offer.devices);
     steps.push_back(
         {RepartitionStep::Kind::kBegin, offer.name, std::move(offer.devices), record.wanted, std::move(offer.config)});
   }
@@ -190,7 +216,7 @@ std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, T
     plan.run();
     work_used_ = plan.work_used();
     unfinished_ = plan.unfinished();
-    begin(all, now, steps);
+    begin(state, all, now, steps);
     if (unfinished_) looked_at_.clear();
   }
   find_wakeup(now);

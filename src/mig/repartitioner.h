@@ -3,8 +3,10 @@
 // It stands beside the engine. After each cycle that has finished, or that holds a pod (CycleResult::held), it looks at
 // the pods that wait and at the nodes that allow it (model::DynamicMig), and says which node is to be cut how; whoever
 // drives both lets the engine know (NodeRepartitioning), has the node cut, and brings the node's new resources as ever.
-// It says, too, when the node is done, or has taken too long. The engine keeps GPU work off the node meanwhile. While a
-// pod is held only those before it in the queue's order have their turn, so that none is cut for who comes after it.
+// It says, too, when the node is done, has taken too long, or can never have it any more, as an agent tells that a
+// device which was to be cut is in use or that others are healthy than were. The engine keeps GPU work off the node
+// meanwhile. While a pod is held only those before it in the queue's order have their turn, so that none is cut for who
+// comes after it.
 //
 // Only idle devices are cut. Where an agent tells the devices of a node, these are the ones that it has given to
 // nobody, provided that it has located every pod which the engine knows to use GPUs there: a bind on its way keeps all
@@ -47,23 +49,26 @@ inline constexpr int64_t kSearchUnits = 4000, kCutUnits = 100;
 
 struct RepartitionStep {
   enum class Kind : uint8_t {
-    kBegin,     // tell the engine that the node is being repartitioned, and have it cut so
-    kArrived,   // the node has what was wanted: tell the engine that it is over
-    kTimedOut,  // the same, but the node has not
+    kBegin,      // tell the engine that the node is being repartitioned, and have it cut so
+    kArrived,    // the node has what was wanted: tell the engine that it is over
+    kTimedOut,   // the same, but the node has not
+    kOvertaken,  // the same, and it never will, as things have changed
   };
   Kind kind = Kind::kBegin;
   std::string node;
   std::vector<GpuDevice> devices;  // kBegin, by device, as wanted
   model::ResourceList resources;   // kBegin: as which they will be allocatable
   std::string config = {};         // kBegin, where NVIDIA's MIG manager cuts: the name of the configuration
+  std::string why = {};            // kOvertaken
 };
 
 // What is known of a node that is being cut, or has been.
 struct RepartitionRecord {
   bool under_way = false;
-  model::ResourceList wanted;  // of the last change
-  Time until;                  // under way: when it is given up; else: not before
-  int given_up = 0;            // in a row
+  model::ResourceList wanted;                  // of the last change
+  Time until;                                  // under way: when it is given up; else: not before
+  int given_up = 0;                            // in a row
+  std::vector<model::GpuDevice> devices = {};  // under way, where an agent cuts: what is to lie on each, by UUID
 };
 
 class Repartitioner {
@@ -103,7 +108,7 @@ class Repartitioner {
   std::set<std::string> candidates(const engine::State& state) const;
   std::optional<Offer> offer_of(const engine::State& state, const std::string& name, Time now);
   std::vector<Offer> offers(const engine::State& state, Time now);
-  void begin(std::vector<Offer>& offers, Time now, std::vector<RepartitionStep>& steps);
+  void begin(const engine::State& state, std::vector<Offer>& offers, Time now, std::vector<RepartitionStep>& steps);
   bool nothing_new(const engine::Engine& engine, Time now);
   void find_wakeup(Time now);
 

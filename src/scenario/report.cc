@@ -176,6 +176,7 @@ Json to_json(const Report& report) {
                                    {"begun_s", seconds(cut.begun)},
                                    {"ended_s", seconds(cut.ended)},
                                    {"given_up", cut.given_up},
+                                   {"overtaken", cut.overtaken.empty() ? Json(nullptr) : Json(cut.overtaken)},
                                    {"resources", amounts(cut.resources)}});
   for (const WorkloadReport& workload : report.workloads) out["workloads"].push_back(to_json(workload));
   for (const QueueReport& queue : report.queues) out["queues"].push_back(to_json(queue));

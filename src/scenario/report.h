@@ -71,6 +71,7 @@ struct RepartitionReport {
   std::optional<Time> ended;      // none: not yet
   model::ResourceList resources;  // nvidia.com/gpu and nvidia.com/mig-*, as wanted
   bool given_up = false;          // it took too long
+  std::string overtaken = {};     // why it could not come any more
 };
 
 // Work that waits in a queue, or was let in.

@@ -143,8 +143,11 @@ std::string repartitions_table(const Report& report) {
   if (report.repartitions.empty()) return "";
   TextTable table({"REPARTITIONED", ">FROM", ">TO", "INTO"});
   for (const RepartitionReport& cut : report.repartitions)
-    table.add(
-        {cut.node, at_time(cut.begun), cut.given_up ? "given up" : at_time(cut.ended), requests_text(cut.resources)});
+    table.add({cut.node, at_time(cut.begun),
+               cut.given_up            ? "given up"
+               : cut.overtaken.empty() ? at_time(cut.ended)
+                                       : "overtaken",
+               requests_text(cut.resources)});
   return "\n" + table.text();
 }
 

@@ -102,7 +102,8 @@ std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<
     model::GpuDevice& device = after[d];
     auto instances = instances_of(device.uuid, wanted[d].mig.layout);
     const auto alike = [](const auto& a, const auto& b) { return a.profile == b.profile && a.start == b.start; };
-    if (device.mig_enabled == !wanted[d].whole && std::ranges::equal(device.mig_instances, instances, alike)) continue;
+    if (device.mig_enabled == !wanted[d].whole && std::ranges::is_permutation(device.mig_instances, instances, alike))
+      continue;
     if (!device.pods.empty() || !device.unhealthy.empty()) {
       wrong.push_back(fmt::format("device {} of node {} is cut anew, and {}", device.uuid, name,
                                   device.pods.empty() ? "it is ill" : device.pods.front() + " is on it"));

@@ -53,6 +53,7 @@ void Simulation::repartition() {
       if (report.node != step.node || report.ended) continue;
       report.ended = happened_ = now_;
       report.given_up = step.kind == Kind::kTimedOut;
+      report.overtaken = step.why;
     }
     if (step.kind == Kind::kTimedOut) leave_uncut(step.node);
   }

@@ -231,7 +231,7 @@ def case_json_shape() -> None:
     slice_pod = POD % ("a", "limits: {nvidia.com/mig-3g.71gb: 1}")
     run = berth("simulate", "-f", "-", "-o", "json", stdin=f"{mig}\n---\n{slice_pod}\n")
     assert json.loads(run.stdout)["repartitions"] == [
-        {"node": "n1", "begun_s": 0, "ended_s": 30, "given_up": False, "resources": {"nvidia.com/mig-3g.71gb": "2"}}], run
+        {"node": "n1", "begun_s": 0, "ended_s": 30, "given_up": False, "overtaken": None, "resources": {"nvidia.com/mig-3g.71gb": "2"}}], run
     expect(berth("simulate", "-f", "-", stdin=mig.replace("NVIDIA-H200", "Tesla-T4")), 0,
            err="note: stdin:1: Node n1: berth.dev/mig-policy: dynamic has no effect: the label nvidia.com/gpu.product names")
 

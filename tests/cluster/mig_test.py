@@ -178,6 +178,21 @@ class DynamicMig(Suite):
         self.settle()
         self.assertEqual(self.desired("failed")["id"], wanted["id"], "it is left alone for a while, also by the next")
 
+    def test_a_change_that_is_overtaken_is_not_waited_for(self) -> None:
+        self.gpu_node([{}, {}])
+        self.berth.start()
+        self.create(asks("slice", SMALL))
+        wanted = self.desired("wanted")
+        self.create(pod("whole", gpus=1))
+        self.message_of_nodes("whole", "1 node(s) were being repartitioned")
+        cut = next(number for number, one in enumerate(wanted["devices"]) if one["mig"]["enabled"])
+        self.tell([{"pods": ["other/stranger"]} if number == cut else {} for number in range(2)])
+        overtaken = self.desired("failed")
+        why = f"GPU GPU-{cut} has come into use, by other/stranger"
+        self.assertEqual((overtaken["id"], overtaken["reason"], overtaken["failures"]), (wanted["id"], why, 0))
+        self.assertEqual(self.bound("whole"), "dgx-0")
+        self.node_event("MigRepartitionFailed", why)
+
     def test_nvidias_mig_manager_is_given_a_configuration_of_its_own(self) -> None:
         self.gpu_node(**{CONFIG: "all-disabled", STATE: "success"})
         self.berth.start()

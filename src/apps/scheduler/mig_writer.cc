@@ -63,7 +63,7 @@ void MigWriter::begin(const std::string& node, bridge::MigDesired desired) {
   changes_.insert_or_assign(node, std::move(change));
 }
 
-void MigWriter::end(const std::string& node, State how, const std::string& reason, Time until_wall) {
+void MigWriter::end(const std::string& node, State how, const std::string& reason, Time until_wall, int failures) {
   const auto at = changes_.find(node);
   if (at == changes_.end() || at->second.over) return;
   Change& change = at->second;
@@ -72,8 +72,7 @@ void MigWriter::end(const std::string& node, State how, const std::string& reaso
   change.desired.state = how;
   change.desired.reason = reason;
   change.desired.until = until_wall;
-  if (how == State::kFailed) ++change.desired.failures;
-  else change.desired.failures = 0;
+  change.desired.failures = failures;
   change.again = {};
 }
 

@@ -79,8 +79,9 @@ class MigWriter {
   // Has the node cut so, if it still is as it was seen last.
   void begin(const std::string& node, bridge::MigDesired desired);
   // A change that was begun or adopted is over: the node says so as soon as that can be written. Before the server has
-  // taken its beginning, it is forgotten.
-  void end(const std::string& node, bridge::MigDesired::State how, const std::string& reason, Time until_wall);
+  // taken its beginning, it is forgotten. `failures`: in a row, this one among them.
+  void end(const std::string& node, bridge::MigDesired::State how, const std::string& reason, Time until_wall,
+           int failures);
   // Of a node that has one which is not over.
   const bridge::MigDesired* change(const std::string& node) const;
 

@@ -66,7 +66,7 @@ TEST_F(MigWriterTest, WritesToTheVeryNodeThatTheDecisionSaw) {
   EXPECT_FALSE(sent[0].contains("labels"));
   EXPECT_TRUE(see("8", change("a")).empty());
   EXPECT_EQ(writer.changing().size(), 1U);
-  writer.end("dgx", State::kArrived, "", Time{});
+  writer.end("dgx", State::kArrived, "", Time{}, 0);
   EXPECT_TRUE(turn().empty());
   ASSERT_EQ(sent.size(), 2U);
   EXPECT_EQ(sent[1]["resourceVersion"], "8");

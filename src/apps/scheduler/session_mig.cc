@@ -31,6 +31,19 @@ std::vector<bridge::DesiredDevice> desired_devices(const model::Node& node, cons
   return out;
 }
 
+// What is to lie on each device, where an agent has told them.
+std::vector<model::GpuDevice> as_told(const bridge::MigDesired& desired) {
+  std::vector<model::GpuDevice> out;
+  for (const bridge::DesiredDevice& device : desired.devices) {
+    if (device.uuid.empty()) return {};
+    model::GpuDevice& as_told = out.emplace_back();
+    as_told.uuid = device.uuid;
+    as_told.mig_enabled = device.mig_enabled;
+    as_told.mig_instances = device.instances;
+  }
+  return out;
+}
+
 std::string text_of(const model::ResourceList& amounts) {
   std::string out;
   for (const auto& [name, amount] : amounts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", amount, name);
@@ -160,8 +173,11 @@ void Session::follow_cuts(Time now) {
 
 void Session::adopt_cut(const std::string& node, const bridge::MigDesired& desired, Time now) {
   const Duration left = std::min(desired.until - clock_.wall(), repartitioner_.options().timeout);
-  repartitioner_.restore(
-      node, {.under_way = true, .wanted = desired.resources, .until = now + left, .given_up = desired.failures});
+  repartitioner_.restore(node, {.under_way = true,
+                                .wanted = desired.resources,
+                                .until = now + left,
+                                .given_up = desired.failures,
+                                .devices = as_told(desired)});
   engine_.apply(engine::NodeRepartitioning{node, true});
   cycle_due_ = true;
 }
@@ -200,6 +216,7 @@ void Session::repartition(Time now) {
     using Kind = mig::RepartitionStep::Kind;
     if (step.kind == Kind::kBegin) begin_cut(step, now);
     else if (step.kind == Kind::kArrived) end_cut(step.node, State::kArrived, "", now);
+    else if (step.kind == Kind::kOvertaken) end_cut(step.node, State::kFailed, step.why, now);
     else end_cut(step.node, State::kFailed, "it was not done in time", now);
   }
   for (const MigOutcome& outcome : mig_->tick(now)) hear(outcome, now);
@@ -241,7 +258,7 @@ void Session::begin_cut(const mig::RepartitionStep& step, Time now) {
 void Session::end_cut(const std::string& node, State how, const std::string& why, Time now) {
   const mig::RepartitionRecord& record = *repartitioner_.find(node);
   const Duration left = record.until - now;
-  mig_->end(node, how, why, clock_.wall() + left);
+  mig_->end(node, how, why, clock_.wall() + left, record.given_up);
   engine_.apply(engine::NodeRepartitioning{node, false});
   cycle_due_ = true;
   options_.metrics->repartition(how == State::kArrived ? "arrived" : "failed");
