@@ -102,6 +102,13 @@ Path spec_path(const api::Object& object, std::string_view field) {
   return {"spec", "template", "spec", field};
 }
 
+// Whether the object is there already: it was read from a cluster, or it is a pod with a node. What is wrong with it,
+// as far as the API server lets it pass, concerns it alone, as in a cluster.
+bool exists(const api::Object& object) {
+  const auto* pod = std::get_if<api::Pod>(&object);
+  return !api::metadata_of(object).uid.empty() || (pod != nullptr && !pod->spec.node_name.empty());
+}
+
 void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const Path& at,
                        const bridge::TopologyLevels& levels, std::vector<std::string>& notes) {
   constexpr std::string_view kSimulatedPrefix = "berth.dev/simulated-";
@@ -109,20 +116,26 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
   const bool queued =
       std::holds_alternative<api::Job>(decoded.manifest.object) && !workloads::queue_of(metadata).empty();
   std::vector<std::pair<Path, std::string>> found;
+  const auto wrong_with = [&](std::string_view key, Path path, const std::string& what) {
+    if (!exists(decoded.manifest.object) || key.starts_with(kSimulatedPrefix))
+      return void(found.emplace_back(std::move(path), what));
+    const std::string_view of = path[path.size() - 2] == "labels" ? "label" : "annotation";
+    notes.push_back(
+        printable(fmt::format("{}:{}: {} {}: {}", decoded.manifest.file, decoded.manifest.line, of, key, what)));
+  };
   for (const auto& [key, value] : metadata.annotations) {
     if (!key.starts_with(kAnnotationPrefix) || found.size() > api::ProblemSink::kProblemsMax) continue;
     Path path = at;
     path.push_back(key);
     if (is_known_annotation(key)) {
-      if (const std::string wrong = wrong_annotation(key, value, levels); !wrong.empty())
-        found.emplace_back(path, wrong);
+      if (const std::string wrong = wrong_annotation(key, value, levels); !wrong.empty()) wrong_with(key, path, wrong);
       else if (of_owner && !key.starts_with(kSimulatedPrefix) && !(queued && is_of_queued_work(key)))
         notes.push_back(printable(
             fmt::format("{}:{}: annotation {} has no effect on {}, whose pods do not get it; write it "
                         "into the template's metadata",
                         decoded.manifest.file, decoded.manifest.line, key, describe(decoded.manifest.object))));
     } else if (const std::string_view near = near_annotation(key); !near.empty()) {
-      found.emplace_back(path, fmt::format("unknown annotation; did you mean {}?", near));
+      wrong_with(key, path, fmt::format("unknown annotation; did you mean {}?", near));
     } else {
       notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth", decoded.manifest.file,
                                             decoded.manifest.line, key)));
@@ -134,7 +147,7 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
       notes.push_back(printable(fmt::format("{}:{}: {}", decoded.manifest.file, decoded.manifest.line, unheeded)));
   if (pod != nullptr || (std::holds_alternative<api::Job>(decoded.manifest.object) && at.size() == 2))
     if (const std::string wrong = workloads::max_execution_problem(metadata); !wrong.empty())
-      found.emplace_back(Path{"metadata", "labels", api::kMaxExecutionLabel}, wrong);
+      wrong_with(api::kMaxExecutionLabel, {"metadata", "labels", api::kMaxExecutionLabel}, wrong);
   report(decoded, found);
 }
 
