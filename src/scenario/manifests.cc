@@ -15,12 +15,10 @@
 #include "base/printable.h"
 #include "bridge/devices.h"
 #include "bridge/mig.h"
-#include "bridge/to_model.h"
-#include "limits/remarks.h"
-#include "mig/node_devices.h"
 #include "scenario/annotations.h"
 #include "scenario/made_pods.h"
 #include "scenario/pod_names.h"
+#include "scenario/remarks.h"
 #include "scenario/runtime_classes.h"
 #include "workloads/kueue/queued.h"
 
@@ -216,31 +214,9 @@ void follow_runtime_class(Decoded& decoded, const RuntimeClasses& classes, std::
 }
 
 void note_unused(const Decoded& decoded, std::vector<std::string>& notes) {
-  const auto note = [&](std::string_view what) {
+  for (const std::string& remark : remarks(decoded.manifest.object))
     notes.push_back(printable(fmt::format("{}:{}: {}: {}", decoded.manifest.file, decoded.manifest.line,
-                                          describe(decoded.manifest.object), what)));
-  };
-  api::Object object = decoded.manifest.object;
-  if (std::holds_alternative<api::Unknown>(object)) note("this kind has no effect on the simulation");
-  if (std::holds_alternative<api::CronJob>(object))
-    note("a CronJob starts no job here; submit its job to see it placed");
-  if (const auto* job = std::get_if<api::Job>(&object); job != nullptr && job->has_backoff_limit_per_index)
-    note("backoffLimitPerIndex is not taken into account yet");
-  if (const auto* quota = std::get_if<api::ResourceQuota>(&object))
-    for (const std::string& remark : limits::remarks(*quota)) note(remark);
-  if (const auto* range = std::get_if<api::LimitRange>(&object))
-    for (const std::string& remark : limits::remarks(*range)) note(remark);
-  const auto* node = std::get_if<api::Node>(&object);
-  const auto mig = node != nullptr ? bridge::mig_of(*node, bridge::DeviceKnowledge::kExact) : model::DynamicMig{};
-  if (node != nullptr) {
-    const model::Node known = bridge::to_model(*node, bridge::DeviceKnowledge::kExact);
-    if (!known.set_aside.empty()) note("it is set aside and takes no pods that ask for GPUs: " + known.set_aside);
-    else if (!known.mig_problem.empty()) note("its MIG instances take no new work: " + known.mig_problem);
-  }
-  if (!mig) note(mig.error().message);
-  else if (*mig)
-    if (const auto devices = mig::devices_of(bridge::to_model(*node, bridge::DeviceKnowledge::kExact)); !devices)
-      note(devices.error().message);
+                                          describe(decoded.manifest.object), remark)));
 }
 
 std::string full_name(const api::ObjectMeta& metadata) {
