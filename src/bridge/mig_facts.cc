@@ -149,10 +149,13 @@ std::string mig_facts_problem(const api::Node& node, const model::NodeDevices& t
   std::string text;
   for (const auto& [profile, count] : instances)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, profile);
+  const std::string why = *devices > 0 ? fmt::format("its {} {} in MIG mode cannot have", *devices, product.model->name)
+                          : told.devices.empty() ? "no GPU is left for, as all of them are nvidia.com/gpu"
+                                                 : "no GPU has, as its agent tells none in MIG mode";
   return fmt::format(
-      "{} {} that may be cut cannot have the instances that the node advertises ({}); restart the device "
-      "plugin, and see that the label nvidia.com/gpu.count is right",
-      std::max<int64_t>(*devices, 0), product.model->name, text);
+      "it advertises MIG instances ({}) that {}; restart the device plugin, and see that the label "
+      "nvidia.com/gpu.count is right",
+      text, why);
 }
 
 }  // namespace berth::bridge

@@ -32,11 +32,12 @@ TEST(MigFacts, InstancesMustFitOnTheDevices) {
   EXPECT_EQ(mig_facts_problem(node_of(2, {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-1g.5gb", 7}}), {}), "");
   EXPECT_EQ(mig_facts_problem(node_of(4, {{"nvidia.com/gpu", 4}}), {}), "");
   EXPECT_EQ(mig_facts_problem(node_of(1, {{"nvidia.com/mig-1g.5gb", 0}}), {}), "");
-  EXPECT_THAT(mig_facts_problem(node_of(1, {{"nvidia.com/mig-4g.20gb", 2}}), {}),
-              HasSubstr("1 A100-40GB that may be cut cannot have the instances that the node advertises (2 4g.20gb)"));
+  EXPECT_THAT(
+      mig_facts_problem(node_of(1, {{"nvidia.com/mig-4g.20gb", 2}}), {}),
+      HasSubstr("it advertises MIG instances (2 4g.20gb) that its 1 A100-40GB in MIG mode cannot have; restart"));
   EXPECT_THAT(mig_facts_problem(node_of(1, {{"nvidia.com/mig-1g.5gb", 8}}), {}), HasSubstr("(8 1g.5gb)"));
   EXPECT_THAT(mig_facts_problem(node_of(1, {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-1g.5gb", 1}}), {}),
-              HasSubstr("0 A100-40GB"));
+              HasSubstr("(1 1g.5gb) that no GPU is left for, as all of them are nvidia.com/gpu;"));
 }
 
 TEST(MigFacts, InstancesMayBeAdvertisedSeveralTimes) {
