@@ -63,9 +63,9 @@ std::vector<GatherRoom::Demand> GatherRoom::demand_of(const State& state, const 
       const ClassId id = state.pod(pod).cls;
       ++(&state.pod_class(id) == &cls ? own : others[id]);
     }
-  std::vector<Demand> out{{ClassId{}, cls.generation, own > 0 ? own : int64_t{cls.pods}}};
+  std::vector<Demand> out{{ClassId{}, cls.serial, cls.generation, own > 0 ? own : int64_t{cls.pods}}};
   for (const auto& [id, pods] : others)
-    if (out.size() < kClassesMax) out.push_back({id, state.pod_class(id).generation, pods});
+    if (out.size() < kClassesMax) out.push_back({id, state.pod_class(id).serial, state.pod_class(id).generation, pods});
   return out;
 }
 
@@ -151,8 +151,9 @@ std::vector<DomainId> GatherRoom::settle(const State& state, const PolicySet& po
   std::vector<DomainId> out;
   if (keys_.empty()) return out;
   std::vector<Demand> demand = demand_of(state, cls);
-  const bool same_classes = std::ranges::equal(
-      demand, demand_, [](const Demand& a, const Demand& b) { return a.cls == b.cls && a.generation == b.generation; });
+  const bool same_classes = std::ranges::equal(demand, demand_, [](const Demand& a, const Demand& b) {
+    return a.cls == b.cls && a.serial == b.serial && a.generation == b.generation;
+  });
   absl::btree_set<DomainId> changed;
   const bool same_pods = same_classes && std::ranges::equal(demand, demand_, {}, &Demand::pods, &Demand::pods);
   if (same_classes) demand_ = std::move(demand);

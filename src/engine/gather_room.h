@@ -43,7 +43,7 @@ class GatherRoom {
  private:
   struct Demand {
     ClassId cls;  // invalid: the class itself
-    uint64_t generation = 0;
+    uint64_t serial = 0, generation = 0;
     int64_t pods = 0;
   };
   struct Sum {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <tuple>
@@ -157,7 +158,11 @@ const RepartitionRecord* Repartitioner::find(const std::string& node) const {
 
 // True where a plan would see what the last one saw, which came to nothing.
 bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
-  std::vector<uint64_t> seen{engine.held().value};
+  // Numbers of pods and classes are used again, so that they say nothing.
+  const auto name_of = [&](PodSlot pod) {
+    return pod.valid() ? std::hash<std::string>()(engine.state().pod(pod).pod.uid) : 0;
+  };
+  std::vector<uint64_t> seen{name_of(engine.held())};
   for (const std::string& name : candidates(engine.state())) {
     const engine::NodeSlot slot = engine.state().find_node(name);
     seen.insert(seen.end(), {slot.value, engine.state().node(slot).generation});
@@ -166,9 +171,9 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
     const engine::PodClass& cls = engine.state().pod_class(id);
     if (!cls.requests_gpu && !cls.shares_gpu) continue;
     const engine::ClassQueue& waiting = *engine.queue().find(id);
-    seen.insert(seen.end(), {id.value, cls.generation, waiting.pods.size(), waiting.pods.begin()->value});
+    seen.insert(seen.end(), {cls.serial, cls.generation, waiting.pods.size(), name_of(*waiting.pods.begin())});
   }
-  for (const PodSlot pod : engine.reserved_pods()) seen.push_back(pod.value);
+  for (const PodSlot pod : engine.reserved_pods()) seen.push_back(name_of(pod));
   if (seen == looked_at_ && (!wakeup_ || *wakeup_ > now)) return true;
   looked_at_ = std::move(seen);
   return false;

@@ -183,6 +183,38 @@ TEST(RepartitionProperty, WhoComesFirstHasAnIdleNodeCutRatherThanGivenAway) {
   EXPECT_GT(looked_at, static_cast<int64_t>(streams));
 }
 
+// One Job after the other, of which some ask for what cannot be had, and are gone after a minute.
+TEST(RepartitionProperty, WhoIsGoneKeepsNobodyWaiting) {
+  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  for (uint64_t seed = 1; seed <= streams; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Gpu& gpu = gpus()[rng.below(gpus().size())];
+    std::string text = node_text("a", gpu, "30s", rng.chance(50));
+    for (uint64_t i = 0, jobs = 2 + rng.below(5); i < jobs; ++i) {
+      const bool vain = rng.chance(50), much_cpu = rng.chance(50);
+      const std::string limits = vain && !much_cpu
+                                     ? fmt::format("nvidia.com/mig-{}: {}", gpu.profiles.back(), kGpusPerNode + 1)
+                                     : fmt::format("nvidia.com/mig-{}: 1", gpu.profiles[rng.below(7)]);
+      text += fmt::format(
+          "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: {}-{}, annotations: "
+          "{{berth.dev/simulated-arrival: "
+          "{}m}}}}, spec: {{activeDeadlineSeconds: {}, template: {{metadata: {{annotations: "
+          "{{berth.dev/simulated-runtime: 2m}}}}, spec: {{restartPolicy: Never, containers: [{{name: c, image: i, "
+          "resources: {{requests: {{cpu: {}}}, limits: {{{}}}}}}}]}}}}}}}}\n",
+          vain ? "vain" : "good", i, 10 * i, vain ? 60 : 100'000, vain && much_cpu ? 99 : 1, limits);
+    }
+    const auto cluster = run(text);
+    EXPECT_THAT(cluster->broken(), IsEmpty());
+    for (const PodReport& pod : cluster->report().pods) {
+      if (pod.name.starts_with("vain")) continue;
+      ASSERT_TRUE(pod.started.has_value()) << pod.name << ": " << pod.message;
+      EXPECT_LE(*pod.started - *pod.submitted, Duration::seconds(90)) << pod.name;
+    }
+    if (HasFailure()) break;
+  }
+}
+
 TEST(RepartitionProperty, HoldsOverRandomStreams) {
   const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
   int64_t cuts = 0, slow_cuts = 0, beside = 0;
