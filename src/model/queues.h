@@ -29,23 +29,27 @@ struct ResourceFlavor {
   Labels node_labels;
   std::vector<Taint> node_taints;       // that pods must tolerate to get it
   std::vector<Toleration> tolerations;  // that its pods are given
+  friend bool operator==(const ResourceFlavor&, const ResourceFlavor&) = default;
 };
 
 struct ResourceQuota {
   int64_t nominal = 0;
   std::optional<int64_t> borrowing_limit;  // above nominal; none: whatever the cohort has
   std::optional<int64_t> lending_limit;    // of nominal; none: all of it
+  friend bool operator==(const ResourceQuota&, const ResourceQuota&) = default;
 };
 
 struct FlavorQuotas {
   std::string flavor;
   std::map<std::string, ResourceQuota> resources;
+  friend bool operator==(const FlavorQuotas&, const FlavorQuotas&) = default;
 };
 
 // Resources that come from the same nodes: a pod set takes one flavor for all of them.
 struct ResourceGroup {
   std::vector<std::string> resources;
   std::vector<FlavorQuotas> flavors;  // in the order in which they are tried
+  friend bool operator==(const ResourceGroup&, const ResourceGroup&) = default;
 };
 
 enum class QueueingStrategy : uint8_t { kBestEffortFifo, kStrictFifo };
@@ -57,6 +61,7 @@ struct QueuePreemption {
   PreemptionPolicy reclaim_within_cohort = PreemptionPolicy::kNever;
   bool borrow_within_cohort = false;             // take from lower priorities of others even while borrowing
   std::optional<int32_t> borrow_threshold = {};  // then only from priorities up to this
+  friend bool operator==(const QueuePreemption&, const QueuePreemption&) = default;
 };
 
 // What to do with a flavor that needs borrowing or preemption while others are untried.
@@ -64,6 +69,7 @@ struct FlavorFungibility {
   bool try_next_before_borrowing = false;
   bool try_next_before_preempting = true;
   bool preemption_over_borrowing = false;  // among those tried; else borrowing is preferred
+  friend bool operator==(const FlavorFungibility&, const FlavorFungibility&) = default;
 };
 
 inline constexpr int64_t kFairWeightUnit = 1000;  // weights are counted in thousandths
@@ -76,12 +82,14 @@ struct AdmissionCheck {
   std::string name;
   std::string controller;
   bool active = true;  // its condition Active
+  friend bool operator==(const AdmissionCheck&, const AdmissionCheck&) = default;
 };
 
 // A check that workloads of a queue have to pass: those with one of these flavors; empty: all.
 struct AdmissionCheckRule {
   std::string check;
   std::vector<std::string> flavors = {};
+  friend bool operator==(const AdmissionCheckRule&, const AdmissionCheckRule&) = default;
 };
 
 // When those who have a queue's quota may be evicted for others, and who of them first.
@@ -116,6 +124,7 @@ struct ClusterQueue {
   Budget budget = {};
   std::optional<Spent> spent = {};  // as its object says; looked at when it is first heard of
   std::string problem = {};         // why its spec cannot be understood; empty: it can. What was known before counts on
+  friend bool operator==(const ClusterQueue&, const ClusterQueue&) = default;
 };
 
 struct Cohort {
@@ -123,6 +132,7 @@ struct Cohort {
   std::string parent;  // empty: a root
   std::vector<ResourceGroup> groups;
   int64_t fair_weight = kFairWeightUnit;
+  friend bool operator==(const Cohort&, const Cohort&) = default;
 };
 
 struct LocalQueue {
@@ -133,6 +143,7 @@ struct LocalQueue {
   int64_t fair_weight = kFairWeightUnit;  // where its ClusterQueue is usage-based
   Budget budget = {};
   std::optional<Spent> spent = {};  // as ClusterQueue's
+  friend bool operator==(const LocalQueue&, const LocalQueue&) = default;
 };
 
 // Equal pods of a workload.

@@ -9,9 +9,6 @@
 #include "quota/alike.h"
 
 namespace berth::quota {
-namespace {
-
-// It is pending from now on.
 void await_turn(Record& record) {
   record.standing = Standing::kPending;
   record.tries = 0;
@@ -26,8 +23,6 @@ void await_turn(Record& record) {
   }
 }
 
-}  // namespace
-
 Admission::Admission(AdmissionOptions options, Places* places)
     : options_(std::move(options)), places_(places), usage_(options_.usage), spending_(options_.created_ahead) {}
 
@@ -41,7 +36,13 @@ void Admission::places_changed() {
   for (const WorkloadId id : woken) {  // what they were told need not hold any more
     const Standing standing = record(id).standing;
     if (standing == Standing::kHolding) touched_.push_back(id);
-    if (standing == Standing::kParked || standing == Standing::kPending) enqueue(id);
+    if (standing == Standing::kBehind) {  // the first of its group is to have a turn
+      Waiting& waiting = waiting_.at(record(id).status.cluster_queue);
+      waiting.wake(record(id).likeness, waiting.groups.at(record(id).likeness));
+      want_place_.insert(want_place_.end(), id);  // until it is told something else
+    } else if (waits(standing)) {
+      enqueue(id);
+    }
   }
 }
 
@@ -200,6 +201,7 @@ void Admission::leave(WorkloadId id) {
   if (waiting == waiting_.end()) return;
   if (record.standing == Standing::kPending) waiting->second.take(record.key, record.likeness);
   if (record.standing == Standing::kParked) waiting->second.parked.erase(record.key);
+  if (record.standing == Standing::kBehind) waiting->second.leave_group(record.key, record.likeness);
   record.standing = Standing::kNone;
 }
 
@@ -219,28 +221,53 @@ void Admission::park(WorkloadId id) {
   waiting_[record.status.cluster_queue].parked.insert(record.key);
 }
 
-// Those behind a head that has been parked which are like it would be told the same.
+// Who is like a head that has been parked is told the same, if it comes behind it, and waits in a group from now on.
 void Admission::park_alike(const Record& head) {
+  if (head.evicted_in == epoch_) return;  // the others might spare fewer
   Waiting& waiting = waiting_.at(head.status.cluster_queue);
-  const auto group = waiting.alike.find(head.likeness);
-  if (group == waiting.alike.end() || head.evicted_in == epoch_) return;  // the others might spare fewer
+  const auto like_head = [&](const Record& other) { return alike(other.status.workload, head.status.workload); };
+  const auto plain = [](const Record& each) {
+    return each.key.behind_sticky && !each.promised && each.next_flavor.empty();
+  };
+  // In a group the order is that of creation, so that who is behind could take from no more workloads.
+  const auto may_group = [&](const Record& each) {
+    return plain(each) && each.key.since == each.status.workload.created;
+  };
   const bool wants_place = want_place_.contains(head.key.id);
-  const std::vector<WorkloadId> others(group->second.begin(), group->second.end());
-  for (const WorkloadId id : others) {
-    Record& other = record(id);
-    const bool same = other.key.behind_sticky && !other.promised && other.next_flavor.empty() &&
-                      other.status.workload.created >= head.status.workload.created &&
-                      alike(other.status.workload, head.status.workload);
-    if (!same) continue;
-    waiting.park(other.key, other.likeness);
-    other.standing = Standing::kParked;
+  const auto tell = [&](Record& other) {
     other.status.reason = head.status.reason;
     other.status.message = head.status.message;
     other.lacks_quota = head.lacks_quota;
     other.kept_for_it.clear();
-    if (wants_place) want_place_.insert(id);
-    else want_place_.erase(id);
+    if (wants_place) want_place_.insert(other.key.id);
+    else want_place_.erase(other.key.id);
+  };
+  bool groups = may_group(head);
+  if (const auto at = waiting.groups.find(head.likeness); at != waiting.groups.end()) {
+    Waiting::Group& group = at->second;
+    const OrderKey* first = group.members.empty() ? nullptr : *group.members.begin();
+    groups = groups && (first == nullptr || like_head(record(first->id)));
+    if (groups && group.awake && (first == nullptr || head.key < *first)) {
+      for (const OrderKey* key : group.members) tell(record(key->id));
+      group.awake = false;
+      group.leader = {};  // it is told below, or waits on by itself
+    }
   }
+  if (const auto pending = waiting.alike.find(head.likeness); pending != waiting.alike.end()) {
+    const std::vector<WorkloadId> others(pending->second.begin(), pending->second.end());
+    for (const WorkloadId id : others) {
+      Record& other = record(id);
+      if (!plain(other) || other.status.workload.created < head.status.workload.created || !like_head(other)) continue;
+      tell(other);
+      const bool joins = groups && may_group(other);
+      other.standing = joins ? Standing::kBehind : Standing::kParked;
+      if (joins) waiting.join(other.key, other.likeness);
+      else waiting.park(other.key, other.likeness);
+    }
+  }
+  if (!groups) return;
+  record(head.key.id).standing = Standing::kBehind;
+  waiting.join(head.key, head.likeness);
 }
 
 // Its victims make room for it: nobody of its queue comes before it.

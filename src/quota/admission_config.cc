@@ -8,32 +8,47 @@
 #include "quota/admission.h"
 
 namespace berth::quota {
+namespace {
+
+// False: it is known as it is, as when somebody has only written its status. Whatever changes costs a look at
+// everybody.
+template <typename Map, typename Key, typename Value>
+bool store(Map& known, const Key& key, Value&& value) {
+  const auto [at, fresh] = known.try_emplace(key, value);
+  if (!fresh && at->second == value) return false;
+  at->second = std::forward<Value>(value);
+  return true;
+}
+
+// The same. What an object says was spent counts when it is first heard of.
+template <typename Map, typename Key, typename Queue>
+bool store_queue(Map& known, const Key& key, Queue queue) {
+  if (const auto at = known.find(key); at != known.end()) at->second.spent = queue.spent;
+  return store(known, key, std::move(queue));
+}
+
+}  // namespace
 
 void Admission::upsert(model::ResourceFlavor flavor) {
-  std::string name = flavor.name;
-  flavors_[std::move(name)] = std::move(flavor);
-  reconfigure();
+  if (store(flavors_, flavor.name, flavor)) reconfigure();
 }
 
 void Admission::upsert(model::ClusterQueue queue) {
-  std::string name = queue.name;
-  going_.erase(name);
-  if (const auto known = queues_.find(name); !queue.problem.empty() && known != queues_.end())
-    known->second.problem = std::move(queue.problem);
-  else queues_[std::move(name)] = std::move(queue);
-  reconfigure();
+  const bool was_going = going_.erase(queue.name) > 0;
+  const auto known = queues_.find(queue.name);
+  bool changes = true;
+  if (!queue.problem.empty() && known != queues_.end())
+    changes = std::exchange(known->second.problem, queue.problem) != queue.problem;
+  else changes = store_queue(queues_, queue.name, queue);
+  if (changes || was_going) reconfigure();
 }
 
 void Admission::upsert(model::Cohort cohort) {
-  std::string name = cohort.name;
-  cohorts_[std::move(name)] = std::move(cohort);
-  reconfigure();
+  if (store(cohorts_, cohort.name, cohort)) reconfigure();
 }
 
 void Admission::upsert(model::LocalQueue queue) {
-  std::pair<std::string, std::string> key{queue.namespace_name, queue.name};
-  local_queues_[std::move(key)] = std::move(queue);
-  reconfigure();
+  if (store_queue(local_queues_, std::pair(queue.namespace_name, queue.name), queue)) reconfigure();
 }
 
 void Admission::set_namespace_labels(const std::string& name, model::Labels labels) {

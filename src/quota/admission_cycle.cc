@@ -26,7 +26,11 @@ Amounts reservation(const QuotaTree& tree, QuotaNode queue, const Assignment& as
 // The first of each active queue. They stay in their queue's set until they are admitted or parked.
 std::vector<Entry> Admission::heads() {
   std::vector<Entry> entries;
-  for (const auto& [name, waiting] : waiting_) {
+  for (auto& [name, waiting] : waiting_) {
+    for (const WorkloadId id : waiting.lead()) {
+      want_place_.erase(id);
+      await_turn(record(id));
+    }
     if (waiting.pending.empty()) continue;
     const auto spec = queues_.find(name);
     const WorkloadId id = head(spec->second, waiting.pending);

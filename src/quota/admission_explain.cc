@@ -84,7 +84,8 @@ WaitingFor Admission::explain(WorkloadId id) const {
   const auto queue = queues_.find(record.status.cluster_queue);
   if (waiting != waiting_.end()) {
     std::set<OrderKey> all = waiting->second.pending;
-    all.insert(waiting->second.parked.begin(), waiting->second.parked.end());
+    for (const std::set<OrderKey>* parked : {&waiting->second.parked, &waiting->second.behind})
+      all.insert(parked->begin(), parked->end());
     out.waiting = static_cast<int>(all.size());
     const auto used = [&](const OrderKey& key) {
       return queue == queues_.end() ? 0 : local_usage(queue->second, this->record(key.id).status.workload);

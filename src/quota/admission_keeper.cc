@@ -47,13 +47,15 @@ Time Admission::Keeper::due_at(const Record& record) const {
 void Admission::Keeper::wake_first_ones(const Waiting& waiting) {
   std::array<WorkloadId, kFirstOnes> due;
   size_t seen = 0, is_due = 0, paused = 0;
-  auto pending = waiting.pending.begin();
-  auto parked = waiting.parked.begin();
+  const std::array all = {&waiting.pending, &waiting.parked, &waiting.behind};
+  std::array next = {all[0]->begin(), all[1]->begin(), all[2]->begin()};
   for (int32_t kept = 0; seen < kFirstOnes && kept < options().per_queue;) {
-    const bool has_pending = pending != waiting.pending.end(), has_parked = parked != waiting.parked.end();
-    if (!has_pending && !has_parked) break;
-    const bool is_parked = has_parked && (!has_pending || *parked < *pending);
-    const WorkloadId id = is_parked ? (parked++)->id : (pending++)->id;
+    size_t first = all.size();
+    for (size_t i = 0; i < all.size(); ++i)
+      if (next[i] != all[i]->end() && (first == all.size() || *next[i] < *next[first])) first = i;
+    if (first == all.size()) break;
+    const bool is_parked = first > 0;
+    const WorkloadId id = (next[first]++)->id;
     if (admission.kept_.rooms.contains(id)) {
       ++kept;
       continue;
@@ -78,7 +80,7 @@ void Admission::Keeper::forget(WorkloadId id) {
   const KeptRoom room = admission.kept_.rooms.at(id);
   admission.kept_.rooms.erase(id);
   const Standing standing = admission.record(id).standing;
-  if (standing == Standing::kPending || standing == Standing::kParked) admission.release_places(id);
+  if (waits(standing)) admission.release_places(id);
   if (room.queue.valid()) admission.wake_tree(room.queue);  // who has been held up for it
 }
 
@@ -89,13 +91,12 @@ void Admission::Keeper::begin_cycle() {
   for (auto& [id, room] : admission.kept_.rooms) {
     const Record& record = admission.record(id);
     room.queue = tree.queue(room.cluster_queue);
-    const bool waits = record.standing == Standing::kPending || record.standing == Standing::kParked;
-    if (waits && room.queue.valid() && record.status.cluster_queue == room.cluster_queue)
+    if (waits(record.standing) && room.queue.valid() && record.status.cluster_queue == room.cluster_queue)
       room.usage = usage_of(tree, room.pod_sets, record.status.workload);
     else over.push_back(id);
     if (!is_over(room) || room.woken >= room.free_by) continue;
     room.woken = admission.now_;
-    if (record.standing == Standing::kParked) admission.enqueue(id);
+    if (record.standing == Standing::kParked || record.standing == Standing::kBehind) admission.enqueue(id);
   }
   for (const WorkloadId id : over) forget(id);
   admission.kept_.next_due.reset();

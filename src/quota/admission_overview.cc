@@ -5,7 +5,7 @@ namespace berth::quota {
 
 // One whose own queue or that of its namespace is stopped, or which is itself, does not count.
 bool Admission::is_counted_as_waiting(const Record& record) const {
-  if (record.standing == Standing::kPending || record.standing == Standing::kParked) return true;
+  if (waits(record.standing)) return true;
   const model::LocalQueue* local = local_queue(record.status.workload);
   return record.standing == Standing::kHeldBack && record.status.workload.active && local != nullptr &&
          local->stop == model::StopPolicy::kNone;
@@ -38,16 +38,20 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
 
 QueueOverview Admission::overview() const {
   QueueOverview out;
+  const auto has_a_turn = [&](const Record& record) {  // by itself, or by one that is like it
+    if (record.standing != Standing::kBehind) return record.standing == Standing::kPending;
+    return waiting_.find(record.status.cluster_queue)->second.groups.at(record.likeness).awake;
+  };
   for (const Record& record : records_) {
     if (!record.key.id.valid()) continue;
-    const bool holds = record.standing == Standing::kHolding, waits = is_counted_as_waiting(record);
-    if (!holds && !waits) continue;
+    const bool holds = record.standing == Standing::kHolding, queued = is_counted_as_waiting(record);
+    if (!holds && !queued) continue;
     LocalQueueStatus& local = out.local_queues[{record.status.workload.namespace_name, record.status.workload.queue}];
     for (QueueCounts* counts : {&out.cluster_queues[record.status.cluster_queue], &local.counts}) {
       counts->reserving += holds ? 1 : 0;
       counts->admitted += record.status.phase == WorkloadPhase::kAdmitted ? 1 : 0;
-      counts->pending += waits ? 1 : 0;
-      counts->inadmissible += waits && record.standing != Standing::kPending ? 1 : 0;
+      counts->pending += queued ? 1 : 0;
+      counts->inadmissible += queued && !has_a_turn(record) ? 1 : 0;
     }
     if (!holds) continue;
     for (const PodSetAssignment& set : record.status.assignment)

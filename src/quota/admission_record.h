@@ -17,21 +17,17 @@
 #include "quota/flavors.h"
 #include "quota/spending.h"
 #include "quota/status.h"
+#include "quota/waiting.h"
 
 namespace berth::quota {
 
-// The order of a queue: those that others have been evicted for, priority, age.
-struct OrderKey {
-  bool behind_sticky = true;   // false: it is sticky, others have been evicted for it
-  int32_t less_important = 0;  // the priority, negated
-  Time since;
-  std::string uid;
-  WorkloadId id;
-  friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
-};
-
-// Where a workload is. kHolding: it has quota reserved, perhaps on its way out.
-enum class Standing : uint8_t { kNone, kPending, kParked, kHeldBack, kHolding };
+// Where a workload is. kPending: it is to have its turn. kParked: it waits until something could help it; kBehind: so
+// do others that are like it, and the first has a turn for all (quota/waiting.h). kHolding: it has quota reserved,
+// perhaps on its way out.
+enum class Standing : uint8_t { kNone, kPending, kParked, kBehind, kHeldBack, kHolding };
+inline bool waits(Standing standing) {
+  return standing == Standing::kPending || standing == Standing::kParked || standing == Standing::kBehind;
+}
 
 // Reasons of evictions after which a workload is requeued later, at a place of its own.
 inline constexpr std::string_view kPodsReadyTimeout = "PodsReadyTimeout", kCheckEviction = "AdmissionCheck";
@@ -92,6 +88,8 @@ struct Record {
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };
 
+void await_turn(Record& record);  // it is pending from now on
+
 inline constexpr std::string_view kInvalidSpec = "InvalidSpec";  // of the condition Active
 // For people: why the queue is inactive, by the reason of its condition Active.
 std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
@@ -102,37 +100,6 @@ std::string with_kept(std::string message, const Record& record);
 
 // How long the workload runs at most in a term, as it declares or is allowed to.
 std::optional<Duration> declared_runtime(const Record& record);
-
-struct Waiting {
-  std::set<OrderKey> pending, parked;
-  absl::flat_hash_map<uint64_t, absl::btree_set<WorkloadId>> alike;  // those pending, by Record::likeness
-
-  void add(const OrderKey& key, uint64_t likeness) {
-    pending.insert(key);
-    alike[likeness].insert(key.id);
-  }
-  void take(const OrderKey& key, uint64_t likeness) {
-    pending.erase(key);
-    no_longer_alike(key.id, likeness);
-  }
-  // One that is pending is parked. Keys move, since thousands may do so in each cycle.
-  void park(const OrderKey& key, uint64_t likeness) {
-    parked.insert(pending.extract(key));
-    no_longer_alike(key.id, likeness);
-  }
-  // All that are parked are pending; the caller adds them to those alike. O(1) where none is pending.
-  void wake() {
-    if (pending.empty()) pending.swap(parked);
-    else pending.merge(parked);
-  }
-
- private:
-  void no_longer_alike(WorkloadId id, uint64_t likeness) {
-    const auto of_it = alike.find(likeness);
-    of_it->second.erase(id);
-    if (of_it->second.empty()) alike.erase(of_it);
-  }
-};
 
 // What is kept for a workload that has waited long: the quota that it asks for and, once that is free, its places.
 struct KeptRoom {
