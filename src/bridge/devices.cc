@@ -251,10 +251,17 @@ Result<std::optional<int64_t>> told_count(const api::Node& node, const model::No
     return count;
   }
   const auto whole = std::ranges::count_if(devices.devices, [](const auto& device) { return !device.mig_enabled; });
-  if (resource == gpus.resource && gpus.sharing == model::GpuSharing::kReplicas)
+  if (resource == gpus.resource && gpus.sharing == model::GpuSharing::kReplicas) {
+    const int64_t advertised = std::max(node.capacity.get(resource), allocatable);
+    const bool only_counted = replicas_of_resource(node, kGpuResource, 0) == 0;  // no label says that they are replicas
+    if (only_counted && resource == kGpuResource && advertised > whole && (whole == 0 || advertised % whole != 0)) {
+      BERTH_TRY(count, whole_device_count(devices, advertised));
+      return count;
+    }
     return gpus.replicas > 0
                ? std::optional(std::min(allocatable, std::popcount(model::whole_devices(devices)) * gpus.replicas))
                : std::nullopt;
+  }
   if (resource != kGpuResource || gpus.sharing == model::GpuSharing::kReplicas) return std::nullopt;
   BERTH_TRY(count, whole_device_count(devices, being_cut ? std::min<int64_t>(allocatable, whole) : allocatable));
   return count;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "bridge/to_model.h"
 
 namespace berth::bridge {
@@ -136,6 +138,23 @@ TEST(Devices, ReplicasOfASickDeviceAreNotAllocatable) {
   EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get(kGpuResource), 4);
   node.allocatable.set(kGpuResource, 3);
   EXPECT_EQ(to_model(node, DeviceKnowledge::kCounts).allocatable.get(kGpuResource), 3);
+}
+
+// More than the label nvidia.com/gpu.count says are replicas, where they can be of those that the agent lists and no
+// label says that nothing is shared.
+TEST(Devices, MoreThanAreListedAreReplicasOrContradictThem) {
+  const auto set_aside = [](const std::map<std::string, std::string>& labels, int64_t allocatable) {
+    api::Node node = node_with(with(R"({"uuid":"a"},{"uuid":"b"})"), allocatable);
+    for (const auto& [key, value] : labels) node.metadata.labels.set("nvidia.com/" + key, value);
+    return to_model(node, DeviceKnowledge::kCounts).set_aside;
+  };
+  const auto contradicts = HasSubstr("lists 2 devices that can be given whole, while kubelet has 3 nvidia.com/gpu");
+  EXPECT_THAT(set_aside({}, 3), contradicts);
+  EXPECT_THAT(set_aside({{"gpu.count", "2"}}, 3), contradicts);
+  EXPECT_THAT(set_aside({{"gpu.count", "2"}, {"gpu.replicas", "1"}, {"gpu.sharing-strategy", "none"}}, 3), contradicts);
+  EXPECT_THAT(set_aside({{"gpu.count", "3"}, {"gpu.replicas", "1"}, {"gpu.sharing-strategy", "none"}}, 3), contradicts);
+  EXPECT_EQ(set_aside({{"gpu.count", "2"}}, 4), "");
+  EXPECT_EQ(set_aside({{"gpu.count", "2"}, {"gpu.replicas", "4"}}, 8), "");
 }
 
 // Two devices of two 3g each, of which one is ill.

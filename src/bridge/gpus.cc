@@ -165,8 +165,8 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
   };
   const std::string_view strategy = label("nvidia.com/gpu.sharing-strategy");
   const bool instances = model::read_gpu_product(label("nvidia.com/gpu.product")).instances;
-  const bool shares =
-      replicas == 1 && (strategy == "time-slicing" || strategy == "mps" || (!instances && by_count(kGpuResource) > 1));
+  const bool shares = replicas == 1 && (strategy == "time-slicing" || strategy == "mps" ||
+                                        (strategy != "none" && !instances && by_count(kGpuResource) > 1));
   if (has(kSharedGpu)) {
     out.resource = kSharedGpu;
     out.sharing = model::GpuSharing::kReplicas;
