@@ -184,7 +184,7 @@ std::string why_it_cannot_arrive(const model::Node& node, std::span<const model:
       return fmt::format("GPU {} has come into use, by {}", want.uuid, fmt::join(at->pods, ", "));
     device->ill = has->ill;
     if (has->ill) ill += fmt::format("{}{} ({})", ill.empty() ? "" : ", ", want.uuid, at->unhealthy);
-    in_the_end.push_back(std::move(*device));
+    in_the_end.push_back(*device);
   }
   if (told.size() > wanted.size()) return "the node has other GPUs than before";
   if (advertised(in_the_end) == resources) return "";

@@ -22,15 +22,15 @@ bool store(Map& known, const Key& key, Value&& value) {
 
 // The same. What an object says was spent counts when it is first heard of.
 template <typename Map, typename Key, typename Queue>
-bool store_queue(Map& known, const Key& key, Queue queue) {
+bool store_queue(Map& known, const Key& key, Queue&& queue) {
   if (const auto at = known.find(key); at != known.end()) at->second.spent = queue.spent;
-  return store(known, key, std::move(queue));
+  return store(known, key, std::forward<Queue>(queue));
 }
 
 }  // namespace
 
 void Admission::upsert(model::ResourceFlavor flavor) {
-  if (store(flavors_, flavor.name, flavor)) reconfigure();
+  if (store(flavors_, flavor.name, std::move(flavor))) reconfigure();
 }
 
 void Admission::upsert(model::ClusterQueue queue) {
@@ -39,16 +39,16 @@ void Admission::upsert(model::ClusterQueue queue) {
   bool changes = true;
   if (!queue.problem.empty() && known != queues_.end())
     changes = std::exchange(known->second.problem, queue.problem) != queue.problem;
-  else changes = store_queue(queues_, queue.name, queue);
+  else changes = store_queue(queues_, queue.name, std::move(queue));
   if (changes || was_going) reconfigure();
 }
 
 void Admission::upsert(model::Cohort cohort) {
-  if (store(cohorts_, cohort.name, cohort)) reconfigure();
+  if (store(cohorts_, cohort.name, std::move(cohort))) reconfigure();
 }
 
 void Admission::upsert(model::LocalQueue queue) {
-  if (store_queue(local_queues_, std::pair(queue.namespace_name, queue.name), queue)) reconfigure();
+  if (store_queue(local_queues_, std::pair(queue.namespace_name, queue.name), std::move(queue))) reconfigure();
 }
 
 void Admission::set_namespace_labels(const std::string& name, model::Labels labels) {
