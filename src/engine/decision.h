@@ -63,9 +63,9 @@ struct CycleResult {
   std::vector<quota::AdmissionDecision> admissions = {};  // about workloads
   int64_t work_used = 0;                                  // candidates examined
   bool unfinished = false;                                // stopped at its bound, or held; call again
-  // A pod would take GPUs of a node that may be cut anew (model::Node::mig), and one before it fits nowhere and may
-  // need them cut. The next cycle gives it its place; whoever cuts is to say before that which nodes are not to be had
-  // (NodeRepartitioning). While that changes anything, pods are held again, so that all are served in their order.
+  // A pod or workload would take GPUs of a node that may be cut anew (model::Node::mig), and one before it fits nowhere
+  // and may need them cut. The next cycle gives it its place; whoever cuts is to say before which nodes are not to be
+  // had (NodeRepartitioning). While that changes anything, pods are held again, so that all are served in their order.
   bool held = false;
   // When time alone could change something (a back-off ends, a verdict may be told again); none: only an event can.
   bool has_wakeup = false;

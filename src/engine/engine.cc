@@ -248,11 +248,11 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   let_by_ = held_;
   const bool placed = wake.may_place && place_waiting(limits, work, result);
   Reserve kept{*this};
-  const bool finished =
-      wake.complete && placed && kept.run(work, result) && kept.backfill(limits, work, result) && admit(work, result);
+  const bool admits = wake.complete && placed && kept.run(work, result) && kept.backfill(limits, work, result);
+  const bool finished = admits && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
   if (placed) held_ = {};
-  result.held = held_.valid() && held_ != let_by_;
+  result.held = (held_.valid() && held_ != let_by_) || (admits && workloads_->held().valid());
   result.unfinished = !finished || !all_told;
   if (finished) set_too_large_ = false;
   result.work_used = limits.work - std::max<int64_t>(work.left, 0);

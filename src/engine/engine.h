@@ -72,8 +72,9 @@ class Engine {
   size_t pending_pods() const { return queue_.size() + nominees_.size(); }
   size_t nominated_pods() const { return nominees_.size(); }
   size_t backoff_pods() const { return backoff_.size(); }
-  // Where CycleResult::held: the pod that has not been given its place yet; else invalid.
+  // Where CycleResult::held: the pod that has not been given its place yet; else invalid, or QueuedWorkloads has one.
   PodSlot held() const { return held_; }
+  const QueuedWorkloads& workloads() const { return *workloads_; }
   // The pods for which a node is kept, since they have waited long, in the queue's order; how often one has been.
   std::vector<PodSlot> reserved_pods() const;
   uint64_t reservations() const { return reservations_; }
@@ -190,9 +191,8 @@ class Engine {
   PodSlot let_by_;                         // this cycle: pods up to this one need not give way
   Time now_;
   uint64_t cycle_ = 0;
-  uint32_t wake_cursor_ = 0;         // the blocked class at which work ran out; 0: none
-  uint64_t verdict_texts_ = 0;       // verdict texts so far
-  uint64_t reservations_ = 0;        // so far
+  uint32_t wake_cursor_ = 0;                       // the blocked class at which work ran out; 0: none
+  uint64_t verdict_texts_ = 0, reservations_ = 0;  // so far
   std::vector<PodSlot> newly_seen_;  // since the last cycle, queued or bound by others; some may have left
   bool set_too_large_ = false;       // for the work of a cycle, as a search has found that is not finished yet
 };

@@ -56,14 +56,14 @@ GroupFacts::Spread PromisedPeers::spread(const ClassPeers::Spread& rule, GroupFa
   return known;
 }
 
-bool PromisedPeers::admit(const PolicySet& policies, ClassId id, const Candidates& candidates, NodeSlot node) {
+bool PromisedPeers::admit(const PolicySet& policies, ClassId id, const Groups* groups, NodeSlot node) {
   const GroupShape& shape = this->shape(id);
   if (shape.concerns_nobody()) return true;
   const PodClass& cls = state_->pod_class(id);
   GroupFacts facts;
   if (std::ranges::any_of(cls.peers.spread, [](const auto& spread) { return spread.rule->required; })) {
-    if (candidates.groups() == nullptr) return false;
-    facts.spread = candidates.groups()->facts(node, cls).spread;
+    if (groups == nullptr) return false;
+    facts.spread = groups->facts(node, cls).spread;
     for (size_t i = 0; i < facts.spread.size(); ++i)
       facts.spread[i] = spread(cls.peers.spread[i], facts.spread[i], node);
   }

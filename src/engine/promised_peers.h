@@ -23,9 +23,9 @@ class PromisedPeers {
   explicit PromisedPeers(const State& state) : state_(&state) {}
 
   void add(PodSlot pod, NodeSlot node);
-  // Whether the filters of groups let one more pod of the class onto the node. `candidates` is the class's, up to date;
-  // where it is not yet, nobody is let in whose class has to be spread.
-  bool admit(const PolicySet& policies, ClassId cls, const Candidates& candidates, NodeSlot node);
+  // Whether the filters of groups let one more pod of the class onto the node. `groups`: of the class's candidates, up
+  // to date; null, where they are not yet: nobody is let in whose class has to be spread.
+  bool admit(const PolicySet& policies, ClassId cls, const Groups* groups, NodeSlot node);
   // The domain of the node in which the class's next pod would have to stay with those that follow; invalid where these
   // may be anywhere, or have a pod already that says where.
   DomainId gathers_in(ClassId cls, NodeSlot node);

@@ -226,9 +226,18 @@ bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, 
   return true;
 }
 
-// One pod after the other gets the best node that is left, those that ask for the most GPUs first.
+// Pod sets, those that ask for the most GPUs first.
+std::vector<size_t> QueuedWorkloads::by_scarcity(const std::vector<model::PodSet>& sets) {
+  std::vector<size_t> order(sets.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return scarcity(sets[a]) > scarcity(sets[b]); });
+  return order;
+}
+
+// One pod after the other gets the best node that is left. `partly`: also where not all have one.
 bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector<PodSlot>& gone,
-                           std::vector<Found>& found, std::string* why) {
+                           std::vector<Found>& found, std::string* why, bool partly) {
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   Search search{Txn(context_.state), {}, found};
   for (const PodSlot slot : standing(request.id, false)) search.txn.evict(slot);
@@ -236,12 +245,9 @@ bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector
     for (const quota::WorkloadId id : *request.over)
       for (const PodSlot slot : standing(id, false)) search.txn.evict(slot);
   for (const PodSlot slot : gone) search.txn.evict(slot);
-  std::vector<size_t> order(sets.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return scarcity(sets[a]) > scarcity(sets[b]); });
-  const bool all =
-      std::all_of(order.begin(), order.end(), [&](size_t set) { return place_set(request, set, search, why); });
+  bool all = true;
+  for (const size_t set : by_scarcity(sets))
+    if (all || partly) all = place_set(request, set, search, why) && all;
   search.txn.rollback();
   for (const PodSlot pod : search.pods) context_.state.remove_pod(pod);
   return all;

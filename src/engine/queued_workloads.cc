@@ -274,6 +274,7 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
   if (const std::optional<Time> keeps = admission_.keeps_from()) due = std::min(due.value_or(*keeps), *keeps);
   if (!in_use_ || (!changed_ && !moved && (!due || *due > now))) return true;
   used_ = 0;
+  begin_asking();
   leave_unfit();
   fill_short();
   if (moved) admission_.places_changed();
@@ -291,6 +292,8 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
     }
     std::move(decided.begin(), decided.end(), std::back_inserter(decisions));
   }
+  if (!changed_ || held_.valid()) note_wanted();
+  changed_ |= held_.valid();
   seen_until_ = context_.state.change_end();
   work.left -= used_;
   return !changed_;
@@ -298,6 +301,9 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
 
 void QueuedWorkloads::check(std::vector<std::string>& broken) const {
   std::set<PodSlot> known(kept_.begin(), kept_.end());
+  for (const WantedPlaces& wanted : wanted_)
+    for (const WantedPlaces::Option& option : wanted.options)
+      for (const WantedPlaces::Set& set : option.sets) known.insert(set.pod);
   for (const auto& [id, group] : groups_) {
     const std::string name = admission_.status(id).workload.full_name();
     std::vector<int32_t> came(group.sets.size(), 0);

@@ -25,6 +25,7 @@
 #include "engine/event.h"
 #include "engine/placement_context.h"
 #include "engine/txn.h"
+#include "engine/wanted_places.h"
 #include "quota/admission.h"
 
 namespace berth::engine {
@@ -79,12 +80,16 @@ class QueuedWorkloads : public quota::Places {
   // Whether the pod has to wait for its workload to be admitted.
   bool holds_back(const model::Pod& pod) const;
   std::string why_held_back(const model::Pod& pod) const;
-  // Workloads of which pods that were held back may go on.
   std::set<std::string> take_freed() { return std::exchange(freed_, {}); }
   const std::set<std::string>* pods_of(const std::string& workload) const;
 
   // Decides about the heads of all queues, until nothing more changes or the work is used up; false in the latter case.
   bool run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions);
+
+  // As of the last run() that came to its end: who wants GPUs, where nodes could be cut anew. Some may have gone since.
+  const std::vector<WantedPlaces>& wanted() const { return wanted_; }
+  // Where that run() ended before the workload was given its place, which one before it may have cut; else invalid.
+  quota::WorkloadId held() const { return held_; }
 
   // Adds a sentence for each place that is kept for nobody, or twice, and each that is wanted and not looked for.
   void check(std::vector<std::string>& broken) const;
@@ -95,6 +100,7 @@ class QueuedWorkloads : public quota::Places {
   std::vector<quota::WorkloadId> in_the_way(const quota::PlaceRequest& request,
                                             const std::vector<quota::WorkloadId>& gone) override;
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
+  bool gives_way(const quota::PlaceRequest& request, const std::set<quota::WorkloadId>& placeless) override;
   bool could_fit(const quota::PlaceRequest& request) override;
   std::optional<Time> keep(const quota::PlaceRequest& request) override;
   std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
@@ -144,7 +150,7 @@ class QueuedWorkloads : public quota::Places {
   std::string why_not(PodSlot pod);
   std::string no_node_has_it(const quota::PlaceRequest& request, size_t set) const;
   bool find(const quota::PlaceRequest& request, const std::vector<PodSlot>& gone, std::vector<Found>& found,
-            std::string* why);
+            std::string* why, bool partly = false);
   void take_places(const quota::PlaceRequest& request, const std::vector<Found>& found, PodPhase phase);
   std::vector<PodSlot> standing(quota::WorkloadId id, bool pods) const;
   std::vector<PodSlot> standing(const std::vector<quota::WorkloadId>& all) const;
@@ -159,6 +165,11 @@ class QueuedWorkloads : public quota::Places {
   void leave_unfit();
   void fill_short();
   Group* keeps_places(const std::string& workload);
+  static std::vector<size_t> by_scarcity(const std::vector<model::PodSet>& sets);
+  bool comes_before(quota::WorkloadId a, quota::WorkloadId b) const;  // wanted_places.cc
+  void begin_asking();
+  WantedPlaces::Option wanted_option(const quota::PlaceRequest& request, bool evicts);
+  void note_wanted();
   void follow(const quota::AdmissionDecision& decision);
 
   PlacementContext context_;
@@ -178,7 +189,10 @@ class QueuedWorkloads : public quota::Places {
   std::vector<PodSlot> kept_;
   size_t next_kept_ = 0;
   uint64_t names_made_ = 0;
-  bool gave_back_ = false;   // some let go of places, which others may have, since admission looked
+  bool gave_back_ = false;  // some let go of places, which others may have, since admission looked
+  std::vector<WantedPlaces> wanted_;
+  std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
+  quota::WorkloadId held_;
   bool changed_ = false;     // something that admission has not looked at
   uint64_t seen_until_ = 0;  // of the change log when the heads were last decided about
   int64_t used_ = 0;         // work units since the last run began

@@ -46,32 +46,56 @@ void Repartitioner::Plan::run() {
   choose_devices();
 }
 
-// When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn, and
-// those behind it on the devices that are cut for these: nothing that the held one could have is cut for them.
-void Repartitioner::Plan::promise() {
-  const engine::QueueOrder before{&state_};
+Repartitioner::Plan::Rank Repartitioner::Plan::rank_of(PodSlot slot) const {
+  const model::Pod& pod = state_.pod(slot).pod;
+  return {-int64_t{pod.priority}, pod.created, pod.namespace_name, pod.name, pod.uid};
+}
+
+std::optional<Repartitioner::Plan::Rank> Repartitioner::Plan::held_rank() const {
+  if (engine_.held().valid()) return rank_of(engine_.held());
+  const quota::WorkloadId workload = engine_.workloads().held();
+  if (!workload.valid()) return std::nullopt;
+  return rank_of(engine_.admission().status(workload).workload);
+}
+
+size_t Repartitioner::Plan::request_of(ClassId cls) {
+  model::ResourceList asked = cut_requests(state_, state_.pod_class(cls));
+  if (asked.empty()) return kNothing;
+  const auto [at, fresh] = known_requests_.try_emplace(text_of(asked), requests_.size());
+  if (fresh) requests_.push_back(std::move(asked));
+  return at->second;
+}
+
+void Repartitioner::Plan::add(ClassId cls, Pods::const_iterator first, Pods::const_iterator end, Turns& turns) {
+  const bool hopeless = !engine_.queue().find(cls)->candidates.objection().empty();
+  if (first == end || hopeless) return;
+  if (const size_t request = request_of(cls); request != kNothing)
+    turns.emplace(rank_of(*first), Turn{{cls, request}, first, end});
+}
+
+Repartitioner::Plan::Turns Repartitioner::Plan::all_turns() {
   const PodSlot held = engine_.held();
-  std::map<PodSlot, Turn, engine::QueueOrder> turns(before);
-  std::map<std::string, size_t> known;
-  const auto add = [&](ClassId id, const auto& first, const auto& end) {
-    model::ResourceList asked = cut_requests(state_, state_.pod_class(id));
-    const bool hopeless = !engine_.queue().find(id)->candidates.objection().empty();
-    if (first == end || hopeless || asked.empty()) return;
-    const auto [request, fresh] = known.try_emplace(text_of(asked), requests_.size());
-    if (fresh) requests_.push_back(std::move(asked));
-    turns.emplace(*first, Turn{id, first, end, 0, request->second});
-  };
+  Turns turns;
   const auto& blocked = engine_.queue().blocked();
   for (const ClassId id : blocked)
-    add(id, engine_.queue().find(id)->pods.begin(), engine_.queue().find(id)->pods.end());
+    add(id, engine_.queue().find(id)->pods.begin(), engine_.queue().find(id)->pods.end(), turns);
   for (const PodSlot pod : engine_.reserved_pods()) {
-    reserved_.emplace_back(before).insert(pod);
-    add(state_.pod(pod).cls, reserved_.back().cbegin(), reserved_.back().cend());
+    reserved_.emplace_back(engine::QueueOrder{&state_}).insert(pod);
+    add(state_.pod(pod).cls, reserved_.back().cbegin(), reserved_.back().cend(), turns);
   }
   const auto& all = engine_.queue().classes();
   for (uint32_t i = 0; held.valid() && i < all.size(); ++i)  // those behind it have not been looked at
     if (all[i] != nullptr && !all[i]->pods.empty() && !blocked.contains(ClassId{i}))
-      add(ClassId{i}, all[i]->pods.upper_bound(held), all[i]->pods.end());
+      add(ClassId{i}, all[i]->pods.upper_bound(held), all[i]->pods.end(), turns);
+  add_workloads(turns);
+  return turns;
+}
+
+// When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn, and
+// those behind it on the devices that are cut for these: nothing that the held one could have is cut for them.
+void Repartitioner::Plan::promise() {
+  Turns turns = all_turns();
+  const std::optional<Rank> held = held_rank();
   for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
   bool promised = false;
   while (!turns.empty()) {
@@ -79,13 +103,20 @@ void Repartitioner::Plan::promise() {
       unfinished_ = true;
       return;
     }
-    late_ = held.valid() && !before(turns.begin()->first, held);
+    late_ = held && turns.begin()->first >= *held;
     Turn turn = turns.begin()->second;
     turns.erase(turns.begin());
+    if (turn.wanted != nullptr) {
+      if (!promise_workload(turn)) continue;
+      promised = true;
+      if (++turn.workload < turn.wanted->workloads.size())
+        turns.emplace(rank_of(engine_.admission().status(turn.wanted->workloads[turn.workload]).workload), turn);
+      continue;
+    }
     const Offer* const offer = promise_one(turn);
     if (offer == nullptr) continue;
     promised |= !offer->under_way;
-    if (++turn.next != turn.end) turns.emplace(*turn.next, turn);
+    if (++turn.next != turn.end) turns.emplace(rank_of(*turn.next), turn);
   }
 }
 
@@ -95,8 +126,8 @@ const Repartitioner::Offer* Repartitioner::Plan::promise_one(Turn& turn) {
   const engine::DomainId within = roomiest(turn);
   for (size_t i = turn.offer; i < offers_.size(); ++i) {
     Offer& offer = offers_[i];
-    const bool passed = within.valid() && peers_.gathers_in(turn.cls, offer.slot) != within;
-    if (passed || !serve(turn, *turn.next, offer)) continue;
+    const bool passed = within.valid() && peers_.gathers_in(turn.asker.cls, offer.slot) != within;
+    if (passed || !serve(turn.asker, *turn.next, offer)) continue;
     if (!within.valid()) turn.offer = i;
     return &offer;
   }
@@ -109,7 +140,7 @@ engine::DomainId Repartitioner::Plan::roomiest(const Turn& turn) {
   std::vector<std::pair<engine::DomainId, std::vector<Offer>>> domains;  // in the order of the nodes
   absl::flat_hash_map<engine::DomainId, size_t> known;
   for (const Offer& offer : offers_) {
-    const engine::DomainId domain = peers_.gathers_in(turn.cls, offer.slot);
+    const engine::DomainId domain = peers_.gathers_in(turn.asker.cls, offer.slot);
     if (!domain.valid()) continue;
     const auto [at, fresh] = known.try_emplace(domain, domains.size());
     if (fresh) domains.emplace_back(domain, std::vector<Offer>());
@@ -122,7 +153,7 @@ engine::DomainId Repartitioner::Plan::roomiest(const Turn& turn) {
     int64_t served = 0;
     size_t at = 0;
     for (auto pod = turn.next; pod != turn.end && at < offers.size() && work_used_ < work_; ++pod) {
-      while (at < offers.size() && !serve(turn, *pod, offers[at])) ++at;
+      while (at < offers.size() && !serve(turn.asker, *pod, offers[at])) ++at;
       served += at < offers.size() ? 1 : 0;
     }
     peers_ = now;
@@ -132,21 +163,29 @@ engine::DomainId Repartitioner::Plan::roomiest(const Turn& turn) {
 }
 
 // Promises the node to one pod of the class, if it can have it.
-bool Repartitioner::Plan::serve(const Turn& turn, PodSlot pod, Offer& offer) {
-  const engine::PodClass& cls = state_.pod_class(turn.cls);
-  if (offer.full_for[turn.request] && !shares_with_others(cls, offer)) return false;
+bool Repartitioner::Plan::serve(const Asker& asker, PodSlot pod, Offer& offer) {
+  const engine::PodClass& cls = state_.pod_class(asker.cls);
+  const bool asks = asker.request != kNothing;
+  if (asks && offer.full_for[asker.request] && !shares_with_others(cls, offer)) return false;
   if (late_ && !offer.under_way && offer.needs.empty()) return false;
   ++work_used_;
   if (!offer.node) offer.node = imagined(offer);
-  engine::Reasons reasons;
-  if (!engine::run_filters(engine_.policies(), cls, {*offer.node, state_.resources(), state_.volumes(), state_.mix()},
-                           reasons))
-    return false;
-  if (!peers_.admit(engine_.policies(), turn.cls, engine_.queue().find(turn.cls)->candidates, offer.slot)) return false;
-  if (!offer.under_way && !shares_with_others(cls, offer) && !cut(turn, offer)) return false;
-  occupy(cls, offer);
+  if (!may_have(asker, *offer.node, offer.slot)) return false;
+  if (all_or_none_) changed_offers_.emplace_back(&offer, offer);
+  if (asks && !offer.under_way && !shares_with_others(cls, offer) && !cut(asker, offer)) return false;
+  occupy(cls, *offer.node);
   peers_.add(pod, offer.slot);
   return true;
+}
+
+bool Repartitioner::Plan::may_have(const Asker& asker, const NodeState& node, engine::NodeSlot slot) {
+  engine::Reasons reasons;
+  const engine::PodClass& cls = state_.pod_class(asker.cls);
+  if (!engine::run_filters(engine_.policies(), cls, {node, state_.resources(), state_.volumes(), state_.mix()},
+                           reasons))
+    return false;
+  const engine::ClassQueue* known = engine_.queue().find(asker.cls);
+  return peers_.admit(engine_.policies(), asker.cls, known == nullptr ? nullptr : known->candidates.groups(), slot);
 }
 
 // Whether a share has room on a GPU that others of those before it will share.
@@ -156,19 +195,20 @@ bool Repartitioner::Plan::shares_with_others(const engine::PodClass& cls, const 
   return units > 0 && offer.node->best_shared(units) >= 0;
 }
 
-// Promises what is asked to one pod more, if the node can be cut so. False also where it has that as it is: something
-// else keeps the pod from it, which may not do so elsewhere.
-bool Repartitioner::Plan::cut(const Turn& turn, Offer& offer) {
-  const model::ResourceList& asked = requests_[turn.request];
+// Promises what is asked to one pod more, if the node can be cut so. False also where it has that as it is, and the pod
+// fits nowhere as things are: something else keeps the pod from it, which may not do so elsewhere.
+bool Repartitioner::Plan::cut(const Asker& asker, Offer& offer) {
+  const model::ResourceList& asked = requests_[asker.request];
   model::ResourceList needs = offer.needs, beyond;
   needs.add(asked);
   for (const auto& [name, amount] : needs)
     if (amount > offer.spare.get(name)) beyond.set(name, amount - offer.spare.get(name));
-  if (std::ranges::all_of(beyond, [&](const auto& each) { return offer.idle.get(each.first) >= each.second; }))
+  if (!asker.has_place_as_is &&
+      std::ranges::all_of(beyond, [&](const auto& each) { return offer.idle.get(each.first) >= each.second; }))
     return false;
   work_used_ += kFitUnits;
   if (offer.named ? !named_for(offer.before, beyond) : !can_cut_for(offer.before, beyond, demand_)) {
-    offer.full_for[turn.request] = true;
+    offer.full_for[asker.request] = true;
     return false;
   }
   if (late_ && !leaves_whole(offer, beyond)) return false;
@@ -208,20 +248,18 @@ void Repartitioner::Plan::choose_devices() {
   }
 }
 
-void Repartitioner::Plan::occupy(const engine::PodClass& cls, Offer& offer) const {
-  std::vector<Int128>& used = offer.node->used;
+void Repartitioner::Plan::occupy(const engine::PodClass& cls, NodeState& node) const {
+  std::vector<Int128>& used = node.used;
   for (const engine::ResourceAmount& request : cls.requests) {
     if (used.size() <= request.id.value) used.resize(request.id.value + 1, 0);
     used[request.id.value] += request.amount;
   }
   if (cls.shares_gpu) {
-    NodeState& node = *offer.node;
     const int64_t units = node.node.gpus.units_of(cls.spec->gpu_share);
     const int32_t open = node.best_shared(units), device = open >= 0 ? open : node.devices.next_closed();
     used[node.share_resource.value] += node.devices.take(device, units);
   }
-  std::vector<model::HostPort>& ports = offer.node->host_ports;
-  ports.insert(ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
+  node.host_ports.insert(node.host_ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
 }
 
 // The node as it would be once it is cut: under way, with what it will have; else open, since cut_for() says what it

@@ -1,5 +1,8 @@
 // Repartitioner::Plan: gives each pod that waits its turn, in the queue's order, and promises it a node.
 //
+// Workloads that wait in queues for nothing but a place (engine/wanted_places.h) have their turns among the pods, with
+// all of their pods or none, as far as quota allows them beside those before them.
+//
 // Private to repartitioner.cc. What a node is promised for only grows, and so does what is refused: a class that a node
 // is of no use to does not look at it again, and neither does any class that asks for the same once the geometry has
 // no room for that. While pods are promised nodes, only whether these could be cut so is asked, which is quick; how
@@ -9,11 +12,18 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "engine/promised_peers.h"
+#include "engine/queued_workloads.h"
+#include "engine/wanted_places.h"
 #include "mig/repartitioner.h"
+#include "quota/admission.h"
 
 namespace berth::mig {
 
@@ -50,24 +60,57 @@ class Repartitioner::Plan {
 
  private:
   using Pods = absl::btree_set<engine::PodSlot, engine::QueueOrder>;
-  // A waiting class, the first of its pods that has not had its turn, and the first node that may be of use to it.
-  struct Turn {
+  // As QueueOrder, of pods and workloads: by priority, creation, namespace, name, UID.
+  using Rank = std::tuple<int64_t, Time, std::string_view, std::string_view, std::string_view>;
+  struct Asker {
     engine::ClassId cls;
+    size_t request = 0;            // which of the different requests it has; kNothing: none
+    bool has_place_as_is = false;  // perhaps: it is one of several pods that need places together
+  };
+  static constexpr size_t kNothing = SIZE_MAX;
+  // A waiting class, the first of its pods that has not had its turn, and the first node that may be of use to it; or
+  // workloads that are alike, and the first of these.
+  struct Turn {
+    Asker asker;
     Pods::const_iterator next, end;
     size_t offer = 0;
-    size_t request = 0;  // which of the different requests it has
+    const engine::WantedPlaces* wanted = nullptr;
+    size_t workload = 0;
   };
+  using Turns = std::map<Rank, Turn>;
 
+  static Rank rank_of(const model::Workload& workload);
+  Rank rank_of(engine::PodSlot pod) const;
+  std::optional<Rank> held_rank() const;
+  size_t request_of(engine::ClassId cls);
+  Turns all_turns();
+  void add(engine::ClassId cls, Pods::const_iterator first, Pods::const_iterator end, Turns& turns);
   void promise();
   const Offer* promise_one(Turn& turn);
   engine::DomainId roomiest(const Turn& turn);
-  bool serve(const Turn& turn, engine::PodSlot pod, Offer& offer);
+  bool serve(const Asker& asker, engine::PodSlot pod, Offer& offer);
+  bool may_have(const Asker& asker, const engine::NodeState& node, engine::NodeSlot slot);
   bool shares_with_others(const engine::PodClass& cls, const Offer& offer) const;
-  bool cut(const Turn& turn, Offer& offer);
+  bool cut(const Asker& asker, Offer& offer);
   bool leaves_whole(const Offer& offer, const model::ResourceList& beyond) const;
   void choose_devices();
-  void occupy(const engine::PodClass& cls, Offer& offer) const;
+  void occupy(const engine::PodClass& cls, engine::NodeState& node) const;
   engine::NodeState imagined(const Offer& offer) const;
+
+  // Workloads: repartition_workloads.cc.
+  struct Mark {
+    size_t offers = 0, standing = 0;
+    engine::PromisedPeers peers;
+  };
+  void add_workloads(Turns& turns);
+  bool promise_workload(Turn& turn);
+  bool promise_all(const engine::WantedPlaces::Option& option);
+  bool promise_set(const engine::WantedPlaces::Set& set);
+  bool promise_set_in(const engine::WantedPlaces::Set& set, const Asker& asker, engine::DomainId within);
+  bool place_as_is(const Asker& asker, engine::PodSlot pod, engine::NodeSlot node);
+  Offer* offer_of(engine::NodeSlot node);
+  Mark mark() const { return {changed_offers_.size(), changed_standing_.size(), peers_}; }
+  void roll_back(const Mark& mark);
 
   const engine::Engine& engine_;
   const engine::State& state_;
@@ -79,7 +122,15 @@ class Repartitioner::Plan {
   bool unfinished_ = false;
   bool late_ = false;  // the turn is that of pods behind one that is held
   std::vector<model::ResourceList> requests_;
-  std::deque<Pods> reserved_;  // each a pod that a node is kept for, which may have another one sooner
+  std::map<std::string, size_t> known_requests_;
+  bool all_or_none_ = false;                              // what is promised may have to be undone
+  std::vector<std::pair<Offer*, Offer>> changed_offers_;  // the same: as they were
+  std::vector<std::pair<engine::NodeSlot, engine::NodeState>> changed_standing_;
+  std::map<engine::NodeSlot, engine::NodeState> standing_;  // that are not offers, with whom they were promised to
+  std::map<engine::NodeSlot, Offer*> by_node_;
+  std::optional<quota::QuotaTree> quota_;      // with what was promised
+  std::set<quota::QuotaNode> promised_quota_;  // roots of what was
+  std::deque<Pods> reserved_;                  // each a pod that a node is kept for, which may have another one sooner
 };
 
 }  // namespace berth::mig

@@ -9,7 +9,9 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/queued_workloads.h"
 #include "mig/repartition_plan.h"
+#include "quota/flavors.h"
 
 namespace berth::mig {
 namespace {
@@ -162,7 +164,10 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
   const auto name_of = [&](PodSlot pod) {
     return pod.valid() ? std::hash<std::string>()(engine.state().pod(pod).pod.uid) : 0;
   };
-  std::vector<uint64_t> seen{name_of(engine.held())};
+  const auto workload_name = [&](quota::WorkloadId id) {
+    return id.valid() ? std::hash<std::string>()(engine.admission().status(id).workload.uid) : 0;
+  };
+  std::vector<uint64_t> seen{name_of(engine.held()), workload_name(engine.workloads().held())};
   for (const std::string& name : candidates(engine.state())) {
     const engine::NodeSlot slot = engine.state().find_node(name);
     seen.insert(seen.end(), {slot.value, engine.state().node(slot).generation});
@@ -174,6 +179,21 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
     seen.insert(seen.end(), {cls.serial, cls.generation, waiting.pods.size(), name_of(*waiting.pods.begin())});
   }
   for (const PodSlot pod : engine.reserved_pods()) seen.push_back(name_of(pod));
+  const quota::QuotaTree* quota = engine.workloads().wanted().empty() ? nullptr : &engine.admission().ledger().tree();
+  for (const engine::WantedPlaces& wanted : engine.workloads().wanted()) {
+    seen.insert(seen.end(), {workload_name(wanted.workloads.front()), wanted.workloads.size()});
+    const quota::WorkloadStatus& first = engine.admission().status(wanted.workloads.front());
+    const quota::QuotaNode queue = quota->queue(first.cluster_queue);
+    for (const engine::WantedPlaces::Option& option : wanted.options) {
+      for (const engine::WantedPlaces::Set& set : option.sets) {
+        const engine::PodClass& cls = engine.state().pod_class(engine.state().pod(set.pod).cls);
+        seen.insert(seen.end(), {cls.serial, cls.generation});
+      }
+      if (queue.valid())
+        for (const auto& [fr, amount] : quota::usage_of(*quota, option.given.pod_sets, first.workload))
+          seen.push_back(static_cast<uint64_t>(quota->available(queue, fr)));
+    }
+  }
   if (seen == looked_at_ && (!wakeup_ || *wakeup_ > now)) return true;
   looked_at_ = std::move(seen);
   return false;
@@ -212,7 +232,8 @@ std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, T
   const auto asks = [&](ClassId id) { return !cut_requests(state, state.pod_class(id)).empty(); };
   const auto waiting = [&] {
     return std::ranges::any_of(engine.queue().blocked(), asks) ||
-           std::ranges::any_of(engine.reserved_pods(), [&](PodSlot pod) { return asks(state.pod(pod).cls); });
+           std::ranges::any_of(engine.reserved_pods(), [&](PodSlot pod) { return asks(state.pod(pod).cls); }) ||
+           !engine.workloads().wanted().empty();
   };
   const bool possible = !state.mig_nodes().empty() && steps.empty();  // else there is news to be heard first
   if (possible && waiting() && !nothing_new(engine, now)) {

@@ -46,6 +46,16 @@ void Admission::places_changed() {
   }
 }
 
+std::vector<WantsPlace> Admission::wanting_places() const {
+  std::vector<const Record*> all;
+  for (const WorkloadId id : want_place_)
+    if (waits(record(id).standing) && record(id).options != nullptr) all.push_back(&record(id));
+  std::sort(all.begin(), all.end(), [](const Record* a, const Record* b) { return a->key < b->key; });
+  std::vector<WantsPlace> out;
+  for (const Record* each : all) out.push_back({each->key.id, each->options});
+  return out;
+}
+
 Claimant Admission::claimant(const Record& record) const {
   const model::Workload& workload = record.status.workload;
   return {record.key.id, ledger_->tree().queue(record.status.cluster_queue), workload.priority, workload.created,
@@ -239,6 +249,7 @@ void Admission::park_alike(const Record& head) {
     other.status.message = head.status.message;
     other.lacks_quota = head.lacks_quota;
     other.kept_for_it.clear();
+    other.options = head.options;
     if (wants_place) want_place_.insert(other.key.id);
     else want_place_.erase(other.key.id);
   };

@@ -60,8 +60,9 @@ class Admission {
   void check_state(WorkloadId id, const CheckReport& report, Time at);
   // Whether all pods are ready, or have succeeded, that it was admitted with; else it means nothing.
   void pods_ready(WorkloadId id, bool ready, Time at);
-  WorkloadId find(const std::string& uid) const;  // invalid: none is known
-  void places_changed();                          // nodes, or what stands there: who waits for a place looks again
+  WorkloadId find(const std::string& uid) const;   // invalid: none is known
+  void places_changed();                           // nodes, or what stands there: who waits for a place looks again
+  std::vector<WantsPlace> wanting_places() const;  // as of the last cycle, in their order
 
   // Decides once about each queue's head. False: nothing is left that another cycle would change. `decisions`: empty.
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
@@ -140,7 +141,6 @@ class Admission {
   void find_place(Record& record);
   void admit_if_ready(Record& record, std::vector<AdmissionDecision>& decisions);
 
-  // Queues.
   void leave(WorkloadId id);
   void enqueue(WorkloadId id);
   void park(WorkloadId id);

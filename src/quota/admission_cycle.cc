@@ -138,6 +138,9 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   bool has_room = tree.has_room(entry.queue, entry.assignment.usage);
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->put_back(id);
+  if (has_room && places_ != nullptr && !waits_for_room && !provisions(entry) &&
+      places_->gives_way(place_of(entry), want_place_))
+    return;
   if (has_room && places_ != nullptr) {
     const std::vector<WorkloadId> leave(gone.begin(), gone.end());
     entry.placeless = !places_->hold(place_of(entry), waits_for_room ? leave : std::vector<WorkloadId>{});
@@ -256,6 +259,7 @@ bool Admission::requeue(Entry& entry) {
   const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo && !of_user;
   if (!stays_head) park(entry.id);
   if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
+  record.options = entry.options.empty() ? nullptr : std::make_shared<const std::vector<PlaceOption>>(entry.options);
   if (!stays_head) park_alike(record);
   if (has_room_kept) Keeper{*this}.tell(entry.id);
   return !stays_head;
@@ -274,6 +278,8 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     changes = true;
   }
   std::erase_if(entries, [](const Entry& entry) { return !entry.id.valid(); });
+  for (const Entry& entry : entries)
+    if (!entry.options.empty() && entry.victims.empty()) want_place_.insert(entry.id);  // others see it in this cycle
   if (!options_.fair)
     std::ranges::sort(entries, [&](const Entry& a, const Entry& b) {
       const OrderKey &x = record(a.id).key, &y = record(b.id).key;

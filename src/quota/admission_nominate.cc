@@ -53,6 +53,7 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
     return false;
   }
   if (quota_fits && Keeper{*this}.has_place(entry, &assignment.no_place)) return true;
+  if (quota_fits) entry.options.push_back({assignment.pod_sets});
   PreemptionRequest preempts{
       request.claimant, entry.spec, quota_fits ? assignment.taken() : assignment.scarce(ledger_->tree()),
       assignment.usage, spares,     places,
@@ -67,6 +68,7 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
   preempts.places = nullptr;
   if (preemption.victims(preempts).empty()) return true;
   places->fit(place_of(entry), {}, &assignment.no_place);
+  entry.options.push_back({assignment.pod_sets, true});
   return false;
 }
 

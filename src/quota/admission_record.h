@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -62,11 +63,12 @@ struct Record {
   OrderKey key;
   uint64_t likeness = 0;  // quota/alike.h
   NextFlavors next_flavor;
-  std::optional<Assignment> promised = {};  // for which others have been evicted
-  bool lacks_quota = false;                 // its message says what, as it was when it was tried
-  std::string kept_for_it = {};             // what its message says of room that is kept
-  int tries = 0;                            // with flavors that were left over from the one before
-  uint64_t evicted_in = 0;                  // the epoch in which it last was, for others
+  std::optional<Assignment> promised = {};                       // for which others have been evicted
+  bool lacks_quota = false;                                      // its message says what, as it was when it was tried
+  std::string kept_for_it = {};                                  // what its message says of room that is kept
+  std::shared_ptr<const std::vector<PlaceOption>> options = {};  // while it wants a place
+  int tries = 0;                                                 // with flavors that were left over from the one before
+  uint64_t evicted_in = 0;                                       // the epoch in which it last was, for others
   // Times: admission_times.cc.
   std::optional<Time> admitted = {};            // since when it is, in this term
   Duration ran = {};                            // in terms before this
@@ -130,6 +132,7 @@ struct Entry {
   NextFlavors resume;  // flavors tried before
   Assignment assignment;
   std::vector<Victim> victims;
+  std::vector<PlaceOption> options = {};  // that were tried
   bool admitted = false, preempts = false, passed_over = false, waits_for_pods = false;
   bool placeless = false;  // admitted, and has quota alone
   // Room that is kept for others: those whose places it may use, and whether it has to have ended before they can.

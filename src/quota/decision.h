@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,18 @@ struct PodSetAssignment {
   std::map<std::string, FlavorPick> flavors = {};  // by resource; empty though it asks for something: none fits
   model::ResourceList usage = {};                  // of all its pods, of covered resources
   std::vector<std::string> reasons = {};           // why not better, one for each flavor and resource that fell short
+};
+
+// Flavors with which quota would let a workload in, and with which no node has a place for it.
+struct PlaceOption {
+  std::vector<PodSetAssignment> pod_sets;
+  bool evicts = false;  // only once others have given back quota
+};
+
+// A workload that waits for a place alone. Those that are alike may share what they would get, in the order of flavors.
+struct WantsPlace {
+  WorkloadId id;
+  std::shared_ptr<const std::vector<PlaceOption>> options;
 };
 
 // Quota that a workload holds already, as its object says.

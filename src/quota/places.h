@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ class Places {
   // As fit(), and keeps the places for the workload instead of those that it had, until release(): nobody else gets
   // them. Where `gone` still stand there, they are kept beside these.
   virtual bool hold(const PlaceRequest& request, const std::vector<WorkloadId>& gone) = 0;
+  // Whether it should have no place in this cycle: it would be on GPUs that may be cut anew, perhaps for one of these,
+  // which have none, if that one comes before it. Whoever cuts is asked meanwhile.
+  virtual bool gives_way(const PlaceRequest& request, const std::set<WorkloadId>& placeless) = 0;
   // Whether nodes are large enough, and otherwise such that they could have all of its pods, whoever is there now. True
   // also where only terms between its pods speak against that.
   virtual bool could_fit(const PlaceRequest& request) = 0;

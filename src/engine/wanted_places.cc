@@ -1,0 +1,102 @@
+// Workloads that want a place: the part of QueuedWorkloads that tells them to whoever could have nodes made ready for
+// them, and keeps what these might be made from for who comes first.
+#include "engine/wanted_places.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "engine/queued_workloads.h"
+
+namespace berth::engine {
+namespace {
+
+bool asks_for_gpus(const model::PodSet& set) {
+  const auto is_gpu = [](const auto& request) { return request.second > 0 && model::is_gpu_resource(request.first); };
+  return std::ranges::any_of(set.requests, is_gpu) || (set.spec != nullptr && set.spec->gpu_share.asked());
+}
+
+bool asks_for_gpus(const model::Workload& workload) {
+  return std::ranges::any_of(workload.pod_sets, [](const model::PodSet& set) { return asks_for_gpus(set); });
+}
+
+}  // namespace
+
+// As pods wait (QueueOrder), whichever their queues are.
+bool QueuedWorkloads::comes_before(quota::WorkloadId a, quota::WorkloadId b) const {
+  const auto key = [&](quota::WorkloadId id) {
+    const model::Workload& workload = admission_.status(id).workload;
+    return std::tuple(-int64_t{workload.priority}, workload.created, std::string_view(workload.namespace_name),
+                      std::string_view(workload.name), std::string_view(workload.uid));
+  };
+  return key(a) < key(b);
+}
+
+bool QueuedWorkloads::gives_way(const quota::PlaceRequest& request, const std::set<quota::WorkloadId>& placeless) {
+  if (context_.state.mig_nodes().empty()) return false;
+  const auto may_need_them = [&](quota::WorkloadId id) {
+    return id != request.id && !asked_.contains(id) && comes_before(id, request.id) &&
+           asks_for_gpus(admission_.status(id).workload);
+  };
+  if (std::ranges::none_of(placeless, may_need_them)) return false;
+  std::vector<Found> found;
+  if (!find(request, {}, found, nullptr)) return false;
+  const bool takes_some = std::ranges::any_of(found, [&](const Found& place) {
+    return context_.state.node(place.node).node.mig && asks_for_gpus(request.workload->pod_sets[place.set]);
+  });
+  if (!takes_some) return false;
+  asking_.insert(placeless.begin(), placeless.end());
+  if (!held_.valid() || comes_before(request.id, held_)) held_ = request.id;
+  return true;
+}
+
+// A run begins. Those that were asked about in the one before keep nobody away in this one.
+void QueuedWorkloads::begin_asking() {
+  if (!held_.valid()) asked_.clear();
+  asked_.merge(std::exchange(asking_, {}));
+  held_ = {};
+}
+
+WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& request, bool evicts) {
+  const std::vector<model::PodSet>& sets = request.workload->pod_sets;
+  WantedPlaces::Option out{{}, {*request.pod_sets, evicts}};
+  std::vector<Found> found;
+  const bool single = sets.size() == 1 && quota::still_needed(request.pod_sets->front(), sets.front()) == 1;
+  if (!single) find(request, {}, found, nullptr, true);
+  for (const size_t set : by_scarcity(sets)) {
+    const Spec spec = spec_of(request, set);
+    const int32_t count = quota::still_needed((*request.pod_sets)[set], sets[set]);
+    if (spec == nullptr || count <= 0) continue;
+    model::Pod pod = stand_in(*request.workload, set, spec, -1);
+    pod.keeps_class = true;
+    WantedPlaces::Set& wanted = out.sets.emplace_back(enter(std::move(pod)), count);
+    for (const Found& place : found)
+      if (place.set == set) wanted.places.push_back(place.node);
+    if (!context_.state.pod_class(context_.state.pod(wanted.pod).cls).peers.spread.empty()) look(wanted.pod);
+  }
+  return out;
+}
+
+// Only where some nodes could be made ready.
+void QueuedWorkloads::note_wanted() {
+  const std::vector<WantedPlaces> before = std::exchange(wanted_, {});
+  std::map<const void*, size_t> groups;
+  if (!context_.state.mig_nodes().empty())
+    for (const quota::WantsPlace& wants : admission_.wanting_places()) {
+      const model::Workload& workload = admission_.status(wants.id).workload;
+      if (!asks_for_gpus(workload)) continue;
+      const auto [at, fresh] = groups.try_emplace(wants.options.get(), wanted_.size());
+      if (fresh) wanted_.emplace_back();
+      wanted_[at->second].workloads.push_back(wants.id);
+      if (!fresh) continue;
+      for (const quota::PlaceOption& option : *wants.options)
+        wanted_.back().options.push_back(
+            wanted_option({wants.id, &workload, &option.pod_sets, &admission_.flavors()}, option.evicts));
+    }
+  for (const WantedPlaces& wanted : before)
+    for (const WantedPlaces::Option& option : wanted.options)
+      for (const WantedPlaces::Set& set : option.sets) context_.state.remove_pod(set.pod);
+}
+
+}  // namespace berth::engine

@@ -1,0 +1,136 @@
+// Workloads that wait for a place: the part of Repartitioner::Plan that promises nodes to all of their pods, or none.
+#include <algorithm>
+#include <set>
+
+#include "engine/evaluate.h"
+#include "mig/repartition_plan.h"
+#include "quota/flavors.h"
+
+namespace berth::mig {
+
+using engine::DomainId;
+using engine::NodeSlot;
+using engine::NodeState;
+using engine::PodSlot;
+using engine::WantedPlaces;
+
+Repartitioner::Plan::Rank Repartitioner::Plan::rank_of(const model::Workload& workload) {
+  return {-int64_t{workload.priority}, workload.created, workload.namespace_name, workload.name, workload.uid};
+}
+
+void Repartitioner::Plan::add_workloads(Turns& turns) {
+  for (const WantedPlaces& wanted : engine_.workloads().wanted()) {
+    bool asks = false;
+    for (const WantedPlaces::Option& option : wanted.options)
+      for (const WantedPlaces::Set& set : option.sets) asks |= request_of(state_.pod(set.pod).cls) != kNothing;
+    if (!asks) continue;
+    Turn turn;
+    turn.wanted = &wanted;
+    turns.emplace(rank_of(engine_.admission().status(wanted.workloads.front()).workload), turn);
+  }
+  if (turns.empty()) return;
+  quota_ = engine_.admission().ledger().tree();
+  for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
+}
+
+// False: no more of those that are alike can be served.
+bool Repartitioner::Plan::promise_workload(Turn& turn) {
+  const quota::WorkloadStatus& status = engine_.admission().status(turn.wanted->workloads[turn.workload]);
+  if (status.workload.uid.empty() || status.phase != quota::WorkloadPhase::kPending) return true;  // waits no more
+  const quota::QuotaNode queue = quota_->queue(status.cluster_queue);
+  if (!queue.valid()) return false;
+  for (const WantedPlaces::Option& option : turn.wanted->options) {
+    const quota::Amounts usage = quota::usage_of(*quota_, option.given.pod_sets, status.workload);
+    const quota::QuotaNode root = quota_->root(queue);
+    if (!quota_->has_room(queue, usage) && (!option.given.evicts || promised_quota_.contains(root))) continue;
+    if (!promise_all(option)) continue;
+    quota_->add_usage(queue, usage);
+    promised_quota_.insert(root);
+    return true;
+  }
+  return false;
+}
+
+bool Repartitioner::Plan::promise_all(const WantedPlaces::Option& option) {
+  all_or_none_ = option.sets.size() > 1 || (!option.sets.empty() && option.sets.front().count > 1);
+  const std::optional<Mark> before = all_or_none_ ? std::optional(mark()) : std::nullopt;
+  const bool all = std::ranges::all_of(option.sets, [&](const WantedPlaces::Set& set) { return promise_set(set); });
+  if (!all && before) roll_back(*before);
+  all_or_none_ = false;
+  changed_offers_.clear();
+  changed_standing_.clear();
+  return all;
+}
+
+// Pods that have to be together get the first domain that has room for all of them.
+bool Repartitioner::Plan::promise_set(const WantedPlaces::Set& set) {
+  const engine::ClassId cls = state_.pod(set.pod).cls;
+  const Asker asker{cls, request_of(cls), true};
+  if (!engine::run_pre_filters(engine_.policies(), state_.pod_class(cls), state_).empty()) return false;
+  std::vector<DomainId> domains;
+  std::set<DomainId> seen;
+  if (!state_.pod_class(cls).peers.gathering.empty())
+    for (const auto& [name, node] : state_.nodes_by_name())
+      if (const DomainId domain = peers_.gathers_in(cls, node); domain.valid() && seen.insert(domain).second)
+        domains.push_back(domain);
+  if (domains.empty()) return promise_set_in(set, asker, {});
+  for (const DomainId domain : domains) {
+    const std::optional<Mark> before = all_or_none_ ? std::optional(mark()) : std::nullopt;
+    if (promise_set_in(set, asker, domain)) return true;
+    if (before) roll_back(*before);
+  }
+  return false;
+}
+
+// The places that are there come first, then nodes in the order in which they are offered.
+bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Asker& asker, DomainId within) {
+  std::vector<NodeSlot> places = set.places;
+  std::vector<Offer*> offers;
+  const auto is_within = [&](NodeSlot node) { return !within.valid() || peers_.gathers_in(asker.cls, node) == within; };
+  if (within.valid()) {
+    places.clear();
+    for (const auto& [name, node] : state_.nodes_by_name())
+      if (state_.node(node).present && offer_of(node) == nullptr && is_within(node)) places.push_back(node);
+  }
+  for (Offer& offer : offers_)
+    if (is_within(offer.slot)) offers.push_back(&offer);
+  auto place = places.begin();
+  auto offer = offers.begin();
+  for (int32_t i = 0; i < set.count; ++i) {
+    bool served = false;
+    while (place != places.end() && !served) {
+      served = place_as_is(asker, set.pod, *place);
+      if (!served || !within.valid()) ++place;  // each of those that are told is for one pod
+    }
+    for (; !served && offer != offers.end(); ++offer)
+      if (served = serve(asker, set.pod, **offer); served) break;
+    if (!served) return false;
+  }
+  return true;
+}
+
+bool Repartitioner::Plan::place_as_is(const Asker& asker, PodSlot pod, NodeSlot slot) {
+  if (Offer* const offer = offer_of(slot)) return serve(asker, pod, *offer);
+  NodeState& node = standing_.try_emplace(slot, state_.node(slot)).first->second;
+  ++work_used_;
+  if (!may_have(asker, node, slot)) return false;
+  if (all_or_none_) changed_standing_.emplace_back(slot, node);
+  occupy(state_.pod_class(asker.cls), node);
+  peers_.add(pod, slot);
+  return true;
+}
+
+Repartitioner::Offer* Repartitioner::Plan::offer_of(NodeSlot node) {
+  const auto at = by_node_.find(node);
+  return at == by_node_.end() ? nullptr : at->second;
+}
+
+void Repartitioner::Plan::roll_back(const Mark& mark) {
+  for (; changed_offers_.size() > mark.offers; changed_offers_.pop_back())
+    *changed_offers_.back().first = std::move(changed_offers_.back().second);
+  for (; changed_standing_.size() > mark.standing; changed_standing_.pop_back())
+    standing_.insert_or_assign(changed_standing_.back().first, std::move(changed_standing_.back().second));
+  peers_ = mark.peers;
+}
+
+}  // namespace berth::mig
