@@ -124,6 +124,18 @@ std::string mig_desired_json(const MigDesired& desired) {
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::vector<model::GpuDevice> told_devices(const MigDesired& desired) {
+  std::vector<model::GpuDevice> out;
+  for (const DesiredDevice& device : desired.devices) {
+    if (device.uuid.empty()) return {};
+    model::GpuDevice& told = out.emplace_back();
+    told.uuid = device.uuid;
+    told.mig_enabled = device.mig_enabled;
+    told.mig_instances = device.instances;
+  }
+  return out;
+}
+
 Result<MigDesired> read_mig_desired(std::string_view json) {
   Root root;
   api::ProblemSink sink;

@@ -46,6 +46,8 @@ struct MigDesired {
   std::vector<DesiredDevice> devices;
 };
 std::string_view to_string(MigDesired::State state);
+// What is to lie on each device, where an agent has told their UUIDs; else none.
+std::vector<model::GpuDevice> told_devices(const MigDesired& desired);
 
 // The annotation's value, and back. kInvalidInput, naming the field, for what is no JSON or of another version. Fields
 // that this version does not know pass.

@@ -19,6 +19,8 @@ namespace berth::engine {
 namespace {
 
 constexpr int64_t kIdleWakeupsMax = 64;  // one after another, when nothing is left to end
+constexpr std::string_view kOnlyCuts =
+    "nothing that could end is in its way, and when GPUs will be cut is not foreseen";
 
 }  // namespace
 
@@ -305,6 +307,8 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
   longest.play(limits);
   std::optional<Rehearsal> middle;
   if (ratios_.median() < RuntimeRatios::kWhole) middle.emplace(*this, ratios_.median()).play(limits);
+  const bool is_cut = std::ranges::any_of(
+      state_.mig_nodes(), [&](const std::string& name) { return state_.node(state_.find_node(name)).repartitioning; });
   for (auto& [uid, forecast] : out) {
     if (const auto start = longest.started.find(uid); start != longest.started.end()) {
       forecast.p50 = forecast.p90 = start->second - now_;
@@ -316,7 +320,8 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     const int64_t silent = forecast.blockers - forecast.declaring;
     if (!forecast.unknown.empty()) continue;
     if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
-    else if (forecast.blockers == 0) forecast.unknown = "nothing that could end is in its way";
+    else if (forecast.blockers == 0)
+      forecast.unknown = is_cut ? std::string(kOnlyCuts) : "nothing that could end is in its way";
     else if (silent > 0)
       forecast.unknown =
           fmt::format("of {} in its way, {} declare no runtime, or have passed it", forecast.blockers, silent);

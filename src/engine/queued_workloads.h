@@ -86,7 +86,7 @@ class QueuedWorkloads : public quota::Places {
   // Decides about the heads of all queues, until nothing more changes or the work is used up; false in the latter case.
   bool run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions);
 
-  // As of the last run() that came to its end: who wants GPUs, where nodes could be cut anew. Some may have gone since.
+  // Who wants GPUs, where nodes could be cut anew, as of the last run() that came to its end. Some may have gone since.
   const std::vector<WantedPlaces>& wanted() const { return wanted_; }
   // Where that run() ended before the workload was given its place, which one before it may have cut; else invalid.
   quota::WorkloadId held() const { return held_; }
@@ -189,13 +189,12 @@ class QueuedWorkloads : public quota::Places {
   std::vector<PodSlot> kept_;
   size_t next_kept_ = 0;
   uint64_t names_made_ = 0;
-  bool gave_back_ = false;  // some let go of places, which others may have, since admission looked
   std::vector<WantedPlaces> wanted_;
   std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
   quota::WorkloadId held_;
-  bool changed_ = false;     // something that admission has not looked at
-  uint64_t seen_until_ = 0;  // of the change log when the heads were last decided about
-  int64_t used_ = 0;         // work units since the last run began
+  bool gave_back_ = false, changed_ = false;  // some let go of places; something else admission has not looked at
+  uint64_t seen_until_ = 0;                   // of the change log when the heads were last decided about
+  int64_t used_ = 0;                          // work units since the last run began
 };
 
 }  // namespace berth::engine

@@ -24,13 +24,13 @@ void Repartitioner::Plan::add_workloads(Turns& turns) {
     for (const WantedPlaces::Option& option : wanted.options)
       for (const WantedPlaces::Set& set : option.sets) asks |= request_of(state_.pod(set.pod).cls) != kNothing;
     if (!asks) continue;
+    if (!quota_) quota_ = engine_.admission().ledger().tree();
     Turn turn;
     turn.wanted = &wanted;
     turns.emplace(rank_of(engine_.admission().status(wanted.workloads.front()).workload), turn);
   }
-  if (turns.empty()) return;
-  quota_ = engine_.admission().ledger().tree();
-  for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
+  if (quota_)
+    for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
 }
 
 // False: no more of those that are alike can be served.

@@ -10,7 +10,8 @@
 namespace berth::quota {
 
 // Whether the one for which room is kept would have its turn before the entry: of one queue, by what their LocalQueues
-// have used where that counts; of two, by who borrows less or has the smaller share with it; then as above.
+// have used where that counts; of two, by who borrows less or has the smaller share with it; then as above. An entry
+// for which room is kept, too, is compared by that room, so that of two rooms one has the first turn, whoever asks.
 bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const {
   if (room.queue == entry.queue) {
     const double used = admission.local_usage(*entry.spec, admission.record(id).status.workload),
@@ -18,8 +19,11 @@ bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, cons
     return used != others ? used < others : before(id, entry.id);
   }
   QuotaTree& tree = admission.ledger_->tree();
+  const auto own_room = admission.kept_.rooms.find(entry.id);
+  const bool has_room = own_room != admission.kept_.rooms.end();
   if (!admission.options_.fair) {
-    if (room.borrowing != entry.assignment.borrowing) return room.borrowing < entry.assignment.borrowing;
+    const auto borrowing = has_room ? own_room->second.borrowing : entry.assignment.borrowing;
+    if (room.borrowing != borrowing) return room.borrowing < borrowing;
     return before(id, entry.id);
   }
   const auto share_in = [&](QuotaNode queue, QuotaNode other, const Amounts& usage) {
@@ -32,7 +36,8 @@ bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, cons
     return share;
   };
   const FairShare own = share_in(room.queue, entry.queue, room.usage),
-                  others = share_in(entry.queue, room.queue, entry.assignment.usage);
+                  others =
+                      share_in(entry.queue, room.queue, has_room ? own_room->second.usage : entry.assignment.usage);
   return own < others || (!(others < own) && before(id, entry.id));
 }
 

@@ -217,6 +217,8 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
 bool Admission::requeue(Entry& entry) {
   Record& record = this->record(entry.id);
   WorkloadStatus& status = record.status;
+  want_place_.erase(entry.id);
+  record.options.reset();
   if (entry.waits_for_pods) {
     status.reason = "WaitingForPodsReady";
     status.message = "waiting for all admitted workloads to be in PodsReady condition";
@@ -259,7 +261,7 @@ bool Admission::requeue(Entry& entry) {
   const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo && !of_user;
   if (!stays_head) park(entry.id);
   if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
-  record.options = entry.options.empty() ? nullptr : std::make_shared<const std::vector<PlaceOption>>(entry.options);
+  if (!entry.options.empty()) record.options = std::make_shared<const std::vector<PlaceOption>>(entry.options);
   if (!stays_head) park_alike(record);
   if (has_room_kept) Keeper{*this}.tell(entry.id);
   return !stays_head;
@@ -278,8 +280,9 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     changes = true;
   }
   std::erase_if(entries, [](const Entry& entry) { return !entry.id.valid(); });
-  for (const Entry& entry : entries)
-    if (!entry.options.empty() && entry.victims.empty()) want_place_.insert(entry.id);  // others see it in this cycle
+  for (const Entry& entry : entries)  // others are to see them in this cycle
+    if (entry.assignment.outcome != Outcome::kFit && entry.victims.empty() && !entry.options.empty())
+      want_place_.insert(entry.id);
   if (!options_.fair)
     std::ranges::sort(entries, [&](const Entry& a, const Entry& b) {
       const OrderKey &x = record(a.id).key, &y = record(b.id).key;
@@ -299,7 +302,7 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
   for (const auto& [queue, amounts] : temporary) ledger_->tree().remove_usage(queue, amounts);
   for (auto& [id, room] : kept_.rooms) room.held.clear();
   for (Entry& entry : entries)
-    if (!entry.admitted && requeue(entry)) changes = true;
+    if (!entry.admitted && (requeue(entry) || (entry.passed_over && keeper.has_kept))) changes = true;
   return changes || !decisions.empty();
 }
 

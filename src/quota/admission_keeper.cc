@@ -253,6 +253,7 @@ bool Admission::Keeper::keep(const Entry& entry) {
   room.looked_at = admission.now_;
   const auto known = rooms.find(entry.id);
   if (!find_room(entry, room)) return false;
+  has_kept |= room.in_nodes;
   if (known == rooms.end()) ++admission.kept_.in_all;
   else if (known->second.in_nodes && !room.in_nodes) admission.release_places(entry.id);
   rooms[entry.id] = std::move(room);

@@ -23,7 +23,8 @@ namespace berth::quota {
 
 struct Admission::Keeper {
   Admission& admission;
-  int looks_left = 4;  // at what could be kept, in one cycle; others have theirs in the next
+  int looks_left = 4;     // at what could be kept, in one cycle; others have theirs in the next
+  bool has_kept = false;  // places, in this cycle: who was found a place before may have lost it to them
 
   // Before anybody has his turn: forgets who waits no more, and wakes whose time has come.
   void begin_cycle();

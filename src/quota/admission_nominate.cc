@@ -16,6 +16,7 @@ bool Admission::nominate(Entry& entry) {
   if (entry.assignment.outcome == Outcome::kFit || !entry.victims.empty()) return true;
   Entry fewer = entry;
   if (consider_fewer_pods(fewer)) entry = std::move(fewer);
+  else entry.options = std::move(fewer.options);
   return true;
 }
 
@@ -93,6 +94,7 @@ void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts)
     if (why.ends_with('.')) why.pop_back();
     why += "; " + told;
   }
+  entry.options = std::move(next.options);
   entry.assignment.no_place = std::move(why);
   entry.assignment.next_flavor.clear();
 }

@@ -15,6 +15,7 @@
 #include "bridge/devices.h"
 #include "bridge/gpus.h"
 #include "bridge/mig.h"
+#include "bridge/mig_desired.h"
 #include "scenario/manifests.h"
 
 namespace berth::scenario {
@@ -26,6 +27,8 @@ constexpr std::array kKnown = {
     kSimulatedRuntime,
     kSimulatedRepartition,
     bridge::kMigPolicy,
+    bridge::kMigDesiredAnnotation,
+    bridge::kMigFailedAnnotation,
     bridge::kPlacementAnnotation,
     bridge::kTopologyAnnotation,
     bridge::kDevicesAnnotation,
@@ -74,6 +77,10 @@ std::string wrong_annotation(std::string_view key, const std::string& value, con
   if (key == api::kRuntimeEstimateAnnotation) return api::runtime_estimate_problem(value);
   if (std::string problem = api::victim_annotation_problem(key, value); !problem.empty()) return problem;
   if (std::string problem = api::queue_limit_problem(key, value); !problem.empty()) return problem;
+  if (key == bridge::kMigDesiredAnnotation) {
+    const auto desired = bridge::read_mig_desired(value);
+    return desired ? "" : desired.error().message;
+  }
   if (key == bridge::kMigPolicy)
     return value == "dynamic" || value == "static" ? "" : fmt::format("'{}' is neither dynamic nor static", value);
   if (key != kSimulatedArrival && key != kSimulatedRuntime && key != kSimulatedReady && key != kSimulatedRepartition)

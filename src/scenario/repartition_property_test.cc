@@ -87,12 +87,16 @@ std::unique_ptr<Simulation> run(std::string text) {
   return cluster;
 }
 
-// Whether the world has changed in between: a pod came, started or ended.
+// Whether the world has changed in between: a pod or workload came, started or ended.
 bool something_happened(const Report& report, Time from, Time to) {
   const auto within = [&](const std::optional<Time>& time) { return time && *time >= from && *time <= to; };
-  return std::any_of(report.pods.begin(), report.pods.end(), [&](const PodReport& pod) {
+  const auto pod_did = [&](const PodReport& pod) {
     return within(pod.submitted) || within(pod.started) || within(pod.finished);
-  });
+  };
+  const auto workload_did = [&](const WorkloadReport& workload) {
+    return within(workload.submitted) || within(workload.admitted) || within(workload.finished);
+  };
+  return std::ranges::any_of(report.pods, pod_did) || std::ranges::any_of(report.workloads, workload_did);
 }
 
 void expect_sound(const Simulation& cluster, const Report& report) {
@@ -111,7 +115,7 @@ void expect_sound(const Simulation& cluster, const Report& report) {
     before = &cut;
   }
   for (const PodReport& pod : report.pods)
-    EXPECT_THAT(pod.ended, AnyOf("Succeeded", "Preempted")) << pod.name << ": " << pod.message;
+    EXPECT_THAT(pod.ended, AnyOf("Succeeded", "Preempted", "Deleted")) << pod.name << ": " << pod.message;
 }
 
 // Whether some pod used GPUs of the node when that was cut.
@@ -213,6 +217,70 @@ TEST(RepartitionProperty, WhoIsGoneKeepsNobodyWaiting) {
     }
     if (HasFailure()) break;
   }
+}
+
+// Two queues of a cohort that have enough, together, of each for any one Job.
+std::string queues_text(const Gpu& gpu, Rng& rng) {
+  std::string out = "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}\n";
+  for (const char* name : {"red", "blue"}) {
+    std::string covered = "cpu, nvidia.com/gpu";
+    std::string quotas =
+        fmt::format("{{name: cpu, nominalQuota: 99}}, {{name: nvidia.com/gpu, nominalQuota: {}}}", 1 + rng.below(3));
+    for (const char* profile : gpu.profiles) {
+      covered += fmt::format(", nvidia.com/mig-{}", profile);
+      quotas += fmt::format(", {{name: nvidia.com/mig-{}, nominalQuota: {}}}", profile, 1 + rng.below(3));
+    }
+    out += fmt::format(
+        "---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {{name: {}}}, spec: "
+        "{{namespaceSelector: {{}}, cohortName: all, queueingStrategy: {}, resourceGroups: [{{coveredResources: [{}], "
+        "flavors: [{{name: default, resources: [{}]}}]}}]}}}}\n---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: "
+        "LocalQueue, metadata: {{name: {}}}, spec: {{clusterQueue: {}}}}}\n",
+        name, rng.chance(30) ? "StrictFIFO" : "BestEffortFIFO", covered, quotas, name, name);
+  }
+  return out;
+}
+
+// Of one or two pods, that fit on an idle node together.
+std::string job_text(int number, const Gpu& gpu, Rng& rng) {
+  const bool pair = rng.chance(30);
+  const std::string limits = !pair            ? limits_of(gpu, rng)
+                             : rng.chance(20) ? "nvidia.com/gpu: 1"
+                                              : fmt::format("nvidia.com/mig-{}: 1", gpu.profiles[rng.below(7)]);
+  const char* share = limits.empty() ? ", berth.dev/gpu-fraction: '0.4'" : "";
+  return fmt::format(
+      "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j{}, labels: {{kueue.x-k8s.io/queue-name: {}}}, "
+      "annotations: {{berth.dev/simulated-arrival: {}m}}}}, spec: {{parallelism: {}, completions: {}, template: "
+      "{{metadata: {{annotations: {{berth.dev/simulated-runtime: {}m{}}}}}, spec: {{restartPolicy: Never, "
+      "priorityClassName: p{}, containers: [{{name: c, image: i, resources: {{requests: {{cpu: {}}}, limits: "
+      "{{{}}}}}}}]}}}}}}}}\n",
+      number, rng.chance(50) ? "red" : "blue", rng.below(60), pair ? 2 : 1, pair ? 2 : 1, 1 + rng.below(30), share,
+      rng.below(3), 1 + rng.below(6), limits);
+}
+
+TEST(RepartitionProperty, WorkInQueuesIsServedBesidePods) {
+  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  int64_t cuts = 0, admitted = 0;
+  for (uint64_t seed = 1; seed <= streams; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Gpu& gpu = gpus()[rng.below(gpus().size())];
+    std::string text = node_text("a", gpu, "30s", rng.chance(50)) + queues_text(gpu, rng);
+    if (rng.chance(60)) text += node_text("b", gpu, "2m", rng.chance(50));
+    const auto all = static_cast<int>(1 + rng.below(25));
+    for (int i = 0; i < all; ++i)
+      text += rng.chance(60) ? job_text(i, gpu, rng) : pod_text(i, limits_of(gpu, rng), rng);
+    const auto cluster = run(text);
+    const Report report = cluster->report();
+    expect_sound(*cluster, report);
+    cuts += static_cast<int64_t>(report.repartitions.size());
+    for (const WorkloadReport& workload : report.workloads) {
+      EXPECT_EQ(workload.state, "Finished") << workload.name << ": " << workload.message;
+      admitted += workload.admitted.has_value();
+    }
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(cuts, static_cast<int64_t>(streams));
+  EXPECT_GT(admitted, static_cast<int64_t>(streams));
 }
 
 TEST(RepartitionProperty, HoldsOverRandomStreams) {

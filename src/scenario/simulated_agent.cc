@@ -19,13 +19,6 @@ bool is_instance_of(const model::MigDeviceInstance& instance, const std::string&
   return name == resource;
 }
 
-std::vector<model::MigDeviceInstance> instances_of(const std::string& uuid, const model::MigLayout& layout) {
-  std::vector<model::MigDeviceInstance> out;
-  for (const model::MigInstance instance : layout.instances())
-    out.push_back({fmt::format("MIG-{}-{}", uuid, instance.start), layout.profile(instance).name, instance.start});
-  return out;
-}
-
 }  // namespace
 
 void SimulatedAgent::put(const api::Node& node) {
@@ -94,23 +87,29 @@ bool SimulatedAgent::end(const std::string& name, const std::string& pod) {
   return gone > 0;
 }
 
-std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<const mig::GpuDevice> wanted) {
+std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<const model::GpuDevice> wanted) {
   std::vector<std::string> wrong;
   std::vector<model::GpuDevice>& devices = nodes_.at(name).devices.devices;
   std::vector<model::GpuDevice> after = devices;
-  for (size_t d = 0; d < devices.size() && d < wanted.size(); ++d) {
-    model::GpuDevice& device = after[d];
-    auto instances = instances_of(device.uuid, wanted[d].mig.layout);
-    const auto alike = [](const auto& a, const auto& b) { return a.profile == b.profile && a.start == b.start; };
-    if (device.mig_enabled == !wanted[d].whole && std::ranges::is_permutation(device.mig_instances, instances, alike))
-      continue;
-    if (!device.pods.empty() || !device.unhealthy.empty()) {
-      wrong.push_back(fmt::format("device {} of node {} is cut anew, and {}", device.uuid, name,
-                                  device.pods.empty() ? "it is ill" : device.pods.front() + " is on it"));
+  for (const model::GpuDevice& as_wanted : wanted) {
+    const auto device = std::ranges::find(after, as_wanted.uuid, &model::GpuDevice::uuid);
+    if (device == after.end()) {
+      wrong.push_back(fmt::format("device {} of node {} is to be cut anew, and it is gone", as_wanted.uuid, name));
       continue;
     }
-    device.mig_enabled = !wanted[d].whole;
-    device.mig_instances = std::move(instances);
+    const auto alike = [](const auto& a, const auto& b) { return a.profile == b.profile && a.start == b.start; };
+    if (device->mig_enabled == as_wanted.mig_enabled &&
+        std::ranges::is_permutation(device->mig_instances, as_wanted.mig_instances, alike))
+      continue;
+    if (!device->pods.empty() || !device->unhealthy.empty()) {
+      wrong.push_back(fmt::format("device {} of node {} is cut anew, and {}", device->uuid, name,
+                                  device->pods.empty() ? "it is ill" : device->pods.front() + " is on it"));
+      continue;
+    }
+    device->mig_enabled = as_wanted.mig_enabled;
+    device->mig_instances = as_wanted.mig_instances;
+    for (model::MigDeviceInstance& instance : device->mig_instances)
+      instance.uuid = fmt::format("MIG-{}-{}", device->uuid, instance.start);
   }
   if (wrong.empty()) devices = std::move(after);
   return wrong;

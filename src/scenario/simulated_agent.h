@@ -31,7 +31,7 @@ class SimulatedAgent {
              const std::vector<std::string>& given);
   // Cuts the devices so. Sentences about those that are in use, or ill, and would change: then it leaves all as they
   // are.
-  std::vector<std::string> cut(const std::string& node, std::span<const mig::GpuDevice> wanted);
+  std::vector<std::string> cut(const std::string& node, std::span<const model::GpuDevice> wanted);
   // The annotation's value now.
   std::string annotation(const std::string& node) const;
 

@@ -106,6 +106,7 @@ class Simulation {
   void expand(size_t workload);
   void add_daemons(size_t workload, std::span<const api::Node> nodes);
   void next_job_pods(size_t workload);
+  void drop_surplus_pods(size_t workload, const api::Job& job);
   void stop_job(size_t workload, const std::string& reason);
   bool gives_up(size_t workload) const;
   bool keeps_name(const SimPod& pod) const;
@@ -147,6 +148,9 @@ class Simulation {
   void report_limits(Report& out) const;
   void repartition();  // nodes with dynamic MIG: simulation_mig.cc
   void cut_node(size_t repartition);
+  void begin_change(const std::string& node, const model::ResourceList& wanted);
+  void adopt_change(const api::Node& node);
+  void end_change(const std::string& node, bool given_up, const std::string& overtaken);
   void leave_uncut(const std::string& name);
   void expect_idle(const std::string& node);
   void tell_devices(const std::string& node);
@@ -185,7 +189,6 @@ class Simulation {
   mig::Repartitioner repartitioner_;
   SimulatedAgent agent_;
   std::vector<RepartitionReport> repartitions_;
-  std::vector<std::vector<mig::GpuDevice>> cuts_into_;  // the same, by device
   std::optional<Time> wakeup_;
   bool in_vain_ = false;  // for all that is known, nobody starts at that time
   GpuCount gpus_running_, gpus_peak_;

@@ -47,6 +47,7 @@ void Simulation::add_node(const api::Node& node) {
   nodes_.insert_or_assign(node.metadata.name, node);
   agent_.put(node);
   outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
+  adopt_change(node);
   for (SimPod& pod : pods_)  // bound to it by their manifests before it was there
     if (pod.stage == Stage::kRunning && pod.object.spec.node_name == node.metadata.name) account(pod, true);
   for (size_t i = 0; i < workloads_.size(); ++i)
@@ -167,12 +168,31 @@ void Simulation::next_job_pods(size_t workload) {
   if (const auto refused = refused_pods_.find(workload);
       refused != refused_pods_.end() && workloads::wanted_active(*job, 0, workloads_[workload].ended) == 0)
     for (const size_t slot : std::deque<size_t>(refused->second.slots)) remove(slot);
+  drop_surplus_pods(workload, *job);
   const int32_t total = workloads::total_pods(*job);
   while (workloads_[workload].next_index < total) {
     const Workload& record = workloads_[workload];
     if (record.active >= workloads::wanted_active(*job, record.active, record.ended)) return;
     const int32_t index = workloads_[workload].next_index++;
     add_made_pod(workloads::job_pod(*job, index), workload, index);
+  }
+}
+
+// A pod that was leaving, and had been replaced, has succeeded after all: those that wait are removed first.
+void Simulation::drop_surplus_pods(size_t workload, const api::Job& job) {
+  const auto are_too_many = [&](int32_t pods) {
+    return pods > workloads::wanted_active(job, pods, workloads_[workload].ended);
+  };
+  if (!are_too_many(workloads_[workload].active)) return;
+  std::vector<size_t> waiting, running;
+  for (size_t i = 0; i < pods_.size(); ++i)
+    if (pods_[i].workload == workload && pods_[i].stage != Stage::kEnded && !pods_[i].object.metadata.deleted)
+      (pods_[i].stage == Stage::kRunning ? running : waiting).push_back(i);
+  for (auto alive = static_cast<int32_t>(waiting.size() + running.size()); are_too_many(alive); --alive) {
+    std::vector<size_t>& from = waiting.empty() ? running : waiting;
+    if (waiting.empty()) delete_gracefully(from.back());
+    else remove(from.back());
+    from.pop_back();
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "bridge/devices.h"
 #include "bridge/mig.h"
+#include "bridge/mig_desired.h"
 #include "bridge/to_model.h"
 #include "scenario/simulation.h"
 
@@ -43,19 +44,41 @@ void Simulation::repartition() {
     outbox_.emplace_back(engine::NodeRepartitioning{step.node, step.kind == Kind::kBegin});
     if (step.kind == Kind::kBegin) {
       if (!agent_.knows(step.node)) expect_idle(step.node);
-      const auto takes = simulated(nodes_.at(step.node), kSimulatedRepartition).value_or(kRepartitionDefault);
-      schedule(now_, takes, DueKind::kNodeCut, repartitions_.size());
-      repartitions_.push_back({step.node, now_, std::nullopt, std::move(step.resources), false});
-      cuts_into_.push_back(std::move(step.devices));
+      begin_change(step.node, step.resources);
       continue;
     }
-    for (RepartitionReport& report : repartitions_) {
-      if (report.node != step.node || report.ended) continue;
-      report.ended = happened_ = now_;
-      report.given_up = step.kind == Kind::kTimedOut;
-      report.overtaken = step.why;
-    }
+    end_change(step.node, step.kind == Kind::kTimedOut, step.why);
     if (step.kind == Kind::kTimedOut) leave_uncut(step.node);
+  }
+}
+
+// The node is cut when it takes, from now on, what the node says that it does.
+void Simulation::begin_change(const std::string& node, const model::ResourceList& wanted) {
+  const auto takes = simulated(nodes_.at(node), kSimulatedRepartition).value_or(kRepartitionDefault);
+  schedule(now_, takes, DueKind::kNodeCut, repartitions_.size());
+  repartitions_.push_back({node, now_, std::nullopt, wanted, false});
+}
+
+// A node that comes may be one that Berth has begun to have cut, as is written on it.
+void Simulation::adopt_change(const api::Node& node) {
+  const std::string* text = node.metadata.annotation(bridge::kMigDesiredAnnotation);
+  const auto desired = bridge::read_mig_desired(text == nullptr ? "" : *text);
+  if (!desired || desired->state != bridge::MigDesired::State::kWanted) return;
+  repartitioner_.restore(node.metadata.name, {.under_way = true,
+                                              .wanted = desired->resources,
+                                              .until = now_ + repartitioner_.options().timeout,
+                                              .given_up = desired->failures,
+                                              .devices = bridge::told_devices(*desired)});
+  outbox_.emplace_back(engine::NodeRepartitioning{node.metadata.name, true});
+  begin_change(node.metadata.name, desired->resources);
+}
+
+void Simulation::end_change(const std::string& node, bool given_up, const std::string& overtaken) {
+  for (RepartitionReport& report : repartitions_) {
+    if (report.node != node || report.ended) continue;
+    report.ended = happened_ = now_;
+    report.given_up = given_up;
+    report.overtaken = overtaken;
   }
 }
 
@@ -79,7 +102,8 @@ void Simulation::cut_node(size_t repartition) {
   api::Node& node = at->second;
   const engine::State& state = engine().state();
   const bool told = agent_.knows(report.node);
-  if (const auto wrong = told ? agent_.cut(report.node, cuts_into_[repartition]) : in_use(state, report.node);
+  if (const auto wrong =
+          told ? agent_.cut(report.node, repartitioner_.find(report.node)->devices) : in_use(state, report.node);
       !wrong.empty()) {
     const bool ours = std::ranges::any_of(pods_, [&](const SimPod& pod) {
       if (pod.object.spec.node_name != report.node || pod.reason != "Scheduled" || !pod.started) return false;

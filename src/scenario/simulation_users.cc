@@ -65,6 +65,8 @@ Status Simulation::fail_pod(const std::string& name, const std::string& reason) 
 Status Simulation::lose_node(const std::string& name) {
   agent_.forget(name);
   if (nodes_.erase(name) == 0) return fail(ErrorCode::kNotFound, "no node is called " + name);
+  repartitioner_.forget(name);
+  end_change(name, false, "the node is gone");
   outbox_.emplace_back(engine::NodeDeleted{name});
   const size_t count = pods_.size();
   for (size_t i = 0; i < count; ++i) {

@@ -31,19 +31,6 @@ std::vector<bridge::DesiredDevice> desired_devices(const model::Node& node, cons
   return out;
 }
 
-// What is to lie on each device, where an agent has told them.
-std::vector<model::GpuDevice> as_told(const bridge::MigDesired& desired) {
-  std::vector<model::GpuDevice> out;
-  for (const bridge::DesiredDevice& device : desired.devices) {
-    if (device.uuid.empty()) return {};
-    model::GpuDevice& as_told = out.emplace_back();
-    as_told.uuid = device.uuid;
-    as_told.mig_enabled = device.mig_enabled;
-    as_told.mig_instances = device.instances;
-  }
-  return out;
-}
-
 std::string text_of(const model::ResourceList& amounts) {
   std::string out;
   for (const auto& [name, amount] : amounts) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", amount, name);
@@ -177,7 +164,7 @@ void Session::adopt_cut(const std::string& node, const bridge::MigDesired& desir
                                 .wanted = desired.resources,
                                 .until = now + left,
                                 .given_up = desired.failures,
-                                .devices = as_told(desired)});
+                                .devices = bridge::told_devices(desired)});
   engine_.apply(engine::NodeRepartitioning{node, true});
   cycle_due_ = true;
 }
