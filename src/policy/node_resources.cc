@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "engine/policy.h"
 #include "model/device_topology.h"
@@ -70,8 +71,31 @@ bool never_together(const PodClass& pod, const NodeView& node) {
   return !has_them && !packing::can_be_cut_for(mig, asked);
 }
 
+// Why the GPUs of a node, which could give what is short were all of them idle, are not cut anew for it now.
+std::string why_not_cut(const std::string& resource, int64_t lacking, const NodeView& node) {
+  constexpr std::string_view soon = ", though not right after another change";
+  const std::span<const model::GpuDevice> devices = node.node().cut_by_agent();
+  model::DynamicMig idle = node.node().mig;
+  if (devices.empty()) {
+    for (uint32_t id = 0; id < node.resources().size(); ++id)
+      if (node.resources().is_gpu(ResourceId{id}) && node.used(ResourceId{id}) > 0)
+        return "; its GPUs are cut anew only while none is in use";
+    return fmt::format("; its GPUs are idle and may be cut anew{}", soon);
+  }
+  idle.devices = std::ranges::count_if(
+      devices, [](const model::GpuDevice& device) { return device.pods.empty() && device.unhealthy.empty(); });
+  if (idle.devices == 0) return "; only GPUs that are idle are cut anew, and none is";
+  model::ResourceList asked;
+  asked.set(resource, lacking);
+  if (!packing::can_be_cut_for(idle, asked))
+    return fmt::format("; only GPUs that are idle are cut anew, and {} are too few", idle.devices);
+  return fmt::format("; its {} idle GPUs may be cut anew once the agent has told where all pods are{}", idle.devices,
+                     soon);
+}
+
 // What is to be known of the GPUs of a node that has too few of them: those that are ill, and that others are cut.
-std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t asked, const NodeView& node) {
+std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t asked, int64_t free,
+                      const NodeView& node) {
   const bool slices = model::is_mig_resource(resource);
   if (!is_gpu_or_slice(resource)) return "";
   std::string out = model::ill_gpus(node.node().devices);
@@ -88,10 +112,7 @@ std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t 
                              mig.model->name, how);
   }
   const bool may = slices ? most_of(resource, node).has_value() : asked <= mig.devices;
-  if (may && !node.repartitioning())
-    out += node.node().cut_by_agent().empty() ? "; its GPUs are cut anew only while none is in use"
-                                              : "; its GPUs that are idle may be cut anew";
-  return out;
+  return may && !node.repartitioning() ? out + why_not_cut(resource, asked - free, node) : out;
 }
 
 std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {
@@ -103,7 +124,7 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
       free < 0 ? fmt::format(" ({} in use or promised)", amount(node.used(reason.resource))) : "";
   return fmt::format("asks {}, free {} of {}{}, short by {}", amount(asked), amount(std::max<int64_t>(free, 0)),
                      amount(node.allocatable(reason.resource)), beyond, amount(asked - free)) +
-         mig_profiles(name, node) + gpu_facts(pod, name, asked, node);
+         mig_profiles(name, node) + gpu_facts(pod, name, asked, std::max<int64_t>(free, 0), node);
 }
 
 constexpr ReasonInfo kInsufficient{
