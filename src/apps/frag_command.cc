@@ -96,7 +96,7 @@ int frag(const Flags& flags) {
   const auto cluster = run_offline(flags.input);
   if (cluster == nullptr) return kExitUsage;
   mig::IdleDevices idle;
-  const std::vector<ResourceRoom> rooms = mig::measure_fragmentation(cluster->engine().state(), idle);
+  const std::vector<ResourceRoom> rooms = mig::measure_fragmentation(cluster->engine(), idle);
   std::cout << (flags.output == "json" ? json_text(rooms) : table_text(rooms));
   return kExitOk;
 }

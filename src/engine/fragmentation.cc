@@ -4,21 +4,23 @@
 #include <map>
 #include <set>
 
+#include "engine/queued_workloads.h"
 #include "model/mig.h"
 
 namespace berth::engine {
 namespace {
 
 constexpr std::array<int64_t, 4> kSizes = {1, 2, 4, 8};
+constexpr size_t kQueuedMax = 1000;  // workloads
 
 // What known pods ask for beside one device of a resource.
 struct Habit {
-  int64_t cpu_millis = 0, memory_bytes = 0;  // the median
-  std::vector<const PodClass*> classes;
+  int64_t cpu_millis = 0, memory_bytes = 0;                        // the median
+  std::vector<const std::vector<model::Toleration>*> tolerations;  // of each kind of them
 };
 
 // The middle of amounts that come so many times each; of two, the lower.
-int64_t weighted_median(std::vector<std::pair<int64_t, uint32_t>> amounts) {
+int64_t weighted_median(std::vector<std::pair<int64_t, uint64_t>> amounts) {
   std::sort(amounts.begin(), amounts.end());
   uint64_t all = 0, below = 0;
   for (const auto& [amount, pods] : amounts) all += pods;
@@ -33,22 +35,28 @@ struct Resource {
   std::optional<ResourceId> id;
 };
 
-Habit habit_of(const State& state, const Resource& resource) {
+Habit habit_of(const State& state, const Resource& resource, std::span<const QueuedPods> queued) {
   const std::string& name = resource.name;
   const bool shareable = name == "nvidia.com/gpu" || name == "nvidia.com/gpu.shared";
-  const auto asks_share = [&](const PodClass& cls) { return shareable && cls.shares_gpu; };
   Habit out;
-  std::vector<std::pair<int64_t, uint32_t>> cpu, memory;
+  std::vector<std::pair<int64_t, uint64_t>> cpu, memory;
+  const auto count = [&](uint64_t pods, int64_t asked, bool shares, int64_t cpu_millis, int64_t memory_bytes,
+                         const std::vector<model::Toleration>& tolerations) {
+    const int64_t devices = std::max<int64_t>(asked, shareable && shares ? 1 : 0);
+    if (devices == 0) return;
+    out.tolerations.push_back(&tolerations);
+    cpu.emplace_back(cpu_millis / devices, pods);
+    memory.emplace_back(memory_bytes / devices, pods);
+  };
   for (uint32_t id = 0; id < state.class_slots(); ++id) {
     const PodClass& cls = state.pod_class(ClassId{id});
-    if (cls.pods == 0) continue;
-    const int64_t asked = resource.id ? cls.request(*resource.id) : 0;
-    const int64_t devices = std::max<int64_t>(asked, asks_share(cls) ? 1 : 0);
-    if (devices == 0) continue;
-    out.classes.push_back(&cls);
-    cpu.emplace_back(cls.request(kCpu) / devices, cls.pods);
-    memory.emplace_back(cls.request(kMemory) / devices, cls.pods);
+    if (cls.pods > 0)
+      count(cls.pods, resource.id ? cls.request(*resource.id) : 0, cls.shares_gpu, cls.request(kCpu),
+            cls.request(kMemory), cls.spec->tolerations);
   }
+  for (const QueuedPods& each : queued)
+    count(static_cast<uint64_t>(each.pods), each.requests.get(name), each.shares_gpu, each.requests.get("cpu"),
+          each.requests.get("memory"), each.tolerations);
   out.cpu_millis = weighted_median(std::move(cpu));
   out.memory_bytes = weighted_median(std::move(memory));
   return out;
@@ -63,9 +71,8 @@ bool is_open(const model::Node& node, const Habit& habit, const std::string& res
   const auto open_to = [&](const std::vector<model::Toleration>& tolerations) {
     return model::first_untolerated(node.taints, tolerations) == node.taints.size();
   };
-  if (habit.classes.empty()) return open_to(usual);
-  return std::any_of(habit.classes.begin(), habit.classes.end(),
-                     [&](const PodClass* cls) { return open_to(cls->spec->tolerations); });
+  if (habit.tolerations.empty()) return open_to(usual);
+  return std::ranges::any_of(habit.tolerations, [&](const auto* tolerations) { return open_to(*tolerations); });
 }
 
 // How many requests of the shape so many free devices and the rest of the node suffice for, and by what.
@@ -120,8 +127,9 @@ GpuUnit unit_of(const model::NodeGpus& gpus, std::string_view resource) {
                                                          : GpuUnit::kDevice;
 }
 
-ResourceRoom measure(const State& state, const Resource& resource, GpuUnit unit, const FindIdleGpus& find_idle) {
-  const Habit habit = habit_of(state, resource);
+ResourceRoom measure(const State& state, const Resource& resource, GpuUnit unit, const FindIdleGpus& find_idle,
+                     std::span<const QueuedPods> queued) {
+  const Habit habit = habit_of(state, resource, queued);
   ResourceRoom out;
   out.resource = resource.name;
   out.unit = unit;
@@ -202,7 +210,32 @@ GpuTotals sum_gpus(const State& state) {
   return out;
 }
 
-std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindIdleGpus& find_idle) {
+std::vector<QueuedPods> queued_pods(const QueuedWorkloads& workloads) {
+  const quota::Admission& admission = workloads.admission();
+  std::vector<QueuedPods> out;
+  size_t seen = 0;
+  for (const quota::WorkloadId id : workloads.all()) {
+    const quota::WorkloadStatus& status = admission.status(id);
+    if (status.phase != quota::WorkloadPhase::kPending || !status.workload.active) continue;
+    if (++seen > kQueuedMax) break;
+    std::vector<model::Toleration> of_flavors;
+    if (const auto queue = admission.cluster_queues().find(status.cluster_queue);
+        queue != admission.cluster_queues().end())
+      for (const model::ResourceGroup& group : queue->second.groups)
+        for (const model::FlavorQuotas& flavor : group.flavors)
+          if (const auto known = admission.flavors().find(flavor.flavor); known != admission.flavors().end())
+            of_flavors.insert(of_flavors.end(), known->second.tolerations.begin(), known->second.tolerations.end());
+    for (const model::PodSet& set : status.workload.pod_sets) {
+      QueuedPods& each = out.emplace_back(set.count, set.requests, set.spec != nullptr && set.spec->gpu_share.asked(),
+                                          set.tolerations);
+      each.tolerations.insert(each.tolerations.end(), of_flavors.begin(), of_flavors.end());
+    }
+  }
+  return out;
+}
+
+std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindIdleGpus& find_idle,
+                                                std::span<const QueuedPods> queued) {
   std::map<std::string, Resource> resources;
   const std::set<std::string> always = profiles(state);
   for (const std::string& name : always) resources.emplace(name, Resource{name, std::nullopt});
@@ -213,7 +246,7 @@ std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindId
   std::vector<ResourceRoom> out;
   for (const auto& [name, resource] : resources) {
     for (const GpuUnit unit : {GpuUnit::kDevice, GpuUnit::kReplica, GpuUnit::kInstance}) {
-      ResourceRoom room = measure(state, resource, unit, find_idle);
+      ResourceRoom room = measure(state, resource, unit, find_idle, queued);
       const bool due = room.allocatable > 0 || room.shapes.front().fit_if_cut.value_or(0) > 0;
       if (due || (unit == GpuUnit::kDevice && always.contains(name))) out.push_back(std::move(room));
     }

@@ -3,20 +3,23 @@
 // For each GPU resource and each shape of request (1, 2, 4 and 8 devices; one of a MIG profile or of a device that is
 // advertised several times): how many more would fit now, and what strands the other free devices. A request of a shape
 // asks, beside its devices, for the cpu and memory that known pods ask for per device in the median, and tolerates what
-// any of them tolerates. Nodes whose GPUs can be cut into MIG instances have a row for every profile of their model,
-// also for those that no device is cut into now.
+// any of them tolerates; those that workloads in queues are yet to have count, too. Nodes whose GPUs can be cut into
+// MIG instances have a row for every profile of their model, also for those that no device is cut into now.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/state.h"
 
 namespace berth::engine {
+
+class QueuedWorkloads;
 
 // What keeps a free device from a shape. A node's devices that are too few for another request of the shape are
 // stranded by shape; of the others those that the node's free cpu, memory or pods do not suffice for by these.
@@ -66,10 +69,21 @@ struct IdleGpus {
 // Null where there are none. Asked once for each resource, of nodes with dynamic MIG.
 using FindIdleGpus = std::function<const IdleGpus*(NodeSlot)>;
 
+// Pods that have not come yet.
+struct QueuedPods {
+  int64_t pods = 0;
+  model::ResourceList requests;  // of each
+  bool shares_gpu = false;
+  std::vector<model::Toleration> tolerations;  // with those of the flavors that it may get
+};
+// Of the first thousand workloads that wait to be admitted, by pod set.
+std::vector<QueuedPods> queued_pods(const QueuedWorkloads& workloads);
+
 // By name of the resource, then by unit; those that some node has, and the profiles of nodes that are
 // advertised by profile (the label nvidia.com/mig.strategy says `mixed`, an instance is there, or an agent lists a GPU
 // with MIG) or have dynamic MIG.
 // Without `find_idle` nothing is said of cutting. O(nodes × resources + classes).
-std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindIdleGpus& find_idle = {});
+std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindIdleGpus& find_idle = {},
+                                                std::span<const QueuedPods> queued = {});
 
 }  // namespace berth::engine

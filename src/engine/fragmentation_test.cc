@@ -59,6 +59,20 @@ TEST(Fragmentation, EachCauseHasItsDevices) {
   expect_adds_up(driver.state());
 }
 
+TEST(Fragmentation, PodsOfQueuesThatHaveNotComeCount) {
+  Driver driver(room_policies());
+  model::Node node = make_node("gpu", {{"nvidia.com/gpu", 8}, {"cpu", 32'000}});
+  node.taints = {{"team", "red", model::TaintEffect::kNoSchedule}};
+  driver.add(node);
+  const model::Toleration red{.key = "team", .value = "red", .op = model::TolerationOperator::kEqual};
+  const std::vector<QueuedPods> queued = {{3, {{"nvidia.com/gpu", 2}, {"cpu", 16'000}}, false, {red}},
+                                          {1, {{"nvidia.com/gpu", 1}, {"cpu", 1'000}}, false, {}}};
+  const ResourceRoom room = measure_fragmentation(driver.state(), {}, queued)[0];
+  EXPECT_EQ(room.cpu_millis, 8'000);
+  EXPECT_THAT(fits(room), ElementsAre(4, 2, 1, 0));
+  EXPECT_THAT(fits(measure_fragmentation(driver.state())[0]), ElementsAre(0, 0, 0, 0)) << "nobody known tolerates it";
+}
+
 TEST(Fragmentation, ATaintThatAPodToleratesIsNone) {
   Driver driver(room_policies());
   model::Node node = make_node("gpu", {{"nvidia.com/gpu", 8}});

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/queued_workloads.h"
 #include "model/device_ties.h"
 
 namespace berth::mig {
@@ -84,11 +85,12 @@ const IdleDevices::Known* IdleDevices::find(const State& state, engine::NodeSlot
   return seen.known;
 }
 
-std::vector<engine::ResourceRoom> measure_fragmentation(const State& state, IdleDevices& idle) {
-  return engine::measure_fragmentation(state, [&](engine::NodeSlot slot) {
-    const IdleDevices::Known* known = idle.find(state, slot);
+std::vector<engine::ResourceRoom> measure_fragmentation(const engine::Engine& engine, IdleDevices& idle) {
+  const auto find_idle = [&](engine::NodeSlot slot) {
+    const IdleDevices::Known* known = idle.find(engine.state(), slot);
     return known == nullptr ? nullptr : &known->idle;
-  });
+  };
+  return engine::measure_fragmentation(engine.state(), find_idle, engine::queued_pods(engine.workloads()));
 }
 
 }  // namespace berth::mig

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/engine.h"
 #include "engine/fragmentation.h"
-#include "engine/state.h"
 #include "mig/node_devices.h"
 
 namespace berth::mig {
@@ -42,7 +42,7 @@ class IdleDevices {
   std::vector<Seen> seen_;              // by slot
 };
 
-// engine::measure_fragmentation() with what could be cut.
-std::vector<engine::ResourceRoom> measure_fragmentation(const engine::State& state, IdleDevices& idle);
+// engine::measure_fragmentation() with what could be cut, and what workloads in queues ask for.
+std::vector<engine::ResourceRoom> measure_fragmentation(const engine::Engine& engine, IdleDevices& idle);
 
 }  // namespace berth::mig

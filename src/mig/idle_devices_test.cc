@@ -20,7 +20,7 @@ model::Node dgx(const model::ResourceList& gpus, int64_t devices) {
 // How many of the resource would fit if idle GPUs were cut for it.
 std::optional<int64_t> if_cut(const Driver& driver, const std::string& resource) {
   IdleDevices idle;
-  for (const engine::ResourceRoom& room : measure_fragmentation(driver.state(), idle))
+  for (const engine::ResourceRoom& room : measure_fragmentation(driver.engine(), idle))
     if (room.resource == resource) return room.shapes.front().fit_if_cut;
   return std::nullopt;
 }

@@ -67,6 +67,24 @@ TEST(Simulation, APodThatIsBoundToANodeThatComesLaterUsesItsGpusFromThenOn) {
   EXPECT_EQ(report.gpus_peak, 4);
 }
 
+TEST(Simulation, WhatWorkInQueuesAsksForCountsAmongTheHabitsOfPods) {
+  const auto cluster = simulate(
+      std::string(kNode) +
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, "
+      "resourceGroups: [{coveredResources: [cpu, nvidia.com/gpu], flavors: [{name: f, resources: [{name: cpu, "
+      "nominalQuota: 1}, {name: nvidia.com/gpu, nominalQuota: 1}]}]}]}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}\n---\n"
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: j, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {template: "
+      "{spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 2500m}, limits: "
+      "{nvidia.com/gpu: 1}}}]}}}}\n");
+  mig::IdleDevices idle;
+  const auto rooms = mig::measure_fragmentation(cluster->engine(), idle);
+  ASSERT_EQ(rooms.size(), 1u);
+  EXPECT_EQ(rooms[0].free, 4);
+  EXPECT_EQ(rooms[0].cpu_millis, 2500);
+}
+
 // A verdict that changes is told again half a minute later; nothing has happened in the cluster by then.
 TEST(Simulation, TheEndIsWhenSomethingLastHappened) {
   const auto pod = [](const std::string& name, const std::string& annotations) {

@@ -162,7 +162,7 @@ void Session::publish(Time now) {
                        engine_.reservations() + engine_.admission().kept().in_all);
   const engine::GpuTotals gpus = engine::sum_gpus(state);
   metrics.gpus(gpus);
-  metrics.fragmentation(mig::measure_fragmentation(state, repartitioner_.idle_devices()));
+  metrics.fragmentation(mig::measure_fragmentation(engine_, repartitioner_.idle_devices()));
   metrics.nodes(state.node_count());
   metrics.repartitioning(mig_->changing().size());
   metrics.owner_backlog(backlog_.size());
