@@ -404,6 +404,22 @@ TEST(Validate, ACohortIsNotAboveItself) {
   EXPECT_EQ(message("b"), "");
 }
 
+TEST(Validate, PodSetsStayWhileQuotaIsReserved) {
+  AdmissionRequest update = create("kueue.x-k8s.io", "Workload", json(R"({"apiVersion":"kueue.x-k8s.io/v1beta2",
+      "kind":"Workload","metadata":{"name":"w"},"spec":{"podSets":[{"name":"main","count":1}]},
+      "status":{"conditions":[{"type":"QuotaReserved","status":"True"}]}})"));
+  update.operation = "UPDATE";
+  update.old_object = update.object;
+  update.object["spec"]["active"] = false;
+  EXPECT_TRUE(validate(update, {}).allowed);
+  update.object["spec"]["podSets"][0]["count"] = 2;
+  EXPECT_EQ(validate(update, {}).message, "spec.podSets: cannot be changed while quota is reserved");
+  update.object["status"]["conditions"][0]["status"] = "False";
+  EXPECT_TRUE(validate(update, {}).allowed) << "it is evicted with the same update";
+  update.old_object["status"].erase("conditions");
+  EXPECT_TRUE(validate(update, {}).allowed);
+}
+
 TEST(Validate, WhoSubmittedAJobStaysAsItWasWritten) {
   AdmissionRequest update = create("batch", "Job", job(kJobSpec));
   update.operation = "UPDATE";

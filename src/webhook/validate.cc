@@ -112,6 +112,19 @@ void check_queue_change(const Json& job, const Json& before, Findings& findings)
       fmt::format("{}: cannot be changed while the Job runs; suspend it first", at_label(kQueueLabel)));
 }
 
+bool has_quota(const Json& workload) {
+  return std::ranges::any_of(list_of(part_of(workload, "status"), "conditions"), [](const Json& condition) {
+    return text_of(condition, "type") == "QuotaReserved" && text_of(condition, "status") == "True";
+  });
+}
+
+// What was let in stays what it was let in as, so that its quota and places are those of its pods.
+void check_pod_sets_change(const Json& workload, const Json& before, Findings& findings) {
+  const auto sets = [](const Json& object) -> const Json& { return list_of(part_of(object, "spec"), "podSets"); };
+  if (has_quota(before) && has_quota(workload) && sets(workload) != sets(before))
+    findings.invalid.emplace_back("spec.podSets: cannot be changed while quota is reserved");
+}
+
 // A resource, or a flavor, is in one group of a queue: else it would be counted twice.
 void check_groups(const Json& object, Findings& findings) {
   std::set<std::string> resources, flavors;
@@ -194,6 +207,8 @@ Findings findings_in_update(const AdmissionRequest& request, const Rules& rules)
   forget(findings.warnings, before.warnings);
   if (request.group == "batch" && request.kind == "Job")
     check_queue_change(request.object, request.old_object, findings);
+  if (request.group == kKueueGroup && request.kind == "Workload")
+    check_pod_sets_change(request.object, request.old_object, findings);
   if (annotation_of(request.object, api::kUserAnnotation) != annotation_of(request.old_object, api::kUserAnnotation))
     findings.invalid.push_back(
         fmt::format("metadata.annotations[{}]: {}", api::kUserAnnotation,
