@@ -32,6 +32,17 @@ Status read_options(const api::Document& document, const std::function<void(cons
   return {};
 }
 
+// Where `what` stands in the line, but for those within a longer word: "running: 1" is not about the 1 of "a100-1".
+std::vector<size_t> words(const std::string& line, const std::string& what) {
+  const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
+  std::vector<size_t> out;
+  for (size_t at = line.find(what); at != std::string::npos; at = line.find(what, at + 1)) {
+    const size_t end = at + what.size();
+    if ((at == 0 || !word(line[at - 1])) && (end == line.size() || !word(line[end]))) out.push_back(at);
+  }
+  return out;
+}
+
 // The first decision in which two runs differ.
 std::string difference(const std::vector<std::string>& straight, const std::vector<std::string>& other) {
   for (size_t i = 0; i < std::max(straight.size(), other.size()); ++i) {
@@ -117,17 +128,10 @@ std::string with_actual_values(const std::string& text, const std::vector<Mismat
   left = 0;
   for (const Mismatch& mismatch : mismatches) {
     const size_t line = static_cast<size_t>(mismatch.line) - 1;
-    // Not within a longer word: "running: 1" must not change the 1 of "a100-1".
-    const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
-    size_t at = std::string::npos;
-    if (mismatch.line > 0 && line < lines.size() && !mismatch.expected.empty())
-      for (at = lines[line].find(mismatch.expected); at != std::string::npos;
-           at = lines[line].find(mismatch.expected, at + 1)) {
-        const size_t end = at + mismatch.expected.size();
-        if ((at == 0 || !word(lines[line][at - 1])) && (end == lines[line].size() || !word(lines[line][end]))) break;
-      }
-    if (at == std::string::npos) ++left;
-    else lines[line].replace(at, mismatch.expected.size(), mismatch.actual);
+    const bool known = mismatch.line > 0 && line < lines.size() && !mismatch.expected.empty();
+    const std::vector<size_t> at = known ? words(lines[line], mismatch.expected) : std::vector<size_t>();
+    if (at.size() != 1) ++left;  // which of several is meant, nobody knows
+    else lines[line].replace(at.front(), mismatch.expected.size(), mismatch.actual);
   }
   std::string out;
   for (size_t i = 0; i < lines.size(); ++i) out += lines[i] + (i + 1 < lines.size() ? "\n" : "");

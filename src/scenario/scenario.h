@@ -51,7 +51,7 @@ struct Mismatch {
 std::vector<Mismatch> run_scenario(const Scenario& scenario, const Shapes& shapes);
 
 // `text` with each mismatch's expected value replaced by the actual one on its line; `left` counts those that could not
-// be.
+// be, as those that stand on their line several times.
 std::string with_actual_values(const std::string& text, const std::vector<Mismatch>& mismatches, size_t& left);
 
 }  // namespace berth::scenario

@@ -41,6 +41,13 @@ TEST(Scenario, UpdatingMakesItHold) {
   EXPECT_THAT(run(updated), IsEmpty());
 }
 
+TEST(Scenario, UpdatingLeavesWhatStandsTwiceOnALine) {
+  size_t left = 0;
+  const std::string text = "  - expect: {running: 2, pending: 2}\n";
+  EXPECT_EQ(with_actual_values(text, {{1, "", "2", "1"}}, left), text);
+  EXPECT_EQ(left, 1u);
+}
+
 TEST(Scenario, ManifestsReportTheScenariosLines) {
   const auto mismatches =
       run("steps:\n  - submit:\n      {apiVersion: v1, kind: Pod, metadata: {name: a},\n       spec: {nodeselector: "
