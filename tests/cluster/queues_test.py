@@ -7,6 +7,7 @@ Ends with status 77 (skipped, for ctest) where the test servers or the program a
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -181,6 +182,35 @@ class Queues(QueueSuite):
         self.assertIn("Insufficient nvidia.com/gpu", waits["message"])
         self.node(1, prefix="more-", gpus=8)
         self.runs("large")
+
+    def test_what_waits_for_a_place_has_a_node_cut(self) -> None:
+        """The test is the agent: both GPUs are cut, and the Job asks for a whole one."""
+        slices = "nvidia.com/mig-1g.5gb"
+        self.node(1, prefix="dgx-", gpus=2, labels={
+            "berth.dev/mig-policy": "dynamic", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB",
+            "nvidia.com/gpu.count": "2", "nvidia.com/mig.strategy": "mixed"})  # fmt: skip
+
+        def tell(whole: set[int]) -> None:
+            devices = [{"uuid": f"GPU-{one}"} if one in whole else {"uuid": f"GPU-{one}", "mig": {"enabled": True, "instances": [
+                {"uuid": f"MIG-{one}-{start}", "profile": "1g.5gb", "start": start} for start in range(7)]}}
+                for one in range(2)]  # fmt: skip
+            self.patch("/api/v1/nodes/dgx-0", {"metadata": {"annotations": {
+                "berth.dev/devices": json.dumps({"version": "v1", "devices": devices})}}})  # fmt: skip
+            amounts = {GPU: str(len(whole)), slices: str(7 * (2 - len(whole)))}
+            self.patch("/api/v1/nodes/dgx-0/status", {"status": {"capacity": amounts, "allocatable": amounts}})
+
+        def wanted() -> dict | None:
+            text = self.api.call("GET", "/api/v1/nodes/dgx-0")["metadata"]["annotations"].get("berth.dev/mig-desired")
+            return json.loads(text) if text and json.loads(text)["state"] == "wanted" else None
+
+        tell(set())
+        self.queues(team=4)
+        self.apply(job("train", "team", 1))
+        self.is_now("train", "QuotaReserved", "False", "WaitingForPlace")
+        desired = wait_until("the node is to be cut", wanted)
+        self.assertEqual(desired["resources"], {GPU: 1, slices: 7})
+        tell({number for number, one in enumerate(desired["devices"]) if not one["mig"]["enabled"]})
+        self.runs("train")
 
     def test_what_others_borrowed_is_reclaimed(self) -> None:
         self.node(2, gpus=4, labels={"pool": "a"})
