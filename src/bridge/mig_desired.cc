@@ -35,7 +35,9 @@ void read_resources(const Reader& reader, MigDesired& out) {
   if (!reader.expect(api::JsonType::kObject)) return;
   for (api::Members members(reader); members.next();) {
     int64_t amount = 0;
-    if (members.value().read(amount)) out.resources.set(members.key(), amount);
+    if (!members.value().read(amount)) continue;
+    if (amount < 0) members.value().problem("must not be below 0");
+    out.resources.set(members.key(), amount);
   }
 }
 

@@ -62,7 +62,8 @@ bool Repartitioner::Plan::promise_all(const WantedPlaces::Option& option) {
   return all;
 }
 
-// Pods that have to be together get the first domain that has room for all of them.
+// Pods that are to be together get the first domain that has room for all of them; where none has, those that need not
+// be get any places.
 bool Repartitioner::Plan::promise_set(const WantedPlaces::Set& set) {
   const engine::ClassId cls = state_.pod(set.pod).cls;
   const Asker asker{cls, request_of(cls), true};
@@ -79,7 +80,7 @@ bool Repartitioner::Plan::promise_set(const WantedPlaces::Set& set) {
     if (promise_set_in(set, asker, domain)) return true;
     if (before) roll_back(*before);
   }
-  return false;
+  return promise_set_in(set, asker, {});  // the filters of groups see to it that those that must be are together
 }
 
 // The places that are there come first, then nodes in the order in which they are offered.

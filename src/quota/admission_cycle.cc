@@ -139,8 +139,10 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->put_back(id);
   if (has_room && places_ != nullptr && !waits_for_room && !provisions(entry) &&
-      places_->gives_way(place_of(entry), want_place_))
+      places_->gives_way(place_of(entry), want_place_)) {
+    entry.gives_way = true;
     return;
+  }
   if (has_room && places_ != nullptr) {
     const std::vector<WorkloadId> leave(gone.begin(), gone.end());
     entry.placeless = !places_->hold(place_of(entry), waits_for_room ? leave : std::vector<WorkloadId>{});
@@ -225,6 +227,13 @@ bool Admission::requeue(Entry& entry) {
     if (!record.key.behind_sticky) record.promised = entry.assignment;  // what was made room for stays kept
     return false;
   }
+  if (entry.gives_way) {  // with the flavors that it has found, which it has in the next cycle if nobody takes them
+    status.reason = "WaitingForPlace";
+    status.message = "gives way until it is known which GPUs are to be cut for those before it";
+    record.next_flavor.clear();
+    if (!record.key.behind_sticky) record.promised = entry.assignment;
+    return false;
+  }
   status.reason = entry.assignment.waits_for_quota || entry.passed_over ? "WaitingForQuota"
                   : entry.assignment.exceeds_quota                      ? "ExceedsMaxQuota"
                                                                         : "NoMatchingFlavor";
@@ -260,7 +269,7 @@ bool Admission::requeue(Entry& entry) {
   // What one user may not have keeps nobody else waiting.
   const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo && !of_user;
   if (!stays_head) park(entry.id);
-  if (!entry.assignment.no_place.empty()) want_place_.insert(entry.id);
+  if (!entry.assignment.no_place.empty() || !entry.options.empty()) want_place_.insert(entry.id);
   if (!entry.options.empty()) record.options = std::make_shared<const std::vector<PlaceOption>>(entry.options);
   if (!stays_head) park_alike(record);
   if (has_room_kept) Keeper{*this}.tell(entry.id);

@@ -135,6 +135,7 @@ struct Entry {
   std::vector<PlaceOption> options = {};  // that were tried
   bool admitted = false, preempts = false, passed_over = false, waits_for_pods = false;
   bool placeless = false;  // admitted, and has quota alone
+  bool gives_way = false;  // it could have places, which may be wanted by those before it
   // Room that is kept for others: those whose places it may use, and whether it has to have ended before they can.
   std::vector<WorkloadId> over = {};
   bool borrows_room = false;

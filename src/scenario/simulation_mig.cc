@@ -93,8 +93,9 @@ void Simulation::leave_uncut(const std::string& name) {
 }
 
 // The node has been cut; unless nobody waits for that any more, or somebody has come to use what was to be cut, or it
-// has fallen ill: then who cuts refuses, as NVIDIA's tools do, and Berth gives it up in its time. Those who have come
-// are not of Berth's own choice, which keeps everybody away meanwhile.
+// has fallen ill, or its GPUs cannot be what a manifest says that they are to be: then who cuts refuses, as NVIDIA's
+// tools do, and Berth gives it up in its time. Those who have come are not of Berth's own choice, which keeps everybody
+// away meanwhile.
 void Simulation::cut_node(size_t repartition) {
   const RepartitionReport& report = repartitions_[repartition];
   const auto at = nodes_.find(report.node);
@@ -116,6 +117,9 @@ void Simulation::cut_node(size_t repartition) {
       if (ours) broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
     return;
   }
+  model::Node after = bridge::to_model(node, bridge::DeviceKnowledge::kExact);
+  after.allocatable = after.capacity = with_gpus(after.allocatable, report.resources);
+  if (!told && (!after.mig || !mig::devices_of(after))) return;  // no GPUs can be cut so
   if (told) node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
   node.allocatable = with_gpus(node.allocatable, report.resources);
   if (!node.capacity.empty()) node.capacity = with_gpus(node.capacity, report.resources);
