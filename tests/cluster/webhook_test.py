@@ -530,6 +530,21 @@ class TwoVersions(WithWebhook):
         told = self.refused(path_of(twice), twice)
         self.assertIn("spec.resourceGroups[1].coveredResources[0]: Duplicate value", told)
 
+    def test_pod_sets_stay_while_there_is_quota_for_them(self) -> None:
+        sets = [{"name": "main", "count": 1, "template": template()}]
+        work = make("Workload", "kept", {"queueName": "lq", "podSets": sets}, namespace="default")
+        self.create(path_of(work), work)
+        path, more = f"{path_of(work)}/kept", {"spec": {"podSets": [{**sets[0], "count": 2}]}}
+        reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+        self.api.call("PATCH", f"{path}/status", {"status": {"conditions": [reserved]}}, content_type=MERGE)
+        with self.assertRaisesRegex(ApiError, "spec.podSets: cannot be changed while quota is reserved"):
+            self.api.call("PATCH", path, more, content_type=MERGE)
+        self.api.call("PATCH", path, {"spec": {"active": False}}, content_type=MERGE)
+        self.api.call("PATCH", f"{path}/status", {"status": {"conditions": [{**reserved, "status": "False"}]}},
+                      content_type=MERGE)  # fmt: skip
+        self.api.call("PATCH", path, more, content_type=MERGE)
+
     @unittest.skipUnless(os.environ.get("BERTH_CASES"), "BERTH_CASES names no folder with recorded cases")
     def test_recorded_cases_pass_and_convert(self) -> None:
         for name, objects in cases(Path(os.environ["BERTH_CASES"])).items():
