@@ -70,7 +70,7 @@ WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& r
     if (spec == nullptr || count <= 0) continue;
     model::Pod pod = stand_in(*request.workload, set, spec, -1);
     pod.keeps_class = true;
-    WantedPlaces::Set& wanted = out.sets.emplace_back(enter(std::move(pod)), count);
+    WantedPlaces::Set& wanted = out.sets.emplace_back(WantedPlaces::Set{enter(std::move(pod)), count, {}});
     for (const Found& place : found)
       if (place.set == set) wanted.places.push_back(place.node);
     if (!context_.state.pod_class(context_.state.pod(wanted.pod).cls).peers.spread.empty()) look(wanted.pod);

@@ -73,14 +73,14 @@ bool never_together(const PodClass& pod, const NodeView& node) {
 
 // Why the GPUs of a node, which could give what is short were all of them idle, are not cut anew for it now.
 std::string why_not_cut(const std::string& resource, int64_t lacking, const NodeView& node) {
-  constexpr std::string_view soon = ", though not right after another change";
+  constexpr std::string_view kSoon = ", though not right after another change";
   const std::span<const model::GpuDevice> devices = node.node().cut_by_agent();
   model::DynamicMig idle = node.node().mig;
   if (devices.empty()) {
     for (uint32_t id = 0; id < node.resources().size(); ++id)
       if (node.resources().is_gpu(ResourceId{id}) && node.used(ResourceId{id}) > 0)
         return "; its GPUs are cut anew only while none is in use";
-    return fmt::format("; its GPUs are idle and may be cut anew{}", soon);
+    return fmt::format("; its GPUs are idle and may be cut anew{}", kSoon);
   }
   idle.devices = std::ranges::count_if(
       devices, [](const model::GpuDevice& device) { return device.pods.empty() && device.unhealthy.empty(); });
@@ -90,7 +90,7 @@ std::string why_not_cut(const std::string& resource, int64_t lacking, const Node
   if (!packing::can_be_cut_for(idle, asked))
     return fmt::format("; only GPUs that are idle are cut anew, and {} are too few", idle.devices);
   return fmt::format("; its {} idle GPUs may be cut anew once the agent has told where all pods are{}", idle.devices,
-                     soon);
+                     kSoon);
 }
 
 // What is to be known of the GPUs of a node that has too few of them: those that are ill, and that others are cut.
