@@ -1,46 +1,86 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "engine/engine_reserve.h"
 #include "engine/evaluate.h"
 #include "engine/queued_workloads.h"
+#include "engine/trial.h"
 #include "model/gpu_limit.h"
 
 namespace berth::engine {
 namespace {
 
-// The class's candidates, made from nothing, and what they are made with.
+// For whom room is kept by a pod that has none yet.
+std::string kept_for(const model::Pod& pod) {
+  return pod.stand_in ? "Workload " + pod.workload : "pod " + pod.full_name();
+}
+
+// The class's candidates, made from nothing, and what they are made with. What is kept for the pod itself is free.
 struct Look {
-  const State& state;
+  State& state;
   const PolicySet& policies;
   const PodClass& cls;
+  const PodSlot pod;
   Candidates candidates;
   PreemptionView preemption;
   FailureSets sets;
-  Reasons reasons;
 
-  Look(const VictimSearch::Context& context, const PodClass& c)
-      : state(context.state), policies(context.policies), cls(c) {
+  Look(const VictimSearch::Context& context, PodSlot slot)
+      : state(context.state), policies(context.policies), cls(state.pod_class(state.pod(slot).cls)), pod(slot) {
     WorkBudget unlimited{INT64_MAX};
+    if (const NodeSlot kept = state.pod(pod).node; kept.valid()) {
+      Trial trial(state, kept, cls);
+      trial.take_out(pod, cls.requests);
+      candidates.refresh(state, policies, cls, sets, unlimited);
+      return;
+    }
     candidates.refresh(state, policies, cls, sets, unlimited);
     if (candidates.best().valid() || !candidates.objection().empty()) return;
     preemption.refresh({context, sets, Duration{}}, cls, candidates, unlimited);
   }
 
-  NodeExplanation explain(NodeSlot node) {
+  // What turns the pod away from the node as it stands there now: run_filters()'s, or the groups'.
+  std::vector<NodeReason> look_at(NodeSlot node) {
     const NodeView view = state.view(node);
-    NodeExplanation out{view.node().name,
-                        {},
-                        model::gpu_limit(view.node(), cls.spec->gpu_share, cls.spec->requests),
-                        model::device_mode(view.node(), *cls.spec)};
-    reasons.clear();
+    Reasons reasons;
     const bool fits_alone = run_filters(policies, cls, view, reasons);
     const GroupFacts facts = candidates.groups() != nullptr ? candidates.groups()->facts(node, cls) : GroupFacts{};
     if (fits_alone && candidates.groups() != nullptr) run_group_filters(policies, cls, facts, reasons);
+    std::vector<NodeReason> out;
     for (const Reason& reason : reasons) {
-      std::string text(reason.info->text), detail;
-      if (reason.info->names_resource) text += " " + state.resources().name(reason.resource);
-      if (reason.info->detail != nullptr) detail = reason.info->detail(cls, view, reason);
-      if (reason.info->group_detail != nullptr) detail = reason.info->group_detail(cls, state, facts, reason);
-      out.reasons.push_back({std::move(text), std::move(detail)});
+      NodeReason& told = out.emplace_back();
+      told.text = reason.info->text;
+      if (reason.info->names_resource) told.text += " " + state.resources().name(reason.resource);
+      if (reason.info->detail != nullptr) told.detail = reason.info->detail(cls, view, reason);
+      if (reason.info->group_detail != nullptr) told.detail = reason.info->group_detail(cls, state, facts, reason);
     }
+    return out;
+  }
+
+  NodeExplanation explain(NodeSlot node) {
+    const model::Node& object = state.node(node).node;
+    Trial trial(state, node, cls);
+    if (state.pod(pod).node == node) trial.take_out(pod, cls.requests);
+    NodeExplanation out{object.name, look_at(node), model::gpu_limit(object, cls.spec->gpu_share, cls.spec->requests),
+                        model::device_mode(object, *cls.spec)};
+    std::set<std::string> others;  // for whom room is kept
+    for (const PodSlot slot : state.node(node).pods) {
+      if (out.reasons.empty() || slot == pod || state.pod(slot).phase != PodPhase::kNominated) continue;
+      trial.take_out(slot, state.pod_class(state.pod(slot).cls).requests);
+      others.insert(kept_for(state.pod(slot).pod));
+    }
+    if (others.empty()) return out;
+    const std::vector<NodeReason> without = look_at(node);
+    for (NodeReason& reason : out.reasons)
+      if (std::ranges::find(without, reason) == without.end())
+        reason.detail +=
+            fmt::format("{}room is kept there for {}", reason.detail.empty() ? "" : "; ", fmt::join(others, ", "));
     return out;
   }
 };
@@ -76,7 +116,7 @@ Explanation Engine::explain(const std::string& uid) {
     return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
   if (workloads_->holds_back(pod.pod))
     return out.reason = "WorkloadNotAdmitted", out.message = workloads_->why_held_back(pod.pod), out;
-  Look look(search_context(), state_.pod_class(pod.cls));
+  Look look(search_context(), slot);
   const std::string& objection = look.candidates.objection();
   if (pod.phase != PodPhase::kBackoff && !objection.empty())
     return out.reason = "Unschedulable", out.message = objection_message(objection, state_.node_count()), out;

@@ -15,6 +15,7 @@ namespace berth::engine {
 struct NodeReason {
   std::string text;    // as in the message: "Insufficient nvidia.com/gpu"
   std::string detail;  // "asks 4, free 2 of 8, short by 2"
+  friend bool operator==(const NodeReason&, const NodeReason&) = default;
 };
 
 struct NodeExplanation {

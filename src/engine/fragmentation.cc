@@ -199,12 +199,14 @@ GpuTotals sum_gpus(const State& state) {
   for (const auto& [name, slot] : state.nodes_by_name()) {
     if (!state.node(slot).has_gpus) continue;
     const NodeView node = state.view(slot);
+    std::vector<int64_t> used = state.used_without_nominees(slot);
+    used.resize(state.resources().size());
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
       if (!state.resources().is_gpu(ResourceId{id})) continue;
       const std::string& resource = state.resources().name(ResourceId{id});
       const bool mig = model::is_mig_resource(resource) || unit_of(node.node().gpus, resource) == GpuUnit::kInstance;
       (mig ? out.mig_allocatable : out.allocatable) += node.allocatable(ResourceId{id});
-      (mig ? out.mig_used : out.used) += node.used(ResourceId{id});
+      (mig ? out.mig_used : out.used) += used[id];
     }
   }
   return out;

@@ -53,8 +53,8 @@ struct ResourceRoom {
   std::vector<ShapeRoom> shapes;             // by size
 };
 
-// Of all nodes; what is over-used counts in full. GPUs are all GPU resources but instances of MIG, which are parts of
-// one and stand apart, whatever they are called.
+// Of all nodes; what is over-used counts in full, what is only promised not at all. GPUs are all GPU resources but
+// instances of MIG, which are parts of one and stand apart, whatever they are called.
 struct GpuTotals {
   int64_t allocatable = 0, used = 0;
   int64_t mig_allocatable = 0, mig_used = 0;  // instances, of any profile

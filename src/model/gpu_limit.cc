@@ -51,7 +51,11 @@ std::optional<DeviceMode> device_mode(const Node& node) {
 
 std::optional<DeviceMode> device_mode(const Node& node, const SchedulingSpec& spec) {
   if (spec.resource_claims) return DeviceMode::kDra;
-  return spec.gpu_share.asked() || has_gpu(spec.requests) ? device_mode(node) : std::nullopt;
+  if (!spec.gpu_share.asked() && !has_gpu(spec.requests)) return std::nullopt;
+  const std::optional<DeviceMode> mode = device_mode(node);
+  const auto asks_instance = [](const auto& each) { return each.second > 0 && is_mig_resource(each.first); };
+  const bool counted = mode == DeviceMode::kExact && std::ranges::any_of(spec.requests, asks_instance);
+  return counted ? DeviceMode::kCounts : mode;
 }
 
 }  // namespace berth::model

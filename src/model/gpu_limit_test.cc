@@ -52,9 +52,11 @@ TEST(DeviceMode, OfAPodDependsOnWhatItAsksForAndOnTheNode) {
   agent.devices.devices.emplace_back();
   for (const SchedulingSpec& spec : {whole, slice, share}) {
     EXPECT_EQ(device_mode(counts, spec), DeviceMode::kCounts);
-    EXPECT_EQ(device_mode(exact, spec), DeviceMode::kExact);
     EXPECT_EQ(device_mode(agent, spec), DeviceMode::kAgent);
   }
+  EXPECT_EQ(device_mode(exact, whole), DeviceMode::kExact);
+  EXPECT_EQ(device_mode(exact, share), DeviceMode::kExact);
+  EXPECT_EQ(device_mode(exact, slice), DeviceMode::kCounts) << "of nobody's instances it is known which they are";
   EXPECT_EQ(device_mode(Node(), whole), std::nullopt);
   for (const Node& node : {counts, exact, agent}) {
     EXPECT_EQ(device_mode(node, cpu), std::nullopt);

@@ -79,7 +79,7 @@ std::string why_not_cut(const std::string& resource, int64_t lacking, const Node
   if (devices.empty()) {
     for (uint32_t id = 0; id < node.resources().size(); ++id)
       if (node.resources().is_gpu(ResourceId{id}) && node.used(ResourceId{id}) > 0)
-        return "; its GPUs are cut anew only while none is in use";
+        return "; its GPUs are cut anew only while none is in use or promised";
     return fmt::format("; its GPUs are idle and may be cut anew{}", kSoon);
   }
   idle.devices = std::ranges::count_if(

@@ -145,10 +145,9 @@ void Simulation::settle() {
   }
 }
 
-// With shares, how many GPUs are in use is the engine's to say: one that is shared is in use once. While pods wait for
-// others to leave, the room of both is counted there, and the number is left for later.
+// With shares, how many GPUs are in use is the engine's to say: one that is shared is in use once.
 void Simulation::note_gpus_in_use() {
-  if (!shares_gpus_ || engine().nominated_pods() > 0) return;
+  if (!shares_gpus_) return;
   const engine::GpuTotals now = engine::sum_gpus(engine().state());
   note_gpus_in_use({now.used, now.mig_used});
 }

@@ -52,6 +52,25 @@ TEST(Simulation, AJobRunsInRoundsAndTheReportKnowsItsTimes) {
   EXPECT_EQ(report.waiting(), 0u);
 }
 
+// While a share runs the engine says how many GPUs are in use; what it keeps for a workload is in use by nobody.
+TEST(Simulation, WhatIsKeptForAWorkloadIsNotInUse) {
+  const std::string queue = R"(
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q, namespace: default}, spec: {clusterQueue: q}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: share, annotations: {berth.dev/gpu-fraction: "0.5", berth.dev/simulated-runtime: 2h}}, spec: {containers: [{name: c, image: i}]}}
+---
+)";
+  std::string gang = job(4, 4, "1m");
+  gang.insert(gang.find("name: j,") + 8, " labels: {kueue.x-k8s.io/queue-name: q},");
+  const Report report = simulate(kNode + queue + gang)->report();
+  EXPECT_EQ(report.waiting(), 0u);
+  EXPECT_EQ(report.gpus_peak, 4);
+}
+
 TEST(Simulation, APodThatIsBoundToANodeThatComesLaterUsesItsGpusFromThenOn) {
   const auto node = [](const std::string& name, const std::string& annotations) {
     return "---\n{apiVersion: v1, kind: Node, metadata: {name: " + name + ", annotations: {" + annotations +
