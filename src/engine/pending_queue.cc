@@ -9,13 +9,7 @@
 namespace berth::engine {
 
 bool QueueOrder::operator()(PodSlot a, PodSlot b) const {
-  const model::Pod& x = state->pod(a).pod;
-  const model::Pod& y = state->pod(b).pod;
-  if (x.priority != y.priority) return x.priority > y.priority;
-  if (x.created != y.created) return x.created < y.created;
-  if (const int c = x.namespace_name.compare(y.namespace_name); c != 0) return c < 0;
-  if (const int c = x.name.compare(y.name); c != 0) return c < 0;
-  return x.uid < y.uid;
+  return queue_rank(state->pod(a).pod) < queue_rank(state->pod(b).pod);
 }
 
 bool PendingQueue::ByHead::operator()(ClassId a, ClassId b) const {

@@ -12,6 +12,8 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,14 @@
 #include "engine/state.h"
 
 namespace berth::engine {
+
+// The order in which those who wait have their turn, of a pod or a workload, which it points into: by priority, then by
+// age; names and UIDs decide the rest.
+using QueueRank = std::tuple<int64_t, Time, std::string_view, std::string_view, std::string_view>;
+template <typename Waiting>
+QueueRank queue_rank(const Waiting& waits) {
+  return {-int64_t{waits.priority}, waits.created, waits.namespace_name, waits.name, waits.uid};
+}
 
 // The order in which waiting pods are tried.
 struct QueueOrder {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "engine/queued_workloads.h"
@@ -25,12 +24,7 @@ bool asks_for_gpus(const model::Workload& workload) {
 
 // As pods wait (QueueOrder), whichever their queues are.
 bool QueuedWorkloads::comes_before(quota::WorkloadId a, quota::WorkloadId b) const {
-  const auto key = [&](quota::WorkloadId id) {
-    const model::Workload& workload = admission_.status(id).workload;
-    return std::tuple(-int64_t{workload.priority}, workload.created, std::string_view(workload.namespace_name),
-                      std::string_view(workload.name), std::string_view(workload.uid));
-  };
-  return key(a) < key(b);
+  return queue_rank(admission_.status(a).workload) < queue_rank(admission_.status(b).workload);
 }
 
 bool QueuedWorkloads::gives_way(const quota::PlaceRequest& request, const std::set<quota::WorkloadId>& placeless) {

@@ -46,16 +46,11 @@ void Repartitioner::Plan::run() {
   choose_devices();
 }
 
-Repartitioner::Plan::Rank Repartitioner::Plan::rank_of(PodSlot slot) const {
-  const model::Pod& pod = state_.pod(slot).pod;
-  return {-int64_t{pod.priority}, pod.created, pod.namespace_name, pod.name, pod.uid};
-}
-
-std::optional<Repartitioner::Plan::Rank> Repartitioner::Plan::held_rank() const {
+std::optional<engine::QueueRank> Repartitioner::Plan::held_rank() const {
   if (engine_.held().valid()) return rank_of(engine_.held());
   const quota::WorkloadId workload = engine_.workloads().held();
   if (!workload.valid()) return std::nullopt;
-  return rank_of(engine_.admission().status(workload).workload);
+  return engine::queue_rank(engine_.admission().status(workload).workload);
 }
 
 size_t Repartitioner::Plan::request_of(ClassId cls) {
@@ -95,7 +90,7 @@ Repartitioner::Plan::Turns Repartitioner::Plan::all_turns() {
 // those behind it on the devices that are cut for these: nothing that the held one could have is cut for them.
 void Repartitioner::Plan::promise() {
   Turns turns = all_turns();
-  const std::optional<Rank> held = held_rank();
+  const std::optional<engine::QueueRank> held = held_rank();
   for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
   bool promised = false;
   while (!turns.empty()) {
@@ -110,7 +105,8 @@ void Repartitioner::Plan::promise() {
       if (!promise_workload(turn)) continue;
       promised = true;
       if (++turn.workload < turn.wanted->workloads.size())
-        turns.emplace(rank_of(engine_.admission().status(turn.wanted->workloads[turn.workload]).workload), turn);
+        turns.emplace(engine::queue_rank(engine_.admission().status(turn.wanted->workloads[turn.workload]).workload),
+                      turn);
       continue;
     }
     const Offer* const offer = promise_one(turn);

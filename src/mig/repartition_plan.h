@@ -60,8 +60,6 @@ class Repartitioner::Plan {
 
  private:
   using Pods = absl::btree_set<engine::PodSlot, engine::QueueOrder>;
-  // As QueueOrder, of pods and workloads: by priority, creation, namespace, name, UID.
-  using Rank = std::tuple<int64_t, Time, std::string_view, std::string_view, std::string_view>;
   struct Asker {
     engine::ClassId cls;
     size_t request = 0;            // which of the different requests it has; kNothing: none
@@ -77,11 +75,10 @@ class Repartitioner::Plan {
     const engine::WantedPlaces* wanted = nullptr;
     size_t workload = 0;
   };
-  using Turns = std::map<Rank, Turn>;
+  using Turns = std::map<engine::QueueRank, Turn>;
 
-  static Rank rank_of(const model::Workload& workload);
-  Rank rank_of(engine::PodSlot pod) const;
-  std::optional<Rank> held_rank() const;
+  engine::QueueRank rank_of(engine::PodSlot pod) const { return engine::queue_rank(state_.pod(pod).pod); }
+  std::optional<engine::QueueRank> held_rank() const;
   size_t request_of(engine::ClassId cls);
   Turns all_turns();
   void add(engine::ClassId cls, Pods::const_iterator first, Pods::const_iterator end, Turns& turns);

@@ -14,10 +14,6 @@ using engine::NodeState;
 using engine::PodSlot;
 using engine::WantedPlaces;
 
-Repartitioner::Plan::Rank Repartitioner::Plan::rank_of(const model::Workload& workload) {
-  return {-int64_t{workload.priority}, workload.created, workload.namespace_name, workload.name, workload.uid};
-}
-
 void Repartitioner::Plan::add_workloads(Turns& turns) {
   for (const WantedPlaces& wanted : engine_.workloads().wanted()) {
     bool asks = false;
@@ -27,7 +23,7 @@ void Repartitioner::Plan::add_workloads(Turns& turns) {
     if (!quota_) quota_ = engine_.admission().ledger().tree();
     Turn turn;
     turn.wanted = &wanted;
-    turns.emplace(rank_of(engine_.admission().status(wanted.workloads.front()).workload), turn);
+    turns.emplace(engine::queue_rank(engine_.admission().status(wanted.workloads.front()).workload), turn);
   }
   if (quota_)
     for (Offer& offer : offers_) by_node_[offer.slot] = &offer;

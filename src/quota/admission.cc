@@ -9,6 +9,11 @@
 #include "quota/alike.h"
 
 namespace berth::quota {
+std::string turn_text(const Record& record) {
+  return fmt::format("waits for its turn in ClusterQueue {}, behind workloads that are older or more important",
+                     record.status.cluster_queue);
+}
+
 void await_turn(Record& record) {
   record.standing = Standing::kPending;
   record.tries = 0;
@@ -16,10 +21,7 @@ void await_turn(Record& record) {
   const bool waited_for_time = record.eviction && told == record.eviction->reason;
   if (told.empty() || told == "Suspended" || told == "WaitingForPlace" || waited_for_time) {  // nothing is known (now)
     record.status.reason = "PendingEvaluation";
-    record.status.message = fmt::format(
-        "waits for its turn in ClusterQueue {}, behind workloads that are older or more "
-        "important",
-        record.status.cluster_queue);
+    record.status.message = turn_text(record);
   }
 }
 

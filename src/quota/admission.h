@@ -183,11 +183,11 @@ class Admission {
   // Grows with every fact from outside. Who has been evicted in an epoch takes nothing in it from those for whom
   // others have been, so that policies of which each prefers another's workload cannot go on in a circle.
   uint64_t epoch_ = 1;
-  bool stale_ = true;                                    // the configuration is another than the ledger's
-  std::vector<WorkloadId> touched_;                      // to be put where they belong
-  std::map<std::string, Waiting, std::less<>> waiting_;  // by ClusterQueue
-  std::set<WorkloadId> not_ready_;                       // admitted, where that blocks others
-  std::set<std::pair<Time, WorkloadId>> due_;            // Record::due of each that has one
+  bool stale_ = true;                // the configuration is another than the ledger's
+  std::vector<WorkloadId> touched_;  // to be put where they belong
+  WaitingByQueue waiting_;
+  std::set<WorkloadId> not_ready_;             // admitted, where that blocks others
+  std::set<std::pair<Time, WorkloadId>> due_;  // Record::due of each that has one
   LocalUsage usage_;
   Spending spending_;
   bool charges_stale_ = false;               // other queues have budgets, or other workloads charges, than is counted

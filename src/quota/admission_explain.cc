@@ -31,7 +31,7 @@ std::string with_kept(std::string message, const Record& record) {
 
 struct Admission::Explainer {
   Assignment free_flavors(const Record& record, std::vector<int32_t> counts) const;
-  std::string message(const Record& record) const;
+  std::string message(const Record& record, bool is_head) const;
   std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
@@ -48,9 +48,10 @@ Assignment Admission::Explainer::free_flavors(const Record& record, std::vector<
 }
 
 // As things stand now, where the status says how they stood when it had its turn.
-std::string Admission::Explainer::message(const Record& record) const {
+std::string Admission::Explainer::message(const Record& record, bool is_head) const {
   const std::string now = free_flavors(record, {}).message();
-  return now.empty() ? record.status.message : with_kept(now, record);
+  if (!now.empty()) return with_kept(now, record);
+  return is_head || !has_a_turn(record, admission.waiting_) ? record.status.message : turn_text(record);
 }
 
 // How many pods of each set have quota now.
@@ -108,7 +109,7 @@ WaitingFor Admission::explain(WorkloadId id) const {
         if (const int64_t asked = asked_of(record.status.workload, resource); asked > 0)
           out.quota.push_back(explainer.account(node, tree.find(flavor.flavor, resource), asked));
   if (!record.lacks_quota || out.position == 0) return out;
-  out.message = explainer.message(record);
+  out.message = explainer.message(record, out.position == 1);
   out.fits = explainer.fits_now(record);
   return out;
 }

@@ -36,12 +36,14 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
   return status;
 }
 
+// By itself, or by one that is like it.
+bool has_a_turn(const Record& record, const WaitingByQueue& waiting) {
+  if (record.standing != Standing::kBehind) return record.standing == Standing::kPending;
+  return waiting.find(record.status.cluster_queue)->second.groups.at(record.likeness).awake;
+}
+
 QueueOverview Admission::overview() const {
   QueueOverview out;
-  const auto has_a_turn = [&](const Record& record) {  // by itself, or by one that is like it
-    if (record.standing != Standing::kBehind) return record.standing == Standing::kPending;
-    return waiting_.find(record.status.cluster_queue)->second.groups.at(record.likeness).awake;
-  };
   for (const Record& record : records_) {
     if (!record.key.id.valid()) continue;
     const bool holds = record.standing == Standing::kHolding, queued = is_counted_as_waiting(record);
@@ -51,7 +53,7 @@ QueueOverview Admission::overview() const {
       counts->reserving += holds ? 1 : 0;
       counts->admitted += record.status.phase == WorkloadPhase::kAdmitted ? 1 : 0;
       counts->pending += queued ? 1 : 0;
-      counts->inadmissible += queued && !has_a_turn(record) ? 1 : 0;
+      counts->inadmissible += queued && !has_a_turn(record, waiting_) ? 1 : 0;
     }
     if (!holds) continue;
     for (const PodSetAssignment& set : record.status.assignment)

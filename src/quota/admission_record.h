@@ -90,7 +90,12 @@ struct Record {
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };
 
-void await_turn(Record& record);  // it is pending from now on
+void await_turn(Record& record);              // it is pending from now on
+std::string turn_text(const Record& record);  // that it has to wait for its turn
+struct Waiting;
+using WaitingByQueue = std::map<std::string, Waiting, std::less<>>;  // by ClusterQueue
+// Whether something could help it since it was told last; only the first of those alike has the turn (quota/waiting.h).
+bool has_a_turn(const Record& record, const WaitingByQueue& waiting);
 
 inline constexpr std::string_view kInvalidSpec = "InvalidSpec";  // of the condition Active
 // For people: why the queue is inactive, by the reason of its condition Active.

@@ -36,6 +36,13 @@ std::vector<std::string> in_use(const engine::State& state, const std::string& n
   return out;
 }
 
+// Whether the node's GPUs could be cut into these, where nobody tells them one by one.
+bool can_be_so(const api::Node& node, const model::ResourceList& gpus) {
+  model::Node after = bridge::to_model(node, bridge::DeviceKnowledge::kExact);
+  after.allocatable = after.capacity = with_gpus(after.allocatable, gpus);
+  return after.mig && mig::devices_of(after).has_value();
+}
+
 }  // namespace
 
 void Simulation::repartition() {
@@ -117,9 +124,7 @@ void Simulation::cut_node(size_t repartition) {
       if (ours) broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
     return;
   }
-  model::Node after = bridge::to_model(node, bridge::DeviceKnowledge::kExact);
-  after.allocatable = after.capacity = with_gpus(after.allocatable, report.resources);
-  if (!told && (!after.mig || !mig::devices_of(after))) return;  // no GPUs can be cut so
+  if (!told && !can_be_so(node, report.resources)) return;
   if (told) node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
   node.allocatable = with_gpus(node.allocatable, report.resources);
   if (!node.capacity.empty()) node.capacity = with_gpus(node.capacity, report.resources);

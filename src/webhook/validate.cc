@@ -96,32 +96,27 @@ void check_job(const Json& job, const Rules& rules, Findings& findings) {
   check_max_execution(job, findings);
 }
 
-bool is_finished(const Json& job) {
-  return std::ranges::any_of(list_of(part_of(job, "status"), "conditions"), [](const Json& condition) {
-    const std::string type = text_of(condition, "type");
-    return (type == "Complete" || type == "Failed") && text_of(condition, "status") == "True";
+// Whether the object has the condition, with the status True.
+bool holds(const Json& object, std::string_view type) {
+  return std::ranges::any_of(list_of(part_of(object, "status"), "conditions"), [&](const Json& condition) {
+    return text_of(condition, "type") == type && text_of(condition, "status") == "True";
   });
 }
 
 // A Job that runs, or begins to, does so with the quota of the queue in which it has waited.
 void check_queue_change(const Json& job, const Json& before, Findings& findings) {
-  if (label_of(job, kQueueLabel) == label_of(before, kQueueLabel) || is_finished(before)) return;
+  if (label_of(job, kQueueLabel) == label_of(before, kQueueLabel)) return;
+  if (holds(before, "Complete") || holds(before, "Failed")) return;
   const Json* spec = part_of(job, "spec");
   if (spec != nullptr && spec->value("suspend", Json()) == true) return;
   findings.invalid.push_back(
       fmt::format("{}: cannot be changed while the Job runs; suspend it first", at_label(kQueueLabel)));
 }
 
-bool has_quota(const Json& workload) {
-  return std::ranges::any_of(list_of(part_of(workload, "status"), "conditions"), [](const Json& condition) {
-    return text_of(condition, "type") == "QuotaReserved" && text_of(condition, "status") == "True";
-  });
-}
-
 // What was let in stays what it was let in as, so that its quota and places are those of its pods.
 void check_pod_sets_change(const Json& workload, const Json& before, Findings& findings) {
   const auto sets = [](const Json& object) -> const Json& { return list_of(part_of(object, "spec"), "podSets"); };
-  if (has_quota(before) && has_quota(workload) && sets(workload) != sets(before))
+  if (holds(before, "QuotaReserved") && holds(workload, "QuotaReserved") && sets(workload) != sets(before))
     findings.invalid.emplace_back("spec.podSets: cannot be changed while quota is reserved");
 }
 
