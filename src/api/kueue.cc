@@ -216,6 +216,8 @@ void read_topology_request(const Reader& request, ObjectMeta& metadata) {
   };
   read("required", kRequiredTopologyAnnotation);
   read("preferred", kPreferredTopologyAnnotation);
+  read("podSetSliceRequiredTopology", kSliceTopologyAnnotation);
+  read("podSetGroupName", kSetGroupAnnotation);
 }
 
 void read_pod_set(const Reader& reader, WorkloadPodSet& out) {

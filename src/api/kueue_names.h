@@ -23,6 +23,10 @@ inline constexpr std::string_view kRoleHashAnnotation = "kueue.x-k8s.io/role-has
 // On pods and templates: the pods of a set are all in one domain of this node label, must be or should be.
 inline constexpr std::string_view kRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-required-topology";
 inline constexpr std::string_view kPreferredTopologyAnnotation = "kueue.x-k8s.io/podset-preferred-topology";
+// More than that of Kueue's, which Berth does not place yet: parts of a set, each in one domain; several sets in one.
+inline constexpr std::string_view kSliceTopologyAnnotation = "kueue.x-k8s.io/podset-slice-required-topology";
+inline constexpr std::string_view kSliceLayersAnnotation = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+inline constexpr std::string_view kSetGroupAnnotation = "kueue.x-k8s.io/podset-group-name";
 
 // On Jobs, pods and Workloads: what comes after the slash is a parameter of their ProvisioningRequests.
 inline constexpr std::string_view kProvisioningParameterPrefix = "provreq.kueue.x-k8s.io/";

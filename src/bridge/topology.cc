@@ -119,6 +119,14 @@ Result<std::vector<Together>> asked_for(const api::ObjectMeta& pod, const Topolo
     for (const Wish& wish : *wishes) out.push_back({wish.apart, wish.required, levels[wish.level].key});
     return out;
   }
+  for (const std::string_view annotation :
+       {api::kSliceTopologyAnnotation, api::kSliceLayersAnnotation, api::kSetGroupAnnotation})
+    if (pod.annotation(annotation) != nullptr)
+      return fail(
+          ErrorCode::kInvalidInput,
+          fmt::format("annotation {} is not supported yet: all pods of a set are placed in one domain, or wherever "
+                      "there is room. Take it away, or say what is wanted by {}, which comes first.",
+                      annotation, kTopologyAnnotation));
   for (const std::string_view annotation : {api::kRequiredTopologyAnnotation, api::kPreferredTopologyAnnotation}) {
     const std::string* key = pod.annotation(annotation);
     if (key == nullptr) continue;

@@ -105,6 +105,10 @@ TEST(Topology, KueuesWordsNameTheNodeLabelItself) {
   EXPECT_EQ(peers_of({{required, "example.com/rack"}, {"berth.dev/topology", "preferred=host"}}).affinity.size(), 0u);
   EXPECT_EQ(peers_of({{required, "example.com/rack"}}, true).affinity.size(), 1u) << "a group has no controller";
   EXPECT_THAT(peers_of({{required, "a b"}}).problem, HasSubstr("'a b' is no node label"));
+  const std::string slices = "kueue.x-k8s.io/podset-slice-required-topology";
+  EXPECT_THAT(peers_of({{slices, "rack"}}).problem, HasSubstr(slices + " is not supported yet"));
+  EXPECT_EQ(peers_of({{slices, "rack"}, {"berth.dev/topology", "preferred=host"}}).problem, "");
+  EXPECT_TRUE(peers_of({{"kueue.x-k8s.io/podset-unconstrained-topology", "true"}}).empty());
 }
 
 TEST(Topology, WhatMakesNoSenseKeepsThePodAsItsProblem) {
