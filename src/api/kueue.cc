@@ -6,6 +6,7 @@
 
 #include "api/decoders.h"
 #include "api/kueue_checks.h"
+#include "api/kueue_groups.h"
 #include "api/kueue_names.h"
 #include "api/names.h"
 #include "api/queue_limits.h"
@@ -36,71 +37,6 @@ void read_word(const Reader& reader, const Word<T> (&words)[N], T& out) {
   }
   reader.problem(unsupported_value(text, known));
 }
-
-// An amount of a resource; the name decides its unit.
-void read_amount(const Reader& reader, std::string_view resource, int64_t& out) {
-  std::string text;
-  if (!reader.read_string_or_number(text)) return;
-  const Result<int64_t> amount = model::parse_resource(resource, text);
-  if (amount) out = *amount;
-  else reader.problem(amount.error().message);
-}
-
-struct NamedQuota {
-  std::string name;
-  std::string nominal, borrowing, lending;
-};
-constexpr Field<NamedQuota> kResource[] = {
-    {"name", [](const Reader& r, NamedQuota& q) { r.read(q.name); }},
-    {"nominalQuota"},
-    {"borrowingLimit"},
-    {"lendingLimit"},
-};
-
-void read_resource_quota(const Reader& reader, model::FlavorQuotas& out) {
-  NamedQuota named;
-  read_object(reader, kResource, named);
-  model::ResourceQuota quota;
-  with_member(reader, "nominalQuota", [&](const Reader& r) { read_amount(r, named.name, quota.nominal); });
-  const auto limit = [&](std::string_view key, std::optional<int64_t>& to) {
-    with_member(reader, key, [&](const Reader& r) {
-      if (!r.is_null()) read_amount(r, named.name, to.emplace());
-    });
-  };
-  limit("borrowingLimit", quota.borrowing_limit);
-  limit("lendingLimit", quota.lending_limit);
-  if (quota.lending_limit && *quota.lending_limit > quota.nominal)
-    reader.problem_at("lendingLimit", "Invalid value: must be less than or equal to the nominalQuota");
-  if (!out.resources.emplace(named.name, quota).second) reader.problem_at("name", duplicate_value(named.name));
-}
-
-constexpr Field<model::FlavorQuotas> kFlavorQuotas[] = {
-    {"name", [](const Reader& r, model::FlavorQuotas& f) { r.read(f.flavor); }},
-    {"resources",
-     [](const Reader& r, model::FlavorQuotas& f) {
-       if (!r.expect(JsonType::kArray)) return;
-       for (Items items(r); items.next();) read_resource_quota(items.value(), f);
-     }},
-};
-void read_flavor_quotas(const Reader& reader, model::FlavorQuotas& out) { read_object(reader, kFlavorQuotas, out); }
-
-constexpr Field<model::ResourceGroup> kGroup[] = {
-    {"coveredResources", [](const Reader& r, model::ResourceGroup& g) { r.read(g.resources); }},
-    {"flavors", [](const Reader& r, model::ResourceGroup& g) { read_list(r, g.flavors, &read_flavor_quotas); }},
-};
-
-void read_group(const Reader& reader, model::ResourceGroup& out) {
-  read_object(reader, kGroup, out);
-  if (out.resources.empty()) reader.problem_at("coveredResources", required_value("name at least one resource"));
-  for (size_t i = 0; i < out.flavors.size(); ++i)
-    for (const std::string& resource : out.resources)
-      if (!out.flavors[i].resources.contains(resource))
-        reader.problem_at("flavors", i,
-                          fmt::format("Invalid value: flavor '{}' says no quota of '{}', which the group covers",
-                                      out.flavors[i].flavor, resource));
-}
-
-void read_groups(const Reader& reader, std::vector<model::ResourceGroup>& out) { read_list(reader, out, &read_group); }
 
 constexpr Word<model::PreemptionPolicy> kWithin[] = {
     {"Never", model::PreemptionPolicy::kNever},

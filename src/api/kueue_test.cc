@@ -55,6 +55,19 @@ TEST(Kueue, ACheckWithoutAControllerIsAProblem) {
   EXPECT_THAT(to_string(problems.front()), HasSubstr("name the controller that sees to the check"));
 }
 
+TEST(Kueue, AResourceOrAFlavorOfTwoGroupsIsAProblem) {
+  const std::string gpus = "flavors: [{name: f, resources: [{name: gpu, nominalQuota: 1}]}]";
+  Problems problems;
+  read(
+      "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\nspec: {resourceGroups: "
+      "[{coveredResources: [gpu], " +
+          gpus + "}, {coveredResources: [gpu], " + gpus + "}]}",
+      problems);
+  ASSERT_THAT(problems, SizeIs(2));
+  EXPECT_THAT(to_string(problems[0]), HasSubstr("spec.resourceGroups[1].coveredResources[0]: Duplicate value"));
+  EXPECT_THAT(to_string(problems[1]), HasSubstr("spec.resourceGroups[1].flavors[0].name: Duplicate value"));
+}
+
 TEST(Kueue, UsageOfLocalQueuesIsReadWithTheirWeights) {
   const auto queue =
       object<ClusterQueue>("ClusterQueue", "spec: {admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}}");

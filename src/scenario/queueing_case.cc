@@ -249,8 +249,17 @@ class CasePlayer {
 
 Result<quota::AdmissionOptions> read_config(const LinedValue* config, const std::string& file) {
   quota::AdmissionOptions options;
-  const LinedValue* fair = config == nullptr ? nullptr : config->find("fairSharing");
+  if (config == nullptr) return options;
+  for (const auto& [key, value] : config->members)
+    if (key != "fairSharing")
+      return at_line(file, value.line, fmt::format("config: '{}' is not played; a case may set fairSharing", key));
+  const LinedValue* fair = config->find("fairSharing");
   if (fair == nullptr) return options;
+  for (const auto& [key, value] : fair->members)
+    if (key != "preemptionStrategies" && (key != "enable" || value.text != "true"))
+      return at_line(file, value.line,
+                     fmt::format("config: fairSharing: '{}: {}' is not played; a case may set preemptionStrategies",
+                                 key, value.text));
   options.fair.emplace();
   if (const LinedValue* strategies = fair->find("preemptionStrategies"))
     for (const LinedMember& one : strategies->members) {

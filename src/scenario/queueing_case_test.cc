@@ -104,6 +104,9 @@ TEST(QueueingCase, WhatIsNoCaseIsToldWithItsLine) {
   EXPECT_EQ(error(kTwoQueues, "finish: [owner]", "finish: owner"), "bad.yaml:44: finish is a list");
   EXPECT_EQ(error(kTwoQueues, "metadata: {name: blue}", "metadata: {name: red}"),
             "bad.yaml:16: there is a ClusterQueue 'red' already; names are unique in a case");
+  EXPECT_EQ(error(kTwoQueues, "config: {}", "config: {waitForPodsReady: {enable: true}}"),
+            "bad.yaml:3: config: 'waitForPodsReady' is not played; a case may set fairSharing");
+  EXPECT_EQ(error(kTwoQueues, "config: {}", "config: {fairSharing: {enable: true}}"), "");
   EXPECT_NE(error(kTwoQueues, "reclaimWithinCohort: Any", "reclaimWithinCohort: Some").find("supported values"),
             std::string::npos);
   EXPECT_NE(error(kTwoQueues, "nominalQuota: 4", "nominalQuota: -4").find("bad.yaml:15: "), std::string::npos);

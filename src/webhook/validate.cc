@@ -120,26 +120,6 @@ void check_pod_sets_change(const Json& workload, const Json& before, Findings& f
     findings.invalid.emplace_back("spec.podSets: cannot be changed while quota is reserved");
 }
 
-// A resource, or a flavor, is in one group of a queue: else it would be counted twice.
-void check_groups(const Json& object, Findings& findings) {
-  std::set<std::string> resources, flavors;
-  const Json& groups = list_of(part_of(object, "spec"), "resourceGroups");
-  const auto once = [&](std::set<std::string>& seen, const std::string& name, const std::string& path) {
-    if (!name.empty() && !seen.insert(name).second)
-      findings.invalid.push_back(path + ": " + api::duplicate_value(printable(name)));
-  };
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const Json& covered = list_of(&groups[i], "coveredResources");
-    for (size_t j = 0; j < covered.size(); ++j)
-      if (covered[j].is_string())
-        once(resources, covered[j].get<std::string>(),
-             fmt::format("spec.resourceGroups[{}].coveredResources[{}]", i, j));
-    const Json& named = list_of(&groups[i], "flavors");
-    for (size_t j = 0; j < named.size(); ++j)
-      once(flavors, text_of(named[j], "name"), fmt::format("spec.resourceGroups[{}].flavors[{}].name", i, j));
-  }
-}
-
 // A tree of cohorts has no circle; the smallest one can be seen here.
 void check_parent(const Json& cohort, Findings& findings) {
   const std::string name = text_of(part_of(cohort, "metadata"), "name");
@@ -160,7 +140,6 @@ void check_kueue(const AdmissionRequest& request, const Json& object, Findings& 
     (void)api::decode_kueue(each, problems, true);
   for (const api::Problem& problem : problems)
     findings.invalid.push_back(problem.path.empty() ? problem.message : problem.path + ": " + problem.message);
-  check_groups(object, findings);
   if (request.kind == "Cohort") check_parent(object, findings);
 }
 

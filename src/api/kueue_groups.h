@@ -1,0 +1,15 @@
+// Reads the resource groups of ClusterQueues and Cohorts: flavors, with quota of each resource.
+// Source: https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/#kueue-x-k8s-io-v1beta2-ResourceGroup.
+#pragma once
+
+#include <vector>
+
+#include "api/reader.h"
+#include "model/queues.h"
+
+namespace berth::api {
+
+// Of `spec.resourceGroups`.
+void read_groups(const Reader& reader, std::vector<model::ResourceGroup>& out);
+
+}  // namespace berth::api
