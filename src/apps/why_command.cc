@@ -70,12 +70,21 @@ int why(const scenario::RefusedObject& object) {
   return kExitOk;
 }
 
-int why(const scenario::WorkloadReport& workload) {
-  std::cout << printable(fmt::format("{} {}", workload.kind, workload.name)) << ": " << workload.state
-            << (workload.reason.empty() ? "" : ", " + workload.reason) << "\n";
+// Of the Job or other controller of that name that has made pods: "Job nlp/train"; empty: none has.
+std::string find_owner(const Flags& flags, const scenario::Report& report) {
+  const std::string name = " " + full_name(flags, {"job/", "jobs/"});
+  for (const scenario::PodReport& pod : report.pods)
+    if (pod.owner.ends_with(name)) return pod.owner;
+  return "";
+}
+
+int why(const scenario::WorkloadReport& workload, const scenario::Report& report) {
+  const std::string called = fmt::format("{} {}", workload.kind, workload.name);
+  std::cout << printable(called) << ": " << workload.state << (workload.reason.empty() ? "" : ", " + workload.reason)
+            << "\n";
   if (!workload.message.empty()) std::cout << "  " << printable(workload.message, 2000) << "\n";
   if (!workload.evicted_for.empty()) std::cout << "  evicted: " << printable(workload.evicted_for) << "\n";
-  std::cout << scenario::quota_text(workload);
+  std::cout << scenario::quota_text(workload) << scenario::owned_pods_text(called, report);
   if (workload.forecast) std::cout << "  forecast: " << scenario::forecast_text(*workload.forecast) << "\n";
   return kExitOk;
 }
@@ -91,15 +100,19 @@ int why(const Flags& flags) {
               << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::asks_text(*pod) << "\n";
     if (pod->forecast) std::cout << "  forecast: " << scenario::forecast_text(*pod->forecast) << "\n";
     if (const auto* workload = find_workload(flags, report); workload != nullptr && workload->kind == "Pod")
-      why(*workload);
+      why(*workload, report);
     if (pod->verdict >= report.verdicts.size()) return kExitOk;
     const auto& verdict = report.verdicts[pod->verdict];
     if (!verdict.nodes.empty()) std::cout << "\nNode by node:\n";
     for (const std::string& line : scenario::verdict_lines(verdict, "  ", 8)) std::cout << line << "\n";
     return kExitOk;
   }
-  if (const auto* workload = find_workload(flags, report); workload != nullptr) return why(*workload);
+  if (const auto* workload = find_workload(flags, report); workload != nullptr) return why(*workload, report);
   if (const auto* refused = find_refused(flags, report); refused != nullptr) return why(*refused);
+  if (const std::string owner = find_owner(flags, report); !owner.empty()) {
+    std::cout << printable(owner) << "\n" << scenario::owned_pods_text(owner, report);
+    return kExitOk;
+  }
   say_not_found(name, report);
   return kExitFailure;
 }

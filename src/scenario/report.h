@@ -50,6 +50,7 @@ struct PodReport {
   std::string refusal;                // why the API server does not store it, without its name; empty: it does
   size_t verdict = SIZE_MAX;          // into Report::verdicts; none for pods that do not wait
   std::string uid = {};               // the engine's
+  std::string owner = {};             // its controller: "Job nlp/train"; empty: none
   std::optional<engine::Forecast> forecast = {};  // of one that waits, where it was asked for
 };
 

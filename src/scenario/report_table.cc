@@ -281,6 +281,22 @@ std::string flavors_text(const WorkloadReport& workload) {
   return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string owned_pods_text(const std::string& owner, const Report& report) {
+  std::map<std::string, int> states;
+  std::map<std::string, std::vector<std::string>> waiting;  // by what they are told
+  for (const PodReport& pod : report.pods) {
+    if (pod.owner != owner) continue;
+    ++states[status_of(pod)];
+    if (pod.waiting) waiting[pod.refusal.empty() ? pod.message : pod.refusal].push_back(pod.name);
+  }
+  if (states.empty()) return "";
+  std::vector<std::string> counted;
+  for (const auto& [state, pods] : states) counted.push_back(fmt::format("{} {}", pods, printable(state)));
+  std::string out = fmt::format("  pods: {}\n", fmt::join(counted, ", "));
+  for (const auto& [why, names] : waiting) out += fmt::format("  {}: {}\n", few_of(names), printable(why, 2000));
+  return out;
+}
+
 std::string quota_text(const WorkloadReport& workload) {
   const quota::WaitingFor& waits = workload.waits_for;
   std::string out;

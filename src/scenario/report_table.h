@@ -19,6 +19,9 @@ std::string share_text(const model::GpuShare& share);
 std::string flavors_text(const WorkloadReport& workload);
 // Of a workload that waits: its place in the queue, what the queue has of what it asks for, and who holds it.
 std::string quota_text(const WorkloadReport& workload);
+// How many of the pods that "Job nlp/train" has made stand how, and what those are told that should run and do not;
+// empty: it has none.
+std::string owned_pods_text(const std::string& owner, const Report& report);
 // All that the pod asks for.
 std::string asks_text(const PodReport& pod);
 

@@ -31,6 +31,8 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.namespace_name = pod.object.metadata.namespace_name;
   out.name = pod.object.metadata.name;
   out.uid = pod.object.metadata.uid;
+  if (const api::OwnerReference* owner = pod.object.metadata.controller(); owner != nullptr)
+    out.owner = fmt::format("{} {}/{}", owner->kind, out.namespace_name, owner->name);
   out.node = pod.object.spec.node_name;
   out.reason = pod.reason;
   out.submitted = pod.submitted;

@@ -299,6 +299,8 @@ def case_quotas() -> None:
     assert report["refused"] == [{"kind": "Job", "namespace": "default", "name": "j", "message": job_why}], report["refused"]
     expect(berth("simulate", "-f", "-", stdin=text), 3, f"default/b is refused, asking for 1 cpu\n  {why}")
     expect(berth("why", "-f", "-", "job/j", stdin=text), 0, f"Job default/j: Forbidden\n  {job_why}")
+    said = "  pods: 1 FailedCreate\n  j-0: failed quota: q: must specify requests.cpu for: c\n"
+    expect(berth("why", "-f", "-", "job/j", stdin=text.replace(", count/jobs.batch: 0", "")), 0, said)
 
 
 def case_frag() -> None:
