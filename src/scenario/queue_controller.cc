@@ -65,11 +65,12 @@ void QueueController::submit(api::Workload workload, Owner owner, std::string ki
   all_.push_back(std::move(record));
 }
 
-void QueueController::reclaim(Owner owner, int32_t pods) {
+void QueueController::reclaim(Owner owner, const std::vector<int32_t>& pods) {
   model::Workload& workload = all_[by_owner_.at(owner)].workload;
-  if (workload.pod_sets.front().reclaimable == pods) return;
-  workload.pod_sets.front().reclaimable = pods;
-  outbox_.emplace_back(engine::WorkloadUpserted{workload});
+  bool changed = false;
+  for (size_t set = 0; set < pods.size(); ++set)
+    changed |= std::exchange(workload.pod_sets[set].reclaimable, pods[set]) != pods[set];
+  if (changed) outbox_.emplace_back(engine::WorkloadUpserted{workload});
 }
 
 void QueueController::finish(Owner owner, Time now) {

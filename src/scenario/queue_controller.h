@@ -32,17 +32,17 @@ class QueueController {
   // Jobs that name no queue wait in the namespace's default one.
   bool has_default_queue(const std::string& namespace_name) const { return with_default_.contains(namespace_name); }
 
-  // Who waits: an object that was submitted, or a pod by its number; the other is SIZE_MAX.
+  // Who waits: an object that was submitted, or a PodGroup by its number; the other is SIZE_MAX.
   struct Owner {
     size_t object = SIZE_MAX;
-    size_t pod = SIZE_MAX;
+    size_t group = SIZE_MAX;
     friend auto operator<=>(const Owner&, const Owner&) = default;
   };
   // `kind` and `name` are what people call it: "Job", "default/train".
   void submit(api::Workload workload, Owner owner, std::string kind, std::string name, Time created,
               const bridge::TopologyLevels& levels);
-  // As many of its pods are needed no more.
-  void reclaim(Owner owner, int32_t pods);
+  // As many of its pods are needed no more, by pod set.
+  void reclaim(Owner owner, const std::vector<int32_t>& pods);
   void finish(Owner owner, Time now);
   // So many of its pods are ready; an admitted workload with as many as it was admitted with is.
   void set_ready(Owner owner, int32_t pods, Time now);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "limits/namespace_limits.h"
 #include "scenario/manifests.h"
 #include "scenario/report.h"
+#include "workloads/kueue/queued.h"
 
 namespace berth::scenario {
 
@@ -36,7 +38,8 @@ bool is_stored(const api::Pod& pod);
 struct SimPod {
   api::Pod object;
   size_t workload = SIZE_MAX;
-  int32_t index = 0;  // among its workload's pods
+  int32_t index = 0;        // among its workload's pods
+  size_t group = SIZE_MAX;  // of pods that wait in a queue together, or it by itself
   int32_t attempt = 1;
   GpuCount gpus;
   engine::DeviceNames gpu_devices;  // as decided
@@ -66,6 +69,19 @@ struct SimObject {
   // Of a Job that waits in a queue: as it was written, while it is let in; and since when it is.
   std::optional<api::Object> before_admission = {};
   Time released = {};
+};
+
+// Plain pods that are one Workload (label kueue.x-k8s.io/pod-group-name), or a pod by itself.
+struct PodGroup {
+  std::vector<size_t> pods = {};  // that have come
+  std::optional<api::Workload> workload = {};
+  std::string trouble = {};                       // why it has none
+  std::vector<workloads::PodSetInfo> infos = {};  // by pod set, while it is let in
+  bool ended = false;
+};
+struct PodGroups {
+  std::deque<PodGroup> all = {};
+  std::map<std::string, size_t> by_name = {};  // "namespace/name" of the Workload: the latest
 };
 
 // What is told of such a pod; `why` is without its name.

@@ -146,13 +146,10 @@ void Simulation::settle() {
 }
 
 // With shares, how many GPUs are in use is the engine's to say: one that is shared is in use once.
-void Simulation::note_gpus_in_use() {
-  if (!shares_gpus_) return;
-  const engine::GpuTotals now = engine::sum_gpus(engine().state());
-  note_gpus_in_use({now.used, now.mig_used});
-}
-
-void Simulation::note_gpus_in_use(const GpuCount& now) {
+void Simulation::note_gpus_in_use(const std::optional<GpuCount>& told) {
+  if (!told && !shares_gpus_) return;
+  const engine::GpuTotals all = told ? engine::GpuTotals{} : engine::sum_gpus(engine().state());
+  const GpuCount now = told.value_or(GpuCount{all.used, all.mig_used});
   gpus_peak_.gpus = std::max(gpus_peak_.gpus, now.gpus);
   gpus_peak_.mig_instances = std::max(gpus_peak_.mig_instances, now.mig_instances);
 }

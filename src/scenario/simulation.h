@@ -110,25 +110,25 @@ class Simulation {
   void stop_job(size_t workload, const std::string& reason);
   bool gives_up(size_t workload) const;
   bool keeps_name(const SimPod& pod) const;
-
   void schedule(Time from, Duration after, DueKind kind, size_t which);
   void process_due();
   std::optional<Time> next_time() const;
-
   void tell_pod(const SimPod& pod);
   void start(SimPod& pod, const std::string& node);
   void end(size_t pod, const std::string& phase, const std::string& reason, bool replace);
   void remove(size_t pod);
   void replace_pod(size_t pod);
   void account(SimPod& pod, bool running);
-  void note_gpus_in_use();
-  void note_gpus_in_use(const GpuCount& now);
+  void note_gpus_in_use(const std::optional<GpuCount>& told = {});
   // Work that waits in queues: simulation_queues.cc.
   bool wait_in_queue(size_t workload);
-  void wait_in_queue(size_t pod, api::Pod& object);
+  void wait_in_queue(SimPod& pod);
+  void let_in(const PodGroup& group, SimPod& pod);
+  void follow_group(const SimPod& pod);
   void carry_out(const quota::AdmissionDecision& decision);
   void release_job(size_t workload, const QueueController::Admitted& given);
   void suspend_job(size_t workload);
+  void make_leave(size_t pod);
   void follow_job(size_t workload);
   void let_go();
   void set_ready(SimPod& pod, bool ready);
@@ -154,7 +154,6 @@ class Simulation {
   void leave_uncut(const std::string& name);
   void expect_idle(const std::string& node);
   void tell_devices(const std::string& node);
-
   void deliver();
   void carry_out(const engine::Decision& decision);
   void evict(size_t pod, const std::string& preemptor_uid);
@@ -173,6 +172,7 @@ class Simulation {
   int64_t made_pods_ = 0, placed_pods_ = 0, expected_pods_ = 0;
   std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces
   std::deque<SimPod> pods_;
+  PodGroups groups_;
   absl::flat_hash_map<std::string, size_t> by_uid_;
   absl::flat_hash_map<std::string, size_t> by_name_;  // "namespace/name": the latest
   PodNames names_;

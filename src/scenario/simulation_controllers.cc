@@ -148,7 +148,7 @@ void Simulation::begin_pod(size_t slot) {
     return;
   }
   storage_.make_claims(added.object);
-  wait_in_queue(slot, added.object);
+  wait_in_queue(added);
   tell_pod(added);
 }
 
@@ -293,8 +293,9 @@ void Simulation::account(SimPod& pod, bool running) {
   if (running == pod.counts_gpus || (running && !nodes_.contains(pod.object.spec.node_name))) return;
   pod.counts_gpus = running;
   const int sign = running ? 1 : -1;
-  note_gpus_in_use(
-      {gpus_running_.gpus += sign * pod.gpus.gpus, gpus_running_.mig_instances += sign * pod.gpus.mig_instances});
+  gpus_running_.gpus += sign * pod.gpus.gpus;
+  gpus_running_.mig_instances += sign * pod.gpus.mig_instances;
+  note_gpus_in_use(gpus_running_);
   const std::string& node = pod.object.spec.node_name;
   if (!running) {
     if (agent_.end(node, pod_name(pod.object))) tell_devices(node);
@@ -317,7 +318,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   recount(pod.object, true);
   pod.object.status.reason = reason;
   tell_pod(pod);
-  if (const QueueController::Owner owner{SIZE_MAX, index}; queues_.knows(owner)) queues_.finish(owner, now_);
+  follow_group(pod);
   if (pod.workload == SIZE_MAX) return;
   Workload& workload = workloads_[pod.workload];
   if (!std::holds_alternative<api::DaemonSet>(workload.manifest.object)) --workload.active;
@@ -351,7 +352,7 @@ void Simulation::remove(size_t index) {
   pod.stage = Stage::kEnded;
   if (pod.object.status.phase == "Running") pod.object.status.reason = "Deleted";
   outbox_.emplace_back(engine::PodDeleted{pod.object.metadata.uid});
-  if (const QueueController::Owner owner{SIZE_MAX, index}; queues_.knows(owner)) queues_.finish(owner, now_);
+  follow_group(pod);
   storage_.forget_claims(pod.object);
 }
 

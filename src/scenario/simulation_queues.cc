@@ -45,28 +45,14 @@ bool Simulation::wait_in_queue(size_t workload) {
   return true;
 }
 
-// A pod by itself that names a queue keeps a gate until it is admitted.
-void Simulation::wait_in_queue(size_t pod, api::Pod& object) {
-  if (!queues_.serves() || workloads::queue_of(object.metadata).empty() ||
-      object.metadata.annotation(api::kWorkloadAnnotation) != nullptr || !object.spec.node_name.empty())
-    return;
-  std::vector<std::string>& gates = object.spec.scheduling_gates;
-  if (std::find(gates.begin(), gates.end(), api::kAdmissionGate) == gates.end())
-    gates.emplace_back(api::kAdmissionGate);
-  queues_.submit(workloads::workload_of(object), {SIZE_MAX, pod}, "Pod", pod_name(object), *object.metadata.created,
-                 options_.topology_levels);
-}
-
 void Simulation::carry_out(const quota::AdmissionDecision& decision) {
   happened_ = now_;
   const quota::Admission& admission = engine().admission();
   if (decision.kind == quota::AdmissionDecision::Kind::kEvict) {
     const QueueController::Owner owner = queues_.evict(decision, admission);
-    if (owner.pod != SIZE_MAX) {
-      SimPod& pod = pods_[owner.pod];
-      pod.preempted = true;
-      if (pod.stage == Stage::kWaiting) remove(owner.pod);
-      else if (!pod.object.metadata.deleted) delete_gracefully(owner.pod);
+    if (owner.group != SIZE_MAX) {
+      groups_.all[owner.group].infos.clear();
+      for (const size_t pod : groups_.all[owner.group].pods) make_leave(pod);
     } else if (workloads_[owner.object].before_admission) {
       suspend_job(owner.object);
     } else {
@@ -76,11 +62,15 @@ void Simulation::carry_out(const quota::AdmissionDecision& decision) {
   }
   if (decision.kind == quota::AdmissionDecision::Kind::kReserve) return queues_.reserve(decision, admission);
   const QueueController::Admitted given = queues_.admit(decision, admission, now_);
-  if (given.owner.pod != SIZE_MAX) {
-    SimPod& pod = pods_[given.owner.pod];
-    std::erase(pod.object.spec.scheduling_gates, api::kAdmissionGate);
-    workloads::inject(given.infos.front(), pod.object.metadata, pod.object.spec);
-    return tell_pod(pod);
+  if (given.owner.group != SIZE_MAX) {
+    PodGroup& group = groups_.all[given.owner.group];
+    group.infos = given.infos;
+    for (const size_t pod : group.pods) {
+      if (pods_[pod].stage != Stage::kWaiting) continue;
+      let_in(group, pods_[pod]);
+      tell_pod(pods_[pod]);
+    }
+    return;
   }
   const api::Object& object = workloads_[given.owner.object].manifest.object;
   if (std::holds_alternative<api::Job>(object)) return release_job(given.owner.object, given);
@@ -108,13 +98,17 @@ void Simulation::suspend_job(size_t workload) {
   const size_t count = pods_.size();
   auto& job = std::get<api::Job>(workloads_[workload].manifest.object);
   job.suspend = true;
-  for (size_t i = 0; i < count; ++i) {
-    SimPod& pod = pods_[i];
-    if (pod.workload != workload || pod.stage == Stage::kEnded) continue;
-    pod.preempted = true;
-    if (pod.stage != Stage::kRunning) remove(i);
-    else if (!pod.object.metadata.deleted) delete_gracefully(i);
-  }
+  for (size_t i = 0; i < count; ++i)
+    if (pods_[i].workload == workload) make_leave(i);
+}
+
+// For others: one that waits vanishes at once, one that runs ends gracefully.
+void Simulation::make_leave(size_t index) {
+  SimPod& pod = pods_[index];
+  if (pod.stage == Stage::kEnded) return;
+  pod.preempted = true;
+  if (pod.stage != Stage::kRunning) remove(index);
+  else if (!pod.object.metadata.deleted) delete_gracefully(index);
 }
 
 // A pod of a Job has ended: its workload needs fewer, or has finished.
@@ -124,7 +118,7 @@ void Simulation::follow_job(size_t workload) {
   const auto* job = std::get_if<api::Job>(&record.manifest.object);
   if (job == nullptr || !record.before_admission || !queues_.knows(owner)) return;
   if (is_done(record)) return queues_.finish(owner, now_);
-  if (!record.stopped && !job->suspend) queues_.reclaim(owner, workloads::reclaimable(*job, record.ended));
+  if (!record.stopped && !job->suspend) queues_.reclaim(owner, {workloads::reclaimable(*job, record.ended)});
 }
 
 // A pod runs, and becomes ready when its annotation says so; without one at once.
@@ -139,19 +133,21 @@ void Simulation::await_readiness(SimPod& pod) {
 void Simulation::set_ready(SimPod& pod, bool ready) {
   if (pod.ready == ready) return;
   pod.ready = ready;
-  const bool alone = pod.workload == SIZE_MAX;
-  if (!alone) workloads_[pod.workload].ready += ready ? 1 : -1;
-  readiness_changed_.insert(alone ? QueueController::Owner{SIZE_MAX, by_uid_.at(pod.object.metadata.uid)}
-                                  : QueueController::Owner{pod.workload, SIZE_MAX});
+  if (pod.workload != SIZE_MAX) workloads_[pod.workload].ready += ready ? 1 : -1;
+  readiness_changed_.insert(pod.group != SIZE_MAX ? QueueController::Owner{SIZE_MAX, pod.group}
+                                                  : QueueController::Owner{pod.workload, SIZE_MAX});
 }
 
 // Tells the engine of workloads all of whose pods have become ready, or not all any more. One that has succeeded counts
 // as ready, as in Kueue.
 void Simulation::follow_readiness() {
   for (const QueueController::Owner owner : std::exchange(readiness_changed_, {})) {
-    const int32_t ready = owner.pod != SIZE_MAX ? (pods_[owner.pod].ready ? 1 : 0)
-                                                : workloads_[owner.object].ready + workloads_[owner.object].ended;
-    queues_.set_ready(owner, ready, now_);
+    const auto is_ready = [&](size_t pod) { return pods_[pod].ready || pods_[pod].object.status.phase == "Succeeded"; };
+    if (owner.group != SIZE_MAX)
+      queues_.set_ready(owner, static_cast<int32_t>(std::ranges::count_if(groups_.all[owner.group].pods, is_ready)),
+                        now_);
+    else if (owner.object != SIZE_MAX)
+      queues_.set_ready(owner, workloads_[owner.object].ready + workloads_[owner.object].ended, now_);
   }
 }
 
@@ -169,8 +165,10 @@ Status Simulation::set_active(const std::string& name, bool active) {
 void Simulation::let_go() {
   const std::vector<QueueController::Owner> leaving = queues_.leaving();
   for (const QueueController::Owner owner : leaving) {
-    if (owner.pod != SIZE_MAX) {
-      if (pods_[owner.pod].stage == Stage::kEnded) queues_.finish(owner, now_);
+    if (owner.group != SIZE_MAX) {
+      PodGroup& group = groups_.all[owner.group];
+      group.ended = std::ranges::all_of(group.pods, [&](size_t pod) { return pods_[pod].stage == Stage::kEnded; });
+      if (group.ended) queues_.finish(owner, now_);
       continue;
     }
     Workload& record = workloads_[owner.object];

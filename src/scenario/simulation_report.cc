@@ -9,8 +9,18 @@
 #include "bridge/gpus.h"
 #include "model/gpu_limit.h"
 #include "scenario/simulation.h"
+#include "workloads/kueue/pod_group.h"
 
 namespace berth::scenario {
+namespace {
+
+// One of a group that is not all there, or cannot be one, is told so.
+engine::Explanation with_trouble(engine::Explanation verdict, const SimPod& pod, const PodGroups& groups) {
+  if (pod.group != SIZE_MAX && !groups.all[pod.group].trouble.empty()) verdict.message = groups.all[pod.group].trouble;
+  return verdict;
+}
+
+}  // namespace
 
 std::optional<engine::Explanation> Simulation::explain(const std::string& name) {
   const auto found = find(name);
@@ -23,7 +33,7 @@ std::optional<engine::Explanation> Simulation::explain(const std::string& name) 
                                .node = "",
                                .nodes = {}};
   }
-  return engine_.explain(pods_[*found].object.metadata.uid);
+  return with_trouble(engine_.explain(pods_[*found].object.metadata.uid), pods_[*found], groups_);
 }
 
 PodReport Simulation::report_pod(const SimPod& pod) const {
@@ -33,6 +43,8 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   out.uid = pod.object.metadata.uid;
   if (const api::OwnerReference* owner = pod.object.metadata.controller(); owner != nullptr)
     out.owner = fmt::format("{} {}/{}", owner->kind, out.namespace_name, owner->name);
+  else if (const std::string_view group = workloads::group_of(pod.object.metadata); !group.empty())
+    out.owner = fmt::format("Pod group {}/{}", out.namespace_name, group);
   out.node = pod.object.spec.node_name;
   out.reason = pod.reason;
   out.submitted = pod.submitted;
@@ -134,7 +146,7 @@ Report Simulation::report() {
     auto [at, fresh] = verdicts.try_emplace(shares ? state.pod.spec.get() : nullptr, out.verdicts.size());
     if (fresh || !shares) {
       at->second = out.verdicts.size();
-      out.verdicts.push_back(engine_.explain(pod.object.metadata.uid));
+      out.verdicts.push_back(with_trouble(engine_.explain(pod.object.metadata.uid), pod, groups_));
     }
     row.verdict = at->second;
     row.reason = out.verdicts[row.verdict].reason;

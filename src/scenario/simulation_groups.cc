@@ -1,0 +1,72 @@
+// The part of Simulation that has plain pods wait in queues: by themselves, or in groups that are let in together.
+#include <algorithm>
+
+#include "api/kueue_names.h"
+#include "scenario/simulation.h"
+#include "workloads/kueue/pod_group.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::scenario {
+
+// A pod that names a queue keeps a gate until it is admitted: by itself, or with its group once that is all there. One
+// that comes to a group which has been let in follows it at once.
+void Simulation::wait_in_queue(SimPod& pod) {
+  api::Pod& object = pod.object;
+  if (!queues_.serves() || workloads::queue_of(object.metadata).empty() ||
+      object.metadata.annotation(api::kWorkloadAnnotation) != nullptr || !object.spec.node_name.empty())
+    return;
+  if (!workloads::waits_for_admission(object)) object.spec.scheduling_gates.emplace_back(api::kAdmissionGate);
+  const std::string called = object.metadata.namespace_name + "/" + workloads::workload_name_of(object);
+  const auto [at, fresh] = groups_.by_name.try_emplace(called, groups_.all.size());
+  if (!fresh && groups_.all[at->second].ended) at->second = groups_.all.size();
+  if (at->second == groups_.all.size()) groups_.all.emplace_back();
+  pod.group = at->second;
+  PodGroup& group = groups_.all[pod.group];
+  group.pods.push_back(by_uid_.at(object.metadata.uid));
+  if (!group.infos.empty()) return let_in(group, pod);
+  if (group.workload) return;
+  std::vector<const api::Pod*> pods;
+  for (const size_t index : group.pods)
+    if (pods_[index].stage != Stage::kEnded) pods.push_back(&pods_[index].object);
+  workloads::ComposedGroup made = workloads::compose_group(pods);
+  group.trouble = std::move(made.trouble);
+  group.workload = std::move(made.workload);
+  if (!group.workload) return;
+  const bool alone = workloads::group_of(object.metadata).empty();
+  queues_.submit(*group.workload, {SIZE_MAX, pod.group}, alone ? "Pod" : "Pod group", alone ? pod_name(object) : called,
+                 *object.metadata.created, options_.topology_levels);
+}
+
+// Takes the gate off a pod of a group that has been admitted, with what its flavors add.
+void Simulation::let_in(const PodGroup& group, SimPod& pod) {
+  for (size_t set = 0; set < group.infos.size(); ++set) {
+    if (!workloads::is_of_set(pod.object, *group.workload, group.workload->pod_sets[set])) continue;
+    std::erase(pod.object.spec.scheduling_gates, api::kAdmissionGate);
+    return workloads::inject(group.infos[set], pod.object.metadata, pod.object.spec);
+  }
+}
+
+// A pod has ended, or is gone: its workload needs fewer, or has finished. Who is lost without a trace leaves none
+// behind, as where the garbage collector takes it.
+void Simulation::follow_group(const SimPod& pod) {
+  if (pod.group == SIZE_MAX) return;
+  const QueueController::Owner owner{SIZE_MAX, pod.group};
+  PodGroup& group = groups_.all[pod.group];
+  if (group.ended || !group.workload || !queues_.knows(owner)) return;
+  std::vector<const api::Pod*> left;
+  for (const size_t index : group.pods)
+    if (pods_[index].stage != Stage::kEnded || pods_[index].object.terminal()) left.push_back(&pods_[index].object);
+  int32_t total = 0;
+  std::vector<int32_t> succeeded;
+  for (const api::WorkloadPodSet& set : group.workload->pod_sets) {
+    total += set.count;
+    succeeded.push_back(static_cast<int32_t>(std::ranges::count_if(left, [&](const api::Pod* one) {
+      return one->status.phase == "Succeeded" && workloads::is_of_set(*one, *group.workload, set);
+    })));
+  }
+  group.ended = left.empty() || !workloads::end_of_group(left, total).reason.empty();
+  if (group.ended) queues_.finish(owner, now_);
+  else queues_.reclaim(owner, succeeded);
+}
+
+}  // namespace berth::scenario
