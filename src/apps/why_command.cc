@@ -99,8 +99,10 @@ int why(const Flags& flags) {
     std::cout << printable(name) << ": " << printable(pod->waiting || pod->ended.empty() ? pod->reason : pod->ended)
               << "\n  " << printable(pod->message, 2000) << "\n  asks for " << scenario::asks_text(*pod) << "\n";
     if (pod->forecast) std::cout << "  forecast: " << scenario::forecast_text(*pod->forecast) << "\n";
-    if (const auto* workload = find_workload(flags, report); workload != nullptr && workload->kind == "Pod")
-      why(*workload, report);
+    for (const scenario::WorkloadReport& workload : report.workloads)
+      if ((workload.kind == "Pod" && workload.name == name) ||
+          (workload.kind == "Pod group" && pod->owner == "Pod group " + workload.name))
+        why(workload, report);
     if (pod->verdict >= report.verdicts.size()) return kExitOk;
     const auto& verdict = report.verdicts[pod->verdict];
     if (!verdict.nodes.empty()) std::cout << "\nNode by node:\n";
