@@ -5,7 +5,7 @@
 namespace berth::apps {
 namespace {
 
-constexpr Duration kFirst = Duration::seconds(2);
+constexpr Duration kFirst = Duration::millis(500);
 constexpr Duration kOnTerminal = Duration::millis(200);
 constexpr Duration kElsewhere = Duration::seconds(10);
 constexpr const char* kWipe = "\r\033[K";

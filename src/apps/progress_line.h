@@ -1,6 +1,6 @@
 // ProgressLine: says how far a long command is, for whoever waits for it.
 //
-// On a terminal one line is rewritten, from two seconds on, and wiped at the end; elsewhere, such as in a log, a line
+// On a terminal one line is rewritten, from half a second on, and wiped at the end; elsewhere, such as in a log, a line
 // is added every ten seconds. Short commands say nothing. The caller hands in the time. One thread.
 #pragma once
 

@@ -153,7 +153,9 @@ int run_trace(const TraceFlags& flags, const std::string& format) {
   const auto result = scenario::run_trace(trace, options, [&](int64_t arrived, int64_t target) {
     progress.update(clock.monotonic(), [&] {
       if (arrived >= target && options.batch > 0) return std::string("all pods arrived; planning");
-      return fmt::format("{}% of the pods arrived", arrived * 100 / target);
+      constexpr int64_t kWidth = 40;
+      return fmt::format("[{:<{}}] {}% of the pods arrived", std::string(arrived * kWidth / target, '#'), kWidth,
+                         arrived * 100 / target);
     });
   });
   if (!result) {

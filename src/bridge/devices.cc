@@ -335,16 +335,19 @@ void bound_shares(const model::NodeDevices& devices, model::NodeGpus& gpus) {
   if (gpus.sharing == model::GpuSharing::kNone && !gpus.resource.empty() && devices.keeps_shares)
     gpus.sharing = model::GpuSharing::kDevices;
   if (gpus.sharing != model::GpuSharing::kDevices) return;
-  std::optional<int64_t> memory;
-  if (gpus.memory_bytes > 0) memory = gpus.memory_bytes;
+  int64_t memory = gpus.memory_bytes;
+  bool known = true;
   for (model::DeviceSet left = model::whole_devices(devices); left != 0; left &= left - 1) {
     const model::GpuDevice& device = devices.devices[static_cast<size_t>(std::countr_zero(left))];
     const int64_t told = std::min(device.memory_bytes, model::kGpuMemoryMax);
-    if (told == 0 && gpus.memory_bytes > 0) continue;  // the label tells it
-    if (memory.value_or(told) != told) gpus.sharing = model::GpuSharing::kUnlike;
+    if (told == 0) {
+      known &= gpus.memory_bytes > 0;  // the label tells it
+      continue;
+    }
+    if (memory != 0 && memory != told) gpus.sharing = model::GpuSharing::kUnlike;
     memory = told;
   }
-  if (gpus.sharing == model::GpuSharing::kDevices) gpus.memory_bytes = memory.value_or(0);
+  if (gpus.sharing == model::GpuSharing::kDevices) gpus.memory_bytes = known ? memory : 0;
 }
 
 Result<std::optional<ToldDevices>> devices_of(const api::Node& node) {

@@ -263,6 +263,7 @@ TEST(Devices, SharesGoOnlyWhereUsableDevicesAreAlike) {
   EXPECT_EQ(sharing(R"("memoryMiB":2048,"health":{"healthy":false})", gib).first, model::GpuSharing::kDevices);
   EXPECT_EQ(sharing(R"("memoryMiB":2048,"mig":{"enabled":true})", 0), std::pair(model::GpuSharing::kDevices, gib));
   EXPECT_EQ(sharing(R"("numaNode":0)", gib).first, model::GpuSharing::kDevices) << "the label tells its memory";
+  EXPECT_EQ(sharing(R"("numaNode":0)", 0), std::pair(model::GpuSharing::kDevices, int64_t{0})) << "one's is not told";
   EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0, model::GpuSharing::kNone).first, model::GpuSharing::kNone);
   EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0, model::GpuSharing::kNone, "true").first, model::GpuSharing::kDevices);
   EXPECT_EQ(sharing(R"("memoryMiB":1024)", 0, model::GpuSharing::kReplicas, "true").first,

@@ -76,7 +76,7 @@ std::string gpu_annotation_problem(std::string_view key, const std::string& valu
   if (is_memory(key) && memory_bytes(key, value) == 0)
     return fmt::format("'{}' is no amount of memory; write {}", printable(value, 80),
                        key == kKaiMemory ? "MiB as a whole number above 0, for example \"4096\""
-                                         : "a quantity of 1Mi or more, with its unit, for example 10Gi");
+                                         : "a quantity from 1Mi to 7Ei, with its unit, for example 10Gi");
   if (key == kKaiDevices && value != "1")
     return fmt::format("'{}': a share is one of a single GPU; remove the annotation", printable(value, 80));
   if (key == kGpuDevicesAnnotation && !device_names(value))

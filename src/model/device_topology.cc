@@ -1,9 +1,11 @@
 #include "model/device_topology.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "base/check.h"
 #include "model/device_ties.h"
@@ -22,7 +24,8 @@ DeviceLink way_by_pcie(const GpuDevice& a, const GpuDevice& b) {
   const bool root = same(a.pcie_root, b.pcie_root);
   if (root && same(a.pcie_switch, b.pcie_switch)) return DeviceLink::kPcieSwitch;
   if (root) return DeviceLink::kPcieRoot;
-  return a.numa_node >= 0 && a.numa_node == b.numa_node ? DeviceLink::kNuma : DeviceLink::kSystem;
+  if (a.numa_node < 0 || b.numa_node < 0) return DeviceLink::kUntold;
+  return a.numa_node == b.numa_node ? DeviceLink::kNuma : DeviceLink::kSystem;
 }
 
 int32_t points(DeviceLink way) {
@@ -53,6 +56,7 @@ std::string_view to_string(DeviceLink link) {
     case DeviceLink::kPcieRoot: return "PCIe root port";
     case DeviceLink::kNuma: return "CPU";
     case DeviceLink::kSystem: return "between CPUs";
+    case DeviceLink::kUntold: return "connection not told";
   }
   return "";
 }
@@ -156,6 +160,10 @@ std::string ill_gpus(const NodeDevices& devices) {
     if (device.unhealthy.empty()) continue;
     ++count;
     which += fmt::format("{}{}: {}", which.empty() ? "" : ", ", device.uuid, device.unhealthy);
+    std::set<std::string> users(device.pods.begin(), device.pods.end());
+    for (const MigDeviceInstance& instance : device.mig_instances)
+      users.insert(instance.pods.begin(), instance.pods.end());
+    if (!users.empty()) which += fmt::format(", which counts as in use while {} has it", fmt::join(users, ", "));
   }
   if (count == 0) return "";
   return fmt::format("; {} of {} GPUs {} unhealthy ({})", count, devices.devices.size(), count == 1 ? "is" : "are",

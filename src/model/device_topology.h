@@ -25,9 +25,9 @@
 
 namespace berth::model {
 
-// The way between two devices, the best first.
-enum class DeviceLink : uint8_t { kNvlink, kPcieSwitch, kPcieRoot, kNuma, kSystem };
-// "NVLink", "PCIe switch", "PCIe root port", "CPU", "between CPUs".
+// The way between two devices, the best first. kUntold: not even their NUMA nodes are known, and they count as far.
+enum class DeviceLink : uint8_t { kNvlink, kPcieSwitch, kPcieRoot, kNuma, kSystem, kUntold };
+// "NVLink", "PCIe switch", "PCIe root port", "CPU", "between CPUs", "connection not told".
 std::string_view to_string(DeviceLink link);
 
 class DeviceTopology {
@@ -55,7 +55,7 @@ class DeviceTopology {
 
  private:
   struct Pair {
-    DeviceLink link = DeviceLink::kSystem;
+    DeviceLink link = DeviceLink::kUntold;
     int32_t score = 0;
   };
   DeviceSet search(DeviceSet free, int count) const;
@@ -71,7 +71,7 @@ class DeviceTopology {
 // Those that may be given whole to new work: healthy, and not cut into MIG instances.
 DeviceSet whole_devices(const NodeDevices& devices);
 
-// For people: "; 1 of 4 GPUs is unhealthy (GPU-b: XID 79)", of those that are; empty: none is.
+// For people: "; 1 of 4 GPUs is unhealthy (GPU-b: XID 79)", of those that are, with who has them; empty: none is.
 std::string ill_gpus(const NodeDevices& devices);
 
 }  // namespace berth::model

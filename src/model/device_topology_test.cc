@@ -152,7 +152,8 @@ int worst_of(const NodeDevices& node, DeviceSet set) {
       const bool below = root && !x.pcie_switch.empty() && x.pcie_switch == y.pcie_switch;
       const bool numa = x.numa_node >= 0 && x.numa_node == y.numa_node;
       const bool joined = std::ranges::any_of(x.nvlinks, [&](const auto& link) { return link.first == b; });
-      worst = std::max(worst, joined ? 0 : below ? 1 : root ? 2 : numa ? 3 : 4);
+      const bool told = x.numa_node >= 0 && y.numa_node >= 0;
+      worst = std::max(worst, joined ? 0 : below ? 1 : root ? 2 : numa ? 3 : told ? 4 : 5);
     }
   }
   return worst;

@@ -45,6 +45,7 @@ std::optional<DeviceMode> device_mode(const Node& node) {
   const NodeGpus& gpus = node.gpus;
   const bool listed = !node.devices.devices.empty();
   if (!listed && gpus.resource.empty() && !has_gpu(node.capacity) && !has_gpu(node.allocatable)) return std::nullopt;
+  if (!node.set_aside.empty()) return DeviceMode::kCounts;
   if (listed && gpus.sharing != GpuSharing::kReplicas) return DeviceMode::kAgent;
   return gpus.sharing == GpuSharing::kDevices ? DeviceMode::kExact : DeviceMode::kCounts;
 }

@@ -169,7 +169,7 @@ Report Simulation::report() {
     row.device_mode = model::device_mode(known.node);
     row.share_limit = model::share_limit(known.node);
     row.set_aside = known.node.set_aside;
-    if (!row.set_aside.empty()) row.device_mode = model::DeviceMode::kCounts, row.share_limit = "";
+    if (!row.set_aside.empty()) row.share_limit = "";
     row.mig_problem = known.node.mig_problem;
     if (row.capacity.empty()) row.capacity = row.allocatable;
     for (uint32_t id = 0; id < state.resources().size(); ++id) {
