@@ -8,6 +8,7 @@
 #include "api/queue_limits.h"
 #include "api/victim_terms.h"
 #include "bridge/queues.h"
+#include "queueing/held.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::queueing {
@@ -26,17 +27,6 @@ bool says_the_same(const api::Workload& a, const api::Workload& b) {
   return a.metadata.generation == b.metadata.generation &&
          std::ranges::equal(a.pod_sets, b.pod_sets, {}, &api::WorkloadPodSet::reclaimable,
                             &api::WorkloadPodSet::reclaimable);
-}
-
-// What was given to each pod set, in the order of these; nothing where one lacks it.
-std::optional<std::vector<quota::PodSetAssignment>> in_order(const SeenWorkload& seen) {
-  std::vector<quota::PodSetAssignment> out;
-  for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
-    const auto at = std::ranges::find(seen.admission->pod_sets, set.name, &quota::PodSetAssignment::name);
-    if (at == seen.admission->pod_sets.end()) return std::nullopt;
-    out.push_back(*at);
-  }
-  return out;
 }
 
 }  // namespace
@@ -153,10 +143,9 @@ void Desk::tell_engine(WorkloadRecord& record) {
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
   }
-  const bool holds = !record.in_engine && seen.admission && seen.is("QuotaReserved");
   if (!record.in_engine) workload.requeue = requeue_of(seen);
-  if (auto given = holds ? in_order(seen) : std::nullopt) {
-    events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), held_by(seen, std::move(*given))});
+  if (auto held = record.in_engine ? std::nullopt : held_by(seen)) {
+    events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), std::move(*held)});
     if (pods_ready_) tell_readiness(record);
   } else {
     events_.emplace_back(engine::WorkloadUpserted{std::move(workload)});

@@ -117,9 +117,6 @@ class Desk {
   void take_in(SeenWorkload seen);
   void take_in(const Answer& answer);
   void tell_engine(WorkloadRecord& record);
-  static quota::HeldQuota held_by(const SeenWorkload& seen, std::vector<quota::PodSetAssignment> given);
-  static std::optional<model::Requeue> requeue_of(const SeenWorkload& seen);
-  static void tell_time(engine::Event& event, Time now, Duration ahead);
   void tell_readiness(WorkloadRecord& record);
   void forget(std::map<Name, WorkloadRecord>::iterator at);
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }

@@ -125,39 +125,6 @@ void Desk::say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& st
                   seen.workload.past_execution_s + seen.admitted_for(wall_).nanos / Duration::seconds(1).nanos);
 }
 
-namespace {
-
-std::optional<Time> time_of(const SeenWorkload& seen, const char* type) {
-  const auto since = seen.is(type) ? parse_rfc3339(seen.condition(type)->since) : Result<Time>(Time{});
-  return since && *since != Time{} ? std::optional(*since) : std::nullopt;
-}
-
-}  // namespace
-
-// What is stored of a workload that this process hears of first; times are the wall's.
-quota::HeldQuota Desk::held_by(const SeenWorkload& seen, std::vector<quota::PodSetAssignment> given) {
-  return {.cluster_queue = seen.admission->cluster_queue,
-          .assignment = std::move(given),
-          .evicted = seen.is("Evicted") ? seen.condition("Evicted")->reason : "",
-          .reserved = time_of(seen, "QuotaReserved"),
-          .admitted = time_of(seen, "Admitted"),
-          .quota_only = !seen.is("Admitted")};
-}
-
-std::optional<model::Requeue> Desk::requeue_of(const SeenWorkload& seen) {
-  if (!seen.requeue && !seen.is("Evicted")) return std::nullopt;
-  model::Requeue out;
-  if (seen.requeue) {
-    out.count = seen.requeue->count;
-    out.at = seen.requeue->at;
-  }
-  if (!seen.is("Evicted")) return out;
-  out.reason = seen.condition("Evicted")->reason;
-  out.message = seen.condition("Evicted")->message;
-  out.evicted = time_of(seen, "Evicted").value_or(Time{});
-  return out;
-}
-
 // Of one that this process hears of first: whether its pods had been ready in this term.
 void Desk::tell_readiness(WorkloadRecord& record) {
   const StoredCondition* told = record.seen.condition("PodsReady");
@@ -166,27 +133,6 @@ void Desk::tell_readiness(WorkloadRecord& record) {
   events_.emplace_back(engine::WorkloadPodsReady{record.seen.workload.metadata.uid, true, {}});
   if (recovers) events_.emplace_back(engine::WorkloadPodsReady{record.seen.workload.metadata.uid, false, {}});
   record.told_ready = !recovers;
-}
-
-// From the wall's time to that of cycles, which is `now`; what controllers and pods say they say now.
-void Desk::tell_time(engine::Event& event, Time now, Duration ahead) {
-  if (auto* ready = std::get_if<engine::WorkloadPodsReady>(&event)) ready->at = now;
-  if (auto* check = std::get_if<engine::WorkloadCheckReported>(&event)) check->at = now;
-  const auto here = [&](std::optional<Time>& time) {
-    if (time) time = *time + (Duration{} - ahead);
-  };
-  auto* held = std::get_if<engine::WorkloadAdmitted>(&event);
-  auto* upserted = std::get_if<engine::WorkloadUpserted>(&event);
-  model::Workload* workload = held != nullptr ? &held->workload : upserted != nullptr ? &upserted->workload : nullptr;
-  if (held != nullptr) {
-    here(held->held.reserved);
-    here(held->held.admitted);
-  }
-  if (workload == nullptr) return;
-  here(workload->checkpoints.last);
-  if (!workload->requeue) return;
-  here(workload->requeue->at);
-  workload->requeue->evicted = workload->requeue->evicted + (Duration{} - ahead);
 }
 
 }  // namespace berth::queueing

@@ -1,0 +1,24 @@
+// What a stored Workload says of its past, for an engine that hears of it first: a scheduler that starts, or a
+// simulation of a cluster as it was written down.
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "engine/event.h"
+#include "model/queues.h"
+#include "queueing/seen.h"
+#include "quota/decision.h"
+
+namespace berth::queueing {
+
+// The quota that it holds; nothing where it holds none, or where one of its pod sets is missing in it. Times are the
+// wall's.
+std::optional<quota::HeldQuota> held_by(const SeenWorkload& seen);
+// What its last eviction, if there was one, leaves behind; times are the wall's.
+std::optional<model::Requeue> requeue_of(const SeenWorkload& seen);
+// Turns the times of an event about a workload from the wall's, which is `ahead`, to those of cycles; what controllers
+// and pods say they say `now`.
+void tell_time(engine::Event& event, Time now, Duration ahead);
+
+}  // namespace berth::queueing
