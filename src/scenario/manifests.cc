@@ -20,6 +20,7 @@
 #include "scenario/pod_names.h"
 #include "scenario/remarks.h"
 #include "scenario/runtime_classes.h"
+#include "scenario/stored_work.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::scenario {
@@ -31,7 +32,7 @@ struct Decoded {
   Manifest manifest;
   const api::Document* document;
   api::ProblemSink* sink;  // of the document
-  bool again = false;      // the same as one before
+  bool again = false;      // the same as one before, or nothing of its own to do
 };
 
 int line_of(const api::Document& document) {
@@ -243,8 +244,23 @@ void check_duplicates(std::vector<Decoded>& all) {
 
 MadePods made_in(const std::vector<Decoded>& all) {
   MadePods out;
-  for (const Decoded& decoded : all) out.see(decoded.manifest.object);
+  for (const Decoded& decoded : all)
+    if (!std::holds_alternative<api::Workload>(decoded.manifest.object)) out.see(decoded.manifest.object);
   return out;
+}
+
+// Gives Jobs and Workloads what their queues know of them. What has finished, and what comes with its Job, is no work
+// of its own.
+void resume_stored_work(std::vector<Decoded>& all) {
+  StoredWork work;
+  for (const Decoded& decoded : all)
+    if (decoded.sink->problems.empty() && decoded.sink->told.empty())
+      work.see(decoded.manifest.object, *decoded.document);
+  for (Decoded& decoded : all) {
+    decoded.manifest.stored = work.of(decoded.manifest.object);
+    const bool finished = decoded.manifest.stored != nullptr && decoded.manifest.stored->is("Finished");
+    decoded.again |= finished || work.comes_with_its_job(decoded.manifest.object);
+  }
 }
 
 // Pods that have the name of one that a StatefulSet is yet to make: the server would hold either.
@@ -268,9 +284,13 @@ void check_statefulset_names(std::vector<Decoded>& all, const MadePods& made) {
 // A controller that comes with what it made, as a cluster lists them, makes nothing more here.
 bool made_its_pods(const Decoded& decoded, const MadePods& made, std::vector<std::string>& notes) {
   const api::Object& object = decoded.manifest.object;
-  if (template_metadata(object) == nullptr || !made.made_by(object)) return false;
-  notes.push_back(printable(fmt::format("{}:{}: {}: what it made is in the input; it makes no other pods here",
-                                        decoded.manifest.file, decoded.manifest.line, describe(object))));
+  if (template_metadata(object) == nullptr || decoded.manifest.stored != nullptr || !made.made_by(object)) return false;
+  const bool queued =
+      std::holds_alternative<api::Job>(object) && !workloads::queue_of(api::metadata_of(object)).empty();
+  notes.push_back(printable(
+      fmt::format("{}:{}: {}: what it made is in the input; it makes no other pods here{}", decoded.manifest.file,
+                  decoded.manifest.line, describe(object),
+                  queued ? ", and as its Workload is not in the input, the quota that it holds is not counted" : "")));
   return true;
 }
 
@@ -326,6 +346,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
       runtime_classes.add(*runtime_class);
   }
   check_duplicates(all);
+  resume_stored_work(all);
   const MadePods made = made_in(all);
   check_statefulset_names(all, made);
   std::vector<Manifest> out;
@@ -347,6 +368,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
         printable(fmt::format("RuntimeClass {} is not in the input: what it adds to its pods, and which "
                               "nodes have it, is not counted",
                               name)));
+  sort_by_creation(out);
   for (const api::ProblemSink& sink : sinks)
     problems.insert(problems.end(), sink.problems.begin(), sink.problems.end());
   return out;

@@ -6,6 +6,7 @@
 // collected. Pure functions on text; no I/O.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,10 @@
 #include "base/time.h"
 #include "bridge/topology.h"
 #include "scenario/priority_classes.h"
+
+namespace berth::queueing {
+struct SeenWorkload;
+}
 
 namespace berth::scenario {
 
@@ -37,6 +42,7 @@ struct Manifest {
   api::Object object;
   std::string file;
   int line = 0;
+  std::shared_ptr<const queueing::SeenWorkload> stored = {};  // what its queue knows of it: scenario/stored_work.h
 };
 
 struct ManifestFile {
@@ -44,8 +50,9 @@ struct ManifestFile {
   std::string text;
 };
 
-// The objects of `files`, in order. `classes` gains their PriorityClasses. Whatever has problems, which are appended,
-// is left out. `notes` are sentences about what is understood but has no effect here.
+// The objects of `files`, in order, but work that a cluster has stored in the order of its creation. `classes` gains
+// their PriorityClasses. Whatever has problems, which are appended, is left out. `notes` are sentences about what is
+// understood but has no effect here.
 std::vector<Manifest> read_manifests(const std::vector<ManifestFile>& files, PriorityClasses& classes,
                                      api::Problems& problems, std::vector<std::string>& notes,
                                      const bridge::TopologyLevels& levels = bridge::default_topology_levels());

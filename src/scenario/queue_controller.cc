@@ -7,6 +7,8 @@
 
 #include "api/kueue_names.h"
 #include "bridge/queues.h"
+#include "queueing/held.h"
+#include "workloads/kueue/pod_group.h"
 
 namespace berth::scenario {
 
@@ -33,8 +35,10 @@ bool is_queueing(const api::Object& object) {
 void QueueController::put(const api::Object& object) {
   if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
     priorities_[priority->metadata.name] = priority->value;
-  if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object))
+  if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object)) {
+    flavors_[flavor->flavor.name] = flavor->flavor;
     outbox_.emplace_back(engine::QueueObjectUpserted{flavor->flavor});
+  }
   if (const auto* queue = std::get_if<api::LocalQueue>(&object)) {
     any_local_queue_ = true;
     if (queue->metadata.name == api::kDefaultLocalQueue) with_default_.insert(queue->metadata.namespace_name);
@@ -49,20 +53,55 @@ void QueueController::put(const api::Object& object) {
     outbox_.emplace_back(engine::QueueObjectUpserted{local->queue});
 }
 
-void QueueController::submit(api::Workload workload, Owner owner, std::string kind, std::string name, Time created,
+QueueController::Record& QueueController::add(const api::Workload& workload, Owner owner, Called called, Time created,
+                                              const bridge::TopologyLevels& levels) {
+  Record record{.workload = bridge::to_model(workload, levels),
+                .owner = owner,
+                .kind = std::move(called.kind),
+                .name = std::move(called.name),
+                .submitted = created};
+  record.workload.uid = fmt::format("workload/{}/{}", workload.metadata.namespace_name, workload.metadata.name);
+  record.workload.created = created;
+  by_uid_[record.workload.uid] = by_owner_[owner] = all_.size();
+  return all_.emplace_back(std::move(record));
+}
+
+void QueueController::submit(api::Workload workload, Owner owner, Called called, Time created,
                              const bridge::TopologyLevels& levels) {
-  workload.metadata.uid = fmt::format("workload/{}/{}", workload.metadata.namespace_name, workload.metadata.name);
-  workload.metadata.created = created;
-  Record record{
-      bridge::to_model(workload, levels), owner, std::move(kind), std::move(name), created, {}, {}, false, 0, {}, {}};
+  Record& record = add(workload, owner, std::move(called), created, levels);
   if (record.workload.checkpoints.last) record.workload.checkpoints.last = created;  // before it came
   const std::string* priority_class = workload.metadata.labels.find(api::kPriorityClassLabel);
   if (const auto known = priority_class == nullptr ? priorities_.end() : priorities_.find(*priority_class);
       known != priorities_.end())
     record.workload.priority = known->second;
-  by_uid_[record.workload.uid] = by_owner_[owner] = all_.size();
   outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
-  all_.push_back(std::move(record));
+}
+
+std::optional<QueueController::Admitted> QueueController::resume(const queueing::SeenWorkload& stored, Owner owner,
+                                                                 Called called, Time created,
+                                                                 const bridge::TopologyLevels& levels, Time now,
+                                                                 Duration ahead) {
+  Record& record = add(stored.workload, owner, std::move(called), created, levels);
+  if (workloads::is_of_pods(stored.workload)) record.workload.owner_uid.clear();  // pods have other UIDs here
+  record.workload.requeue = queueing::requeue_of(stored);
+  const auto held = queueing::held_by(stored);
+  engine::Event event = engine::WorkloadUpserted{record.workload};
+  if (held) event = engine::WorkloadAdmitted{record.workload, *held};
+  queueing::tell_time(event, now, ahead);
+  record.workload =
+      held ? std::get<engine::WorkloadAdmitted>(event).workload : std::get<engine::WorkloadUpserted>(event).workload;
+  outbox_.push_back(std::move(event));
+  for (const queueing::StoredCheck& check : stored.checks)
+    outbox_.emplace_back(engine::WorkloadCheckReported{record.workload.uid, check.report, now});
+  if (!held) return std::nullopt;
+  record.given = held->assignment;
+  if (!held->evicted.empty()) {
+    leaving_.push_back(owner);
+    return std::nullopt;
+  }
+  if (held->quota_only) return std::nullopt;
+  record.admitted = now;
+  return told(record, flavors_);
 }
 
 void QueueController::reclaim(Owner owner, const std::vector<int32_t>& pods) {
@@ -132,10 +171,14 @@ QueueController::Admitted QueueController::admit(const quota::AdmissionDecision&
   record.admitted = now;
   record.ready = false;
   record.given = decision.assignment;
+  return told(record, admission.flavors());
+}
+
+QueueController::Admitted QueueController::told(const Record& record, const quota::Flavors& flavors) {
   Admitted out{record.owner, {}, {}};
-  for (const quota::PodSetAssignment& set : decision.assignment) {
+  for (const quota::PodSetAssignment& set : record.given) {
     workloads::PodSetInfo& info = out.infos.emplace_back(workloads::PodSetInfo{record.workload.name, set.name});
-    quota::FlavorTerms terms = quota::terms_of(set, admission.flavors());
+    quota::FlavorTerms terms = quota::terms_of(set, flavors);
     info.node_labels = std::move(terms.node_labels);
     info.tolerations = std::move(terms.tolerations);
     out.counts.push_back(set.count);

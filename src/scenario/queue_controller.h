@@ -4,6 +4,7 @@
 // It decides nothing: the engine does, and the Simulation starts and stops pods. Owner thread only.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "api/decode.h"
 #include "bridge/topology.h"
 #include "engine/event.h"
+#include "queueing/seen.h"
 #include "quota/admission.h"
 #include "scenario/report.h"
 #include "workloads/kueue/queued.h"
@@ -38,9 +40,11 @@ class QueueController {
     size_t group = SIZE_MAX;
     friend auto operator<=>(const Owner&, const Owner&) = default;
   };
-  // `kind` and `name` are what people call it: "Job", "default/train".
-  void submit(api::Workload workload, Owner owner, std::string kind, std::string name, Time created,
-              const bridge::TopologyLevels& levels);
+  // What people call it: "Job", "default/train".
+  struct Called {
+    std::string kind, name;
+  };
+  void submit(api::Workload workload, Owner owner, Called called, Time created, const bridge::TopologyLevels& levels);
   // As many of its pods are needed no more, by pod set.
   void reclaim(Owner owner, const std::vector<int32_t>& pods);
   void finish(Owner owner, Time now);
@@ -59,12 +63,17 @@ class QueueController {
     std::vector<workloads::PodSetInfo> infos;
     std::vector<int32_t> counts;
   };
+  // One that its queue knows already goes on from where it stands; the wall's time is `ahead` of `now`. A Workload that
+  // is on its way out is among leaving(); one that is admitted comes with what its pods are told.
+  std::optional<Admitted> resume(const queueing::SeenWorkload& stored, Owner owner, Called called, Time created,
+                                 const bridge::TopologyLevels& levels, Time now, Duration ahead);
   // It has quota, and waits for its checks.
   void reserve(const quota::AdmissionDecision& decision, const quota::Admission& admission);
   Admitted admit(const quota::AdmissionDecision& decision, const quota::Admission& admission, Time now);
   Owner evict(const quota::AdmissionDecision& decision, const quota::Admission& admission);
   // Those that were evicted and whose pods are still there.
   const std::vector<Owner>& leaving() const { return leaving_; }
+  bool is_leaving(Owner owner) const { return std::ranges::find(leaving_, owner) != leaving_.end(); }
   bool knows(Owner owner) const { return by_owner_.contains(owner); }
   // Of one that is known; none: it is not admitted.
   std::optional<Time> admitted_at(Owner owner) const { return all_[by_owner_.at(owner)].admitted; }
@@ -78,19 +87,23 @@ class QueueController {
     Owner owner;
     std::string kind, name;
     Time submitted;
-    std::optional<Time> admitted, finished;
+    std::optional<Time> admitted = {}, finished = {};
     bool ready = false;  // as the engine was told, since it was admitted
     int evictions = 0;
-    std::string evicted_for;                     // the last time, "Preempted by default/urgent"
-    std::vector<quota::PodSetAssignment> given;  // when it was admitted last
+    std::string evicted_for = {};                     // the last time, "Preempted by default/urgent"
+    std::vector<quota::PodSetAssignment> given = {};  // when it was admitted last
   };
+  Record& add(const api::Workload& workload, Owner owner, Called called, Time created,
+              const bridge::TopologyLevels& levels);
+  static Admitted told(const Record& record, const quota::Flavors& flavors);
   std::string called(const std::string& workload) const;
   Record* find(const std::string& name);
   size_t find(const quota::AdmissionDecision& decision, const quota::Admission& admission) const;
 
   std::vector<engine::Event>& outbox_;
   std::map<std::string, int32_t, std::less<>> priorities_;  // of WorkloadPriorityClasses
-  std::vector<Record> all_;                                 // in the order of submission
+  quota::Flavors flavors_;
+  std::vector<Record> all_;  // in the order of submission
   std::map<std::string, size_t> by_uid_;
   std::map<Owner, size_t> by_owner_;
   std::vector<Owner> leaving_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "engine/decision.h"
 #include "limits/namespace_limits.h"
 #include "scenario/manifests.h"
+#include "scenario/queue_controller.h"
 #include "scenario/report.h"
 #include "workloads/kueue/queued.h"
 
@@ -71,6 +73,13 @@ struct SimObject {
   Time released = {};
 };
 
+// What people call a Job or Workload: "Job", "default/train".
+QueueController::Called called(const api::Object& object);
+// When a Job fails that runs since `released`; none: it may run for ever, or the object is no Job.
+std::optional<Time> deadline_of(const SimObject& record);
+// More of a Job's pods have failed than may.
+bool gives_up(const SimObject& record);
+
 // Plain pods that are one Workload (label kueue.x-k8s.io/pod-group-name), or a pod by itself.
 struct PodGroup {
   std::vector<size_t> pods = {};  // that have come
@@ -82,6 +91,15 @@ struct PodGroup {
 struct PodGroups {
   std::deque<PodGroup> all = {};
   std::map<std::string, size_t> by_name = {};  // "namespace/name" of the Workload: the latest
+};
+
+// Work that a cluster's queues knew already, and that comes with the pods it has there.
+struct ResumedWork {
+  // By UID of the Workload's owner, and by the Workload's own "namespace/name": the Job or else the Workload here.
+  std::map<std::string, size_t, std::less<>> objects = {};
+  std::map<std::string, size_t, std::less<>> groups = {};  // by UID of a pod, or by name: its group
+  std::vector<QueueController::Owner> fresh = {};          // have come just now
+  Time wall = {};                                          // the latest time that any of them tells
 };
 
 // What is told of such a pod; `why` is without its name.

@@ -47,6 +47,7 @@ Status Simulation::submit(std::vector<Manifest> manifests) {
     const Duration after = simulated(manifest.object, kSimulatedArrival).value_or(Duration{0});
     names_.reserve(manifest.object);
     workloads_.push_back({std::move(manifest)});
+    if (workloads_.back().manifest.stored != nullptr) expect_resumed(workloads_.size() - 1);
     schedule(now_, after, DueKind::kArrival, workloads_.size() - 1);
   }
   process_due();
@@ -88,6 +89,7 @@ void Simulation::process_due() {
         const bool again = pods_[which].preempted && keeps_name(pods_[which]) && pods_[which].stage == Stage::kRunning;
         remove(which);
         if (again) replace_pod(which);
+        else if (const size_t maker = pods_[which].workload; maker != SIZE_MAX) next_job_pods(maker);
         break;
       }
       case DueKind::kPodEnds: {
@@ -110,6 +112,7 @@ void Simulation::process_due() {
     else count_if_stored(which);
   for (const Due& due : arrivals)
     if (const size_t which = std::get<3>(due); !is_limit(workloads_[which].manifest.object)) arrive(which);
+  follow_resumed();
   if (!arrivals.empty()) storage_.reconcile();
 }
 

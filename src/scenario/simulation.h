@@ -2,9 +2,8 @@
 //
 // It stands where the API server, the controllers and the kubelets would: manifests become pods, a Bind decision starts
 // a pod at once, a pod ends when its simulated runtime is over, a Job then starts its next one. `berth simulate`
-// submits everything and runs to the end; a scenario also plays users, kubelets and broken networks, step by step.
-// Everything reaches the engine as events through src/bridge, exactly as in the daemon. Time jumps from one event to
-// the next.
+// submits everything and runs to the end; a scenario also plays users, kubelets and broken networks, step by step. All
+// reaches the engine as events through src/bridge, as in the daemon. Time jumps from one event to the next.
 //
 //   Simulation cluster({.policies = policy::default_policies()});
 //   BERTH_TRY_VOID(cluster.submit(std::move(manifests)));
@@ -55,8 +54,7 @@ class Simulation {
   Status submit(std::vector<Manifest> manifests);
   // Delivers what has happened and runs cycles until nothing more is decided at the present time.
   void settle();
-  // Lets `duration` pass, settling at each event on the way.
-  void advance(Duration duration);
+  void advance(Duration duration);  // settles at each event on the way
   // Goes on until nothing is left to happen. `on_cycle` is called after every cycle, to say how far it is.
   void run_to_end(std::function<void()> on_cycle = {});
 
@@ -69,8 +67,7 @@ class Simulation {
   Status cordon_node(const std::string& name, bool unschedulable);
   // What the controller of an AdmissionCheck says of the Workload of what was submitted under this name.
   Status report_check(const std::string& name, quota::CheckReport report);
-  // spec.active of the Workload of a Job, pod or Workload that was submitted under this name.
-  Status set_active(const std::string& name, bool active);
+  Status set_active(const std::string& name, bool active);  // spec.active of its Workload
   Status update(Manifest manifest);  // of an existing Pod, Node or Namespace; of storage, new or not
   void plan_bind(const std::string& name, BindFate fate);    // of the pod's next bind
   Status settle_bind(const std::string& name, bool stored);  // what the server says about an unknown one
@@ -81,12 +78,9 @@ class Simulation {
   int64_t pods_expected() const { return std::max(made_pods_, expected_pods_); }  // in all, as far as is known
   const engine::Engine& engine() const { return engine_.engine(); }
   const EventLog& log() const { return engine_.log(); }
-  // Nodes that were cut anew, in the order in which that began.
-  const std::vector<RepartitionReport>& repartitions() const { return repartitions_; }
-  // Invariants found broken, with the time; empty when all held.
-  const std::vector<std::string>& broken() const { return broken_; }
-  // The engine's view of a pod, which tries out whom it could preempt (Engine::explain()); nothing when there is no
-  // such pod.
+  const std::vector<RepartitionReport>& repartitions() const { return repartitions_; }  // as they began
+  const std::vector<std::string>& broken() const { return broken_; }                    // invariants, with the time
+  // The engine's view of a pod, with whom it could preempt (Engine::explain()); nothing: there is no such pod.
   std::optional<engine::Explanation> explain(const std::string& name);
   Report report();
   Report report_with_forecasts();  // costs as much as playing what comes next in a second engine
@@ -98,9 +92,8 @@ class Simulation {
 
   void arrive(size_t workload);
   void add_node(const api::Node& node);
-  void add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt);
+  void add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt, size_t group = SIZE_MAX);
   void begin_pod(size_t slot);  // the API server has stored it
-  // The same for a pod that is named as its workload likes: with another name where its own is taken.
   void add_made_pod(api::Pod pod, size_t workload, int32_t index);
   bool name_is_taken(const api::Pod& pod, size_t workload) const;
   void expand(size_t workload);
@@ -108,7 +101,6 @@ class Simulation {
   void next_job_pods(size_t workload);
   void drop_surplus_pods(size_t workload, const api::Job& job);
   void stop_job(size_t workload, const std::string& reason);
-  bool gives_up(size_t workload) const;
   bool keeps_name(const SimPod& pod) const;
   void schedule(Time from, Duration after, DueKind kind, size_t which);
   void process_due();
@@ -120,21 +112,28 @@ class Simulation {
   void replace_pod(size_t pod);
   void account(SimPod& pod, bool running);
   void note_gpus_in_use(const std::optional<GpuCount>& told = {});
-  // Work that waits in queues: simulation_queues.cc.
+  // Work that waits in queues: simulation_queues.cc, simulation_groups.cc, simulation_resumed.cc.
   bool wait_in_queue(size_t workload);
+  void expect_resumed(size_t workload);
+  void adopt(api::Pod pod);
+  void resume(size_t workload);
+  void follow_resumed();
+  void clear_out(QueueController::Owner owner);
+  void make_pods_leave(size_t workload);
   void wait_in_queue(SimPod& pod);
+  void join_group(SimPod& pod);
+  void let_in(const QueueController::Admitted& given);
   void let_in(const PodGroup& group, SimPod& pod);
   void follow_group(const SimPod& pod);
   void carry_out(const quota::AdmissionDecision& decision);
   void release_job(size_t workload, const QueueController::Admitted& given);
-  void suspend_job(size_t workload);
+  void begin_workload(size_t workload);
   void make_leave(size_t pod);
   void follow_job(size_t workload);
   void let_go();
   void set_ready(SimPod& pod, bool ready);
   void await_readiness(SimPod& pod);
   void follow_readiness();
-  static std::optional<Time> deadline_of(const Workload& workload);
   // LimitRanges and ResourceQuotas, as the API server keeps them: simulation_limits.cc.
   void put_limit(const api::Object& object);
   std::vector<limits::Usage> present_in(const std::string& space) const;
@@ -173,6 +172,7 @@ class Simulation {
   std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces
   std::deque<SimPod> pods_;
   PodGroups groups_;
+  ResumedWork resumed_;
   absl::flat_hash_map<std::string, size_t> by_uid_;
   absl::flat_hash_map<std::string, size_t> by_name_;  // "namespace/name": the latest
   PodNames names_;
@@ -190,9 +190,9 @@ class Simulation {
   SimulatedAgent agent_;
   std::vector<RepartitionReport> repartitions_;
   std::optional<Time> wakeup_;
-  bool in_vain_ = false;  // for all that is known, nobody starts at that time
-  GpuCount gpus_running_, gpus_peak_;
+  bool in_vain_ = false;      // for all that is known, nobody starts at that time
   bool shares_gpus_ = false;  // some pod asks for a share, so that only the engine knows how many are in use
+  GpuCount gpus_running_, gpus_peak_;
   std::vector<std::string> broken_;
   std::function<void()> on_cycle_;
 };

@@ -39,7 +39,7 @@ void Simulation::arrive(size_t workload) {
   if (is_storage(object)) return storage_.put(object);
   if (is_queueing(object)) return queues_.put(object);
   if (const auto* budget = std::get_if<api::PodDisruptionBudget>(&object)) return budgets_.put(*budget);
-  if (const auto* pod = std::get_if<api::Pod>(&object)) return add_pod(*pod, SIZE_MAX, 0, 1);
+  if (const auto* pod = std::get_if<api::Pod>(&object)) return adopt(*pod);
   expand(workload);
 }
 
@@ -63,7 +63,8 @@ void Simulation::expand(size_t workload) {
     wait_in_queue(workload);
     return;
   }
-  std::visit([&](auto& o) { o.metadata.uid = fmt::format("{}-{}", kind->kind, workload); }, record.manifest.object);
+  if (record.manifest.stored == nullptr)
+    std::visit([&](auto& o) { o.metadata.uid = fmt::format("{}-{}", kind->kind, workload); }, record.manifest.object);
   if (std::holds_alternative<api::DaemonSet>(record.manifest.object)) {
     record.active = 1;
     std::vector<api::Node> nodes;
@@ -95,6 +96,7 @@ bool Simulation::name_is_taken(const api::Pod& pod, size_t workload) const {
   return of_another || names_.reserved(pod.metadata.namespace_name, pod.metadata.name);
 }
 
+// The same for a pod that is named as its workload likes: with another name where its own is taken.
 void Simulation::add_made_pod(api::Pod pod, size_t workload, int32_t index) {
   const api::Object& maker = workloads_[workload].manifest.object;
   if (!std::holds_alternative<api::StatefulSet>(maker)) {
@@ -105,9 +107,9 @@ void Simulation::add_made_pod(api::Pod pod, size_t workload, int32_t index) {
   add_pod(std::move(pod), workload, index, 1);
 }
 
-void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt) {
+void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t attempt, size_t group) {
   if (++made_pods_ > kSimulatedPodsMax) return;
-  const bool stored = workload == SIZE_MAX && is_stored(pod);
+  const bool stored = is_stored(pod);
   const uint64_t number = sequence_++;
   if (pod.metadata.name.empty()) {
     pod.metadata.name = fmt::format("{}{}", pod.metadata.generate_name, number);
@@ -119,6 +121,7 @@ void Simulation::add_pod(api::Pod pod, size_t workload, int32_t index, int32_t a
   record.workload = workload;
   record.index = index;
   record.attempt = attempt;
+  record.group = group;
   record.submitted = now_;
   record.object = std::move(pod);
   const size_t slot = pods_.size();
@@ -135,9 +138,11 @@ void Simulation::begin_pod(size_t slot) {
   const model::ResourceList requests = api::effective_requests(added.object);
   added.gpus = count_gpus(requests);
   shares_gpus_ |= bridge::gpu_share_of(added.object.metadata, requests).asked();
+  if (added.group != SIZE_MAX) join_group(added);
   if (added.object.terminal()) {
     added.stage = Stage::kEnded;
     added.reason = added.object.status.phase;
+    if (added.workload != SIZE_MAX) --workloads_[added.workload].active;
     return;
   }
   if (!added.object.spec.node_name.empty()) {
@@ -152,12 +157,16 @@ void Simulation::begin_pod(size_t slot) {
   tell_pod(added);
 }
 
-// When a Job fails that runs since `released`; none: it may run for ever.
-std::optional<Time> Simulation::deadline_of(const Workload& workload) {
-  const auto* job = std::get_if<api::Job>(&workload.manifest.object);
+std::optional<Time> deadline_of(const SimObject& record) {
+  const auto* job = std::get_if<api::Job>(&record.manifest.object);
   if (job == nullptr || !job->active_deadline_s) return std::nullopt;
   constexpr int64_t kLater = kSimulatedDurationMax.nanos / 1'000'000'000 + 1;
-  return workload.released + Duration::seconds(std::min(*job->active_deadline_s, kLater));
+  return record.released + Duration::seconds(std::min(*job->active_deadline_s, kLater));
+}
+
+bool gives_up(const SimObject& record) {
+  const auto* job = std::get_if<api::Job>(&record.manifest.object);
+  return job != nullptr && record.failed > workloads::backoff_limit(*job);
 }
 
 // A pod of a Job has ended: the job starts as many as its parallelism and completions allow now.
@@ -211,11 +220,6 @@ void Simulation::stop_job(size_t workload, const std::string& reason) {
   follow_job(workload);
 }
 
-bool Simulation::gives_up(size_t workload) const {
-  const auto* job = std::get_if<api::Job>(&workloads_[workload].manifest.object);
-  return job != nullptr && workloads_[workload].failed > workloads::backoff_limit(*job);
-}
-
 bool Simulation::keeps_name(const SimPod& pod) const {
   return pod.workload != SIZE_MAX && std::holds_alternative<api::StatefulSet>(workloads_[pod.workload].manifest.object);
 }
@@ -255,6 +259,7 @@ void Simulation::replace_pod(size_t pod) {
   }
   api::Pod next = old.object;
   next.status = {};
+  next.metadata.uid.clear();
   next.metadata.deleted.reset();
   next.metadata.deletion_grace_s.reset();
   next.spec.node_name.clear();
@@ -326,7 +331,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
   deliver();
   if (replace) {
     ++workload.failed;
-    return gives_up(pod.workload) ? stop_job(pod.workload, kBackoffLimitExceeded) : replace_pod(index);
+    return gives_up(workload) ? stop_job(pod.workload, kBackoffLimitExceeded) : replace_pod(index);
   }
   ++workload.ended;
   next_job_pods(pod.workload);

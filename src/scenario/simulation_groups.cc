@@ -12,12 +12,12 @@ namespace berth::scenario {
 // that comes to a group which has been let in follows it at once.
 void Simulation::wait_in_queue(SimPod& pod) {
   api::Pod& object = pod.object;
-  if (!queues_.serves() || workloads::queue_of(object.metadata).empty() ||
+  if (!queues_.serves() || pod.group != SIZE_MAX || workloads::queue_of(object.metadata).empty() ||
       object.metadata.annotation(api::kWorkloadAnnotation) != nullptr || !object.spec.node_name.empty())
     return;
   if (!workloads::waits_for_admission(object)) object.spec.scheduling_gates.emplace_back(api::kAdmissionGate);
-  const std::string called = object.metadata.namespace_name + "/" + workloads::workload_name_of(object);
-  const auto [at, fresh] = groups_.by_name.try_emplace(called, groups_.all.size());
+  const std::string name = object.metadata.namespace_name + "/" + workloads::workload_name_of(object);
+  const auto [at, fresh] = groups_.by_name.try_emplace(name, groups_.all.size());
   if (!fresh && groups_.all[at->second].ended) at->second = groups_.all.size();
   if (at->second == groups_.all.size()) groups_.all.emplace_back();
   pod.group = at->second;
@@ -33,8 +33,26 @@ void Simulation::wait_in_queue(SimPod& pod) {
   group.workload = std::move(made.workload);
   if (!group.workload) return;
   const bool alone = workloads::group_of(object.metadata).empty();
-  queues_.submit(*group.workload, {SIZE_MAX, pod.group}, alone ? "Pod" : "Pod group", alone ? pod_name(object) : called,
+  queues_.submit(*group.workload, {SIZE_MAX, pod.group}, {alone ? "Pod" : "Pod group", alone ? pod_name(object) : name},
                  *object.metadata.created, options_.topology_levels);
+}
+
+// A pod of a group that its queue knew already: what has been let in is waited for no more.
+void Simulation::join_group(SimPod& pod) {
+  PodGroup& group = groups_.all[pod.group];
+  group.pods.push_back(by_uid_.at(pod.object.metadata.uid));
+  if (workloads::waits_for_admission(pod.object) && !group.infos.empty()) let_in(group, pod);
+}
+
+// The group has been admitted.
+void Simulation::let_in(const QueueController::Admitted& given) {
+  PodGroup& group = groups_.all[given.owner.group];
+  group.infos = given.infos;
+  for (const size_t pod : group.pods) {
+    if (pods_[pod].stage != Stage::kWaiting) continue;
+    let_in(group, pods_[pod]);
+    tell_pod(pods_[pod]);
+  }
 }
 
 // Takes the gate off a pod of a group that has been admitted, with what its flavors add.

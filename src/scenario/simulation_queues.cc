@@ -22,21 +22,24 @@ bool is_done(const SimObject& record) {
 
 }  // namespace
 
+QueueController::Called called(const api::Object& object) {
+  const api::ObjectMeta& metadata = api::metadata_of(object);
+  return {std::string(api::kind_of(object)), metadata.namespace_name + "/" + metadata.name};
+}
+
 // True: the object that was submitted waits in a queue, and makes no pods before it is admitted.
 bool Simulation::wait_in_queue(size_t workload) {
   Workload& record = workloads_[workload];
-  if (!queues_.serves()) return false;
+  if (!queues_.serves() || record.before_admission) return false;
+  if (record.manifest.stored != nullptr) return resume(workload), true;
   const QueueController::Owner owner{workload, SIZE_MAX};
   const Time created = now_ + Duration{static_cast<int64_t>(sequence_++)};
   const auto submit = [&](api::Workload waits) {
-    const std::string name =
-        api::metadata_of(record.manifest.object).namespace_name + "/" + api::metadata_of(record.manifest.object).name;
-    queues_.submit(std::move(waits), owner, std::string(api::kind_of(record.manifest.object)), name, created,
-                   options_.topology_levels);
+    queues_.submit(std::move(waits), owner, called(record.manifest.object), created, options_.topology_levels);
   };
   if (const auto* waits = std::get_if<api::Workload>(&record.manifest.object)) return submit(*waits), true;
   auto* job = std::get_if<api::Job>(&record.manifest.object);
-  if (job == nullptr || record.before_admission) return false;
+  if (job == nullptr) return false;
   if (job->metadata.controller() == nullptr && workloads::queue_of(job->metadata).empty() &&
       queues_.has_default_queue(job->metadata.namespace_name))  // as the webhook does
     job->metadata.labels.set(std::string(api::kQueueLabel), std::string(api::kDefaultLocalQueue));
@@ -48,36 +51,41 @@ bool Simulation::wait_in_queue(size_t workload) {
 void Simulation::carry_out(const quota::AdmissionDecision& decision) {
   happened_ = now_;
   const quota::Admission& admission = engine().admission();
-  if (decision.kind == quota::AdmissionDecision::Kind::kEvict) {
-    const QueueController::Owner owner = queues_.evict(decision, admission);
-    if (owner.group != SIZE_MAX) {
-      groups_.all[owner.group].infos.clear();
-      for (const size_t pod : groups_.all[owner.group].pods) make_leave(pod);
-    } else if (workloads_[owner.object].before_admission) {
-      suspend_job(owner.object);
-    } else {
-      queues_.released(owner);  // nothing runs for it
-    }
-    return;
-  }
+  if (decision.kind == quota::AdmissionDecision::Kind::kEvict) return clear_out(queues_.evict(decision, admission));
   if (decision.kind == quota::AdmissionDecision::Kind::kReserve) return queues_.reserve(decision, admission);
   const QueueController::Admitted given = queues_.admit(decision, admission, now_);
-  if (given.owner.group != SIZE_MAX) {
-    PodGroup& group = groups_.all[given.owner.group];
-    group.infos = given.infos;
-    for (const size_t pod : group.pods) {
-      if (pods_[pod].stage != Stage::kWaiting) continue;
-      let_in(group, pods_[pod]);
-      tell_pod(pods_[pod]);
-    }
-    return;
-  }
+  if (given.owner.group != SIZE_MAX) return let_in(given);
   const api::Object& object = workloads_[given.owner.object].manifest.object;
   if (std::holds_alternative<api::Job>(object)) return release_job(given.owner.object, given);
-  if (api::metadata_of(object).annotation(kSimulatedReady) == nullptr)  // its pods are nobody's to play
-    queues_.set_ready(given.owner, INT32_MAX, now_);
+  begin_workload(given.owner.object);
+}
+
+// A Workload by itself has been admitted: its pods are nobody's to play, unless they were there already.
+void Simulation::begin_workload(size_t workload) {
+  const api::Object& object = workloads_[workload].manifest.object;
+  if (workloads_[workload].active == 0 && api::metadata_of(object).annotation(kSimulatedReady) == nullptr)
+    queues_.set_ready({workload, SIZE_MAX}, INT32_MAX, now_);
   if (const auto runtime = simulated(object, kSimulatedRuntime))
-    schedule(now_, *runtime, DueKind::kWorkloadEnds, given.owner.object);
+    schedule(now_, *runtime, DueKind::kWorkloadEnds, workload);
+}
+
+// Its pods are to leave; it may be let in anew when they have.
+void Simulation::clear_out(QueueController::Owner owner) {
+  if (owner.group != SIZE_MAX) {
+    groups_.all[owner.group].infos.clear();
+    for (const size_t pod : groups_.all[owner.group].pods) make_leave(pod);
+    return;
+  }
+  Workload& record = workloads_[owner.object];
+  if (!record.before_admission && record.active == 0) return queues_.released(owner);  // nothing runs for it
+  if (auto* job = std::get_if<api::Job>(&record.manifest.object)) job->suspend = true;
+  make_pods_leave(owner.object);
+}
+
+void Simulation::make_pods_leave(size_t workload) {
+  const size_t count = pods_.size();
+  for (size_t i = 0; i < count; ++i)
+    if (pods_[i].workload == workload) make_leave(i);
 }
 
 void Simulation::release_job(size_t workload, const QueueController::Admitted& given) {
@@ -93,15 +101,6 @@ void Simulation::release_job(size_t workload, const QueueController::Admitted& g
   expand(workload);
 }
 
-// The pods of a job that has to make way end gracefully; those that wait vanish at once.
-void Simulation::suspend_job(size_t workload) {
-  const size_t count = pods_.size();
-  auto& job = std::get<api::Job>(workloads_[workload].manifest.object);
-  job.suspend = true;
-  for (size_t i = 0; i < count; ++i)
-    if (pods_[i].workload == workload) make_leave(i);
-}
-
 // For others: one that waits vanishes at once, one that runs ends gracefully.
 void Simulation::make_leave(size_t index) {
   SimPod& pod = pods_[index];
@@ -115,8 +114,11 @@ void Simulation::make_leave(size_t index) {
 void Simulation::follow_job(size_t workload) {
   const QueueController::Owner owner{workload, SIZE_MAX};
   Workload& record = workloads_[workload];
+  if (!queues_.knows(owner)) return;
+  if (std::holds_alternative<api::Workload>(record.manifest.object) && record.active == 0 && queues_.admitted_at(owner))
+    return queues_.finish(owner, now_);  // those that it came with have ended
   const auto* job = std::get_if<api::Job>(&record.manifest.object);
-  if (job == nullptr || !record.before_admission || !queues_.knows(owner)) return;
+  if (job == nullptr || !record.before_admission) return;
   if (is_done(record)) return queues_.finish(owner, now_);
   if (!record.stopped && !job->suspend) queues_.reclaim(owner, {workloads::reclaimable(*job, record.ended)});
 }
