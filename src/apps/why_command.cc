@@ -27,7 +27,8 @@ constexpr const char* kFooter = R"(Examples:
   berth why -f cluster/ train-0
   berth why -f cluster/ -n nlp pod/train-0
   berth why -f cluster/ job/train
-  kubectl get nodes,pods,priorityclasses -A -o yaml | berth why -f - default/train-0)";
+  kubectl get nodes,pods,priorityclasses -A -o yaml | berth why -f - default/train-0
+With queues, also jobs,namespaces,workloads,clusterqueues,localqueues,cohorts,resourceflavors,admissionchecks.)";
 
 // "train-0", "pod/train-0" and "nlp/train-0" all name the same; `prefixes` are those of its kind.
 std::string full_name(const Flags& flags, std::initializer_list<std::string_view> prefixes) {

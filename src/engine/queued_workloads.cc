@@ -237,9 +237,12 @@ void QueuedWorkloads::leave_unfit() {
   }
 }
 
-// Places that were lost, with their node or to a pod that came in between.
+// Places that were lost, with their node or to a pod that came in between. Who comes first in the queue has the first
+// turn, whoever was known first.
 void QueuedWorkloads::fill_short() {
-  const std::set<quota::WorkloadId> all = std::exchange(short_, {});
+  std::vector<quota::WorkloadId> all(short_.begin(), short_.end());
+  short_.clear();
+  std::ranges::sort(all, [&](quota::WorkloadId a, quota::WorkloadId b) { return comes_before(a, b); });
   for (const quota::WorkloadId id : all) {
     const auto group = groups_.find(id);
     if (group == groups_.end() || !group->second.keeps_places()) continue;

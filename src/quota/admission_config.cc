@@ -2,7 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "quota/admission.h"
@@ -161,7 +163,14 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   count_spending();
   for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
   const std::vector<WorkloadId> touched = std::exchange(touched_, {});
-  for (const WorkloadId id : touched) settle(id, decisions);
+  std::vector<AdmissionDecision> decided;
+  for (const WorkloadId id : touched) settle(id, decided);
+  const auto age = [this](const AdmissionDecision& decision) {
+    const model::Workload& workload = record(decision.workload).status.workload;
+    return std::tie(workload.created, workload.uid);
+  };
+  std::ranges::stable_sort(decided, {}, age);  // whoever was known first
+  std::ranges::move(decided, std::back_inserter(decisions));
 }
 
 // The reason of the condition Active=False; empty where the queue is active.

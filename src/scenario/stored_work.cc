@@ -13,7 +13,7 @@ void StoredWork::see(const api::Object& object, const api::Document& document) {
   if (metadata.uid.empty()) return;
   if (std::holds_alternative<api::Job>(object)) jobs_.insert(metadata.uid);
   const auto* workload = std::get_if<api::Workload>(&object);
-  if (workload == nullptr) return;
+  if (workload == nullptr || workload->pod_sets.empty()) return;
   auto seen = queueing::decode_workload(document.json);
   if (!seen) return;
   seen->workload = *workload;  // of either version

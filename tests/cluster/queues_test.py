@@ -8,12 +8,13 @@ Ends with status 77 (skipped, for ctest) where the test servers or the program a
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness.daemon import wait_until  # noqa: E402
+from harness.daemon import berth_binary, wait_until  # noqa: E402
 from harness.kueue import GPU, flavor, group, install, make, path_of, quota  # noqa: E402
 from harness.objects import BERTH, pod  # noqa: E402
 from harness.suite import WithBerth, main, shared_cluster  # noqa: E402
@@ -44,6 +45,13 @@ def waiting_pod(name: str, queue: str, gpus: int, group: str = "", total: int = 
         annotations["kueue.x-k8s.io/pod-group-total-count"] = str(total)
     return pod(name, gpus=gpus, labels=labels, annotations=annotations, restartPolicy="Never",
                schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])  # fmt: skip
+
+
+def offline(*arguments: str, given: str) -> str:
+    """What the program says of the manifests, without a cluster."""
+    done = subprocess.run([berth_binary(), *arguments], input=given, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 3), done.stderr  # 3: something waits
+    return done.stdout
 
 
 class QueueSuite(WithBerth):
@@ -323,6 +331,32 @@ class Queues(QueueSuite):
         self.create(waiting_pod("first", "red", 4, runs="2s"), waiting_pod("second", "red", 4))
         self.is_running("second")
         wait_until("the first has finished", lambda: self.condition("first", "Finished").get("reason") == "Succeeded")
+
+    def test_a_dump_of_the_cluster_says_offline_what_the_cluster_says(self) -> None:
+        self.node(2, gpus=8)
+        self.queues(red=8, blue=4)
+        self.apply(job("runs", "red", 4, pods=2))
+        self.runs("runs", 2)
+        self.create(waiting_pod("leader", "blue", 2, "train", 2), waiting_pod("worker", "blue", 1, "train", 2))
+        self.is_running("worker")
+        self.create(waiting_pod("alone", "blue", 2))
+        self.apply(job("waits", "red", 4), job("ended", "red", 0, runs="1s"))
+        self.is_now("ended", "Finished")
+        told = {name: self.is_now(name, "QuotaReserved", "False", "WaitingForQuota")["message"] for name in ("waits", "alone")}
+        lists = ["/api/v1/nodes", "/api/v1/pods", "/apis/batch/v1/jobs", *(self.of_kind(plural) for plural in KINDS)]
+        dump = {"apiVersion": "v1", "kind": "List", "items": []}
+        for path in lists:
+            found = self.api.call("GET", path)
+            kind = {"apiVersion": found["apiVersion"], "kind": found["kind"].removesuffix("List")}
+            dump["items"] += [{**kind, **one} for one in found["items"]]
+        seen = json.loads(offline("simulate", "-o", "json", "-f", "-", given=json.dumps(dump)))
+        states = {one["name"]: one["state"] for one in seen["workloads"]}
+        self.assertEqual(states, {"runs": "Admitted", "train": "Admitted", "waits": "Pending", "alone": "Pending"})
+        self.assertEqual({one["name"]: one["message"] for one in seen["workloads"] if one["state"] == "Pending"}, told)
+        used = {one["name"]: [held["used"] for held in one["held"]] for one in seen["queues"]}
+        self.assertEqual(used, {"red": ["8"], "blue": ["3"]})
+        where = {one["metadata"]["name"]: one["spec"].get("nodeName") for one in self.pods()}
+        self.assertEqual({one["name"]: one["node"] for one in seen["pods"]}, where)
 
     def says(self, name: str, state: str, **more) -> None:
         """What the check's controller writes of a Job's Workload."""
