@@ -1,5 +1,7 @@
 // berth-scenario: runs scenario files as tests. `berth-scenario [--update] [--shapes FILE] FILE…`; exit 0 when all
 // hold.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -31,8 +33,11 @@ Result<std::vector<scenario::Mismatch>> play(const std::string& path, const std:
   text = read;
   BERTH_TRY(parsed, scenario::parse_scenario(text, path));
   const std::string shapes_file = shapes_path.empty() ? default_shapes(path) : shapes_path;
-  BERTH_TRY(shapes_text, read_file(shapes_file));
-  BERTH_TRY(shapes, scenario::parse_shapes(shapes_text, shapes_file));
+  const auto shapes_text = read_file(shapes_file);
+  if (!shapes_text)
+    return fail(shapes_text.error().code, fmt::format("{} with the shapes of nodes: {}; or say --shapes FILE",
+                                                      shapes_file, shapes_text.error().message));
+  BERTH_TRY(shapes, scenario::parse_shapes(*shapes_text, shapes_file));
   parsed.read_beside = [folder = fs::path(path).parent_path()](const std::string& name) {
     return read_file(folder / name);
   };

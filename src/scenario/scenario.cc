@@ -118,6 +118,25 @@ std::vector<Mismatch> run_scenario(const Scenario& scenario, const Shapes& shape
   return mismatches;
 }
 
+namespace {
+
+// The value as it can stand in the place of what is at `at` in the line: in quotes where plain YAML would read it
+// otherwise, and there are none yet.
+std::string in_place(const std::string& value, const std::string& line, size_t at) {
+  const bool quoted = at > 0 && (line[at - 1] == '"' || line[at - 1] == '\'');
+  const bool plain = value.find(": ") == std::string::npos && value.find(" #") == std::string::npos;
+  const bool structure = value.starts_with('[') || value.starts_with('{') || value.starts_with('"');
+  if (quoted || plain || structure) return value;
+  std::string out = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
 std::string with_actual_values(const std::string& text, const std::vector<Mismatch>& mismatches, size_t& left) {
   std::vector<std::string> lines;
   for (size_t at = 0; at <= text.size();) {
@@ -131,7 +150,7 @@ std::string with_actual_values(const std::string& text, const std::vector<Mismat
     const bool known = mismatch.line > 0 && line < lines.size() && !mismatch.expected.empty();
     const std::vector<size_t> at = known ? words(lines[line], mismatch.expected) : std::vector<size_t>();
     if (at.size() != 1) ++left;  // which of several is meant, nobody knows
-    else lines[line].replace(at.front(), mismatch.expected.size(), mismatch.actual);
+    else lines[line].replace(at.front(), mismatch.expected.size(), in_place(mismatch.actual, lines[line], at.front()));
   }
   std::string out;
   for (size_t i = 0; i < lines.size(); ++i) out += lines[i] + (i + 1 < lines.size() ? "\n" : "");

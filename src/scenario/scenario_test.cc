@@ -48,6 +48,14 @@ TEST(Scenario, UpdatingLeavesWhatStandsTwiceOnALine) {
   EXPECT_EQ(left, 1u);
 }
 
+TEST(Scenario, UpdatingQuotesWhatYamlWouldReadOtherwise) {
+  size_t left = 0;
+  EXPECT_EQ(with_actual_values("{reasons: {a: none}}", {{1, "", "none", "1 node: \"small\""}}, left),
+            R"({reasons: {a: "1 node: \"small\""}})");
+  EXPECT_EQ(with_actual_values("{running: [a]}", {{1, "", "[a]", "[b: c]"}}, left), "{running: [b: c]}");
+  EXPECT_EQ(with_actual_values("{reasons: {a: \"no\"}}", {{1, "", "no", "x: y"}}, left), "{reasons: {a: \"x: y\"}}");
+}
+
 TEST(Scenario, ManifestsReportTheScenariosLines) {
   const auto mismatches =
       run("steps:\n  - submit:\n      {apiVersion: v1, kind: Pod, metadata: {name: a},\n       spec: {nodeselector: "
