@@ -179,6 +179,7 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
     seen.insert(seen.end(), {cls.serial, cls.generation, waiting.pods.size(), name_of(*waiting.pods.begin())});
   }
   for (const PodSlot pod : engine.reserved_pods()) seen.push_back(name_of(pod));
+  bool gathers = false;  // some are to be together, so that it matters what is free beside what may be cut
   const quota::QuotaTree* quota = engine.workloads().wanted().empty() ? nullptr : &engine.admission().ledger().tree();
   for (const engine::WantedPlaces& wanted : engine.workloads().wanted()) {
     seen.insert(seen.end(), {workload_name(wanted.workloads.front()), wanted.workloads.size()});
@@ -187,13 +188,16 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
     for (const engine::WantedPlaces::Option& option : wanted.options) {
       for (const engine::WantedPlaces::Set& set : option.sets) {
         const engine::PodClass& cls = engine.state().pod_class(engine.state().pod(set.pod).cls);
-        seen.insert(seen.end(), {cls.serial, cls.generation});
+        seen.insert(seen.end(), {cls.serial, cls.generation, set.places.size()});
+        for (const engine::NodeSlot place : set.places) seen.push_back(place.value);
+        gathers |= !cls.peers.gathering.empty();
       }
       if (queue.valid())
         for (const auto& [fr, amount] : quota::usage_of(*quota, option.given.pod_sets, first.workload))
           seen.push_back(static_cast<uint64_t>(quota->available(queue, fr)));
     }
   }
+  if (gathers) seen.push_back(engine.state().change_end());
   if (seen == looked_at_ && (!wakeup_ || *wakeup_ > now)) return true;
   looked_at_ = std::move(seen);
   return false;

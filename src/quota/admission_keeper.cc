@@ -224,10 +224,21 @@ bool Admission::Keeper::holds_still(WorkloadId id, const KeptRoom& room) const {
   return room.looked_at + options().retry > now && !admission.ledger_->tree().has_room(room.queue, room.usage);
 }
 
+// The head of a StrictFIFO queue waits: nobody behind it has a turn, and so no room.
+void Admission::Keeper::forget_those_behind(const Entry& entry) {
+  if (entry.spec->strategy != model::QueueingStrategy::kStrictFifo || !entry.assignment.user_limit.empty()) return;
+  std::vector<WorkloadId> behind;
+  for (const auto& [id, room] : admission.kept_.rooms)
+    if (id != entry.id && room.cluster_queue == entry.spec->name) behind.push_back(id);
+  for (const WorkloadId id : behind) forget(id);
+}
+
 void Admission::Keeper::consider(Entry& entry) {
   const bool fits = entry.assignment.outcome == Outcome::kFit || !entry.victims.empty();
   Record& record = admission.record(entry.id);
-  if (!options().enabled || fits || !is_due(record)) return;
+  if (!options().enabled || fits) return;
+  forget_those_behind(entry);
+  if (!is_due(record)) return;
   const auto known = admission.kept_.rooms.find(entry.id);
   const bool is_kept = known != admission.kept_.rooms.end();
   if (is_kept) take_back(entry, known->second);

@@ -2,7 +2,8 @@
 // later ones does not pass them for ever (design I9), and lets those use it meanwhile who will have ended in time.
 //
 // A workload is due when it has waited for ReservationOptions::after, and neither fits nor can have others evicted. Of
-// each ClusterQueue the first in order for which there is room at all, were nothing in use, has some kept. Who comes
+// each ClusterQueue the first in order for which there is room at all, were nothing in use, has some kept; of a
+// StrictFIFO one its head. Who comes
 // after it and is of its queue, or would borrow, is not let in where the workload could not have its quota then, with
 // what those give back for whom it waits. The order is that of a cycle: by borrowing or fair shares, priority, age.
 // Once its quota is free its places are kept as well. Quota that a queue lends is its own queue's first: who borrows
@@ -67,6 +68,7 @@ struct Admission::Keeper {
   void take_back(Entry& entry, const KeptRoom& room);
   std::vector<WorkloadId> holders_around(QuotaNode queue) const;
   void forget(WorkloadId id);
+  void forget_those_behind(const Entry& entry);
   std::string since_when() const;
 };
 

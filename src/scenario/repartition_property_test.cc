@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/rng.h"
@@ -87,8 +88,10 @@ std::unique_ptr<Simulation> run(std::string text) {
   return cluster;
 }
 
-// Whether the world has changed in between: a pod or workload came, started or ended.
+// Whether the world has changed in between: a pod or workload came, started or ended. Those that come at one moment are
+// told apart by nanoseconds.
 bool something_happened(const Report& report, Time from, Time to) {
+  to = to + Duration::seconds(1);
   const auto within = [&](const std::optional<Time>& time) { return time && *time >= from && *time <= to; };
   const auto pod_did = [&](const PodReport& pod) {
     return within(pod.submitted) || within(pod.started) || within(pod.finished);
@@ -219,16 +222,16 @@ TEST(RepartitionProperty, WhoIsGoneKeepsNobodyWaiting) {
   }
 }
 
-// Two queues of a cohort that have enough, together, of each for any one Job.
-std::string queues_text(const Gpu& gpu, Rng& rng) {
+// Two queues of a cohort that have enough, together, of each for any one Job of two pods; `least` for more.
+std::string queues_text(const Gpu& gpu, Rng& rng, uint64_t least = 1) {
   std::string out = "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}\n";
   for (const char* name : {"red", "blue"}) {
     std::string covered = "cpu, nvidia.com/gpu";
-    std::string quotas =
-        fmt::format("{{name: cpu, nominalQuota: 99}}, {{name: nvidia.com/gpu, nominalQuota: {}}}", 1 + rng.below(3));
+    std::string quotas = fmt::format("{{name: cpu, nominalQuota: 99}}, {{name: nvidia.com/gpu, nominalQuota: {}}}",
+                                     least + rng.below(3));
     for (const char* profile : gpu.profiles) {
       covered += fmt::format(", nvidia.com/mig-{}", profile);
-      quotas += fmt::format(", {{name: nvidia.com/mig-{}, nominalQuota: {}}}", profile, 1 + rng.below(3));
+      quotas += fmt::format(", {{name: nvidia.com/mig-{}, nominalQuota: {}}}", profile, least + rng.below(3));
     }
     out += fmt::format(
         "---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {{name: {}}}, spec: "
@@ -281,6 +284,59 @@ TEST(RepartitionProperty, WorkInQueuesIsServedBesidePods) {
   }
   EXPECT_GT(cuts, static_cast<int64_t>(streams));
   EXPECT_GT(admitted, static_cast<int64_t>(streams));
+}
+
+// Of as many pods as all nodes have GPUs, at most, in a queue with enough quota; `dynamic` of the GPUs may be cut.
+std::string gang_text(int number, const Gpu& gpu, uint64_t gpus, uint64_t dynamic, Rng& rng) {
+  const bool whole = rng.chance(60);
+  const uint64_t pods = 1 + rng.below(whole ? gpus : dynamic);
+  const std::string limits =
+      whole ? "nvidia.com/gpu: 1" : fmt::format("nvidia.com/mig-{}: 1", gpu.profiles[rng.below(7)]);
+  return fmt::format(
+      "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j{}, labels: {{kueue.x-k8s.io/queue-name: {}}}, "
+      "annotations: {{berth.dev/simulated-arrival: {}m}}}}, spec: {{parallelism: {}, completions: {}, template: "
+      "{{metadata: {{annotations: {{berth.dev/simulated-runtime: {}m}}}}, spec: {{restartPolicy: Never, "
+      "priorityClassName: p{}, containers: [{{name: c, image: i, resources: {{requests: {{cpu: 1}}, limits: "
+      "{{{}}}}}}}]}}}}}}}}\n",
+      number, rng.chance(50) ? "red" : "blue", rng.below(60), pods, pods, 1 + rng.below(30), rng.below(3), limits);
+}
+
+// Their pods are on several nodes, of which some may not be cut.
+TEST(RepartitionProperty, GangsOverSeveralNodesAreServed) {
+  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  int64_t cuts = 0, spread = 0;
+  for (uint64_t seed = 1; seed <= streams; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Gpu& gpu = gpus()[rng.below(gpus().size())];
+    std::string text = node_text("a", gpu, "30s", rng.chance(50)) + queues_text(gpu, rng, 99);
+    uint64_t dynamic = kGpusPerNode, all = kGpusPerNode;
+    if (rng.chance(60)) {
+      text += node_text("b", gpu, "2m", rng.chance(50));
+      dynamic += kGpusPerNode, all += kGpusPerNode;
+    }
+    if (rng.chance(60)) {
+      constexpr std::string_view kDynamic = "berth.dev/mig-policy: dynamic, ";
+      std::string fixed = node_text("s", gpu, "30s", false);
+      text += fixed.erase(fixed.find(kDynamic), kDynamic.size());
+      all += kGpusPerNode;
+    }
+    const auto jobs = static_cast<int>(1 + rng.below(15));
+    for (int i = 0; i < jobs; ++i) text += rng.chance(80) ? gang_text(i, gpu, all, dynamic, rng) : pod_text(i, "", rng);
+    const auto cluster = run(text);
+    const Report report = cluster->report();
+    expect_sound(*cluster, report);
+    cuts += static_cast<int64_t>(report.repartitions.size());
+    for (const WorkloadReport& workload : report.workloads)
+      EXPECT_EQ(workload.state, "Finished") << workload.name << ": " << workload.message;
+    std::map<std::string, std::set<std::string>> nodes;
+    for (const PodReport& pod : report.pods)
+      if (pod.started && pod.owner.starts_with("Job")) nodes[pod.owner].insert(pod.node);
+    spread += std::ranges::count_if(nodes, [](const auto& owner) { return owner.second.size() > 1; });
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(cuts, static_cast<int64_t>(streams));
+  EXPECT_GT(spread, static_cast<int64_t>(streams));
 }
 
 TEST(RepartitionProperty, HoldsOverRandomStreams) {
