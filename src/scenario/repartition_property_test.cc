@@ -102,7 +102,8 @@ bool something_happened(const Report& report, Time from, Time to) {
   return std::ranges::any_of(report.pods, pod_did) || std::ranges::any_of(report.workloads, workload_did);
 }
 
-void expect_sound(const Simulation& cluster, const Report& report) {
+// `once`: no node is cut anew while nothing happens.
+void expect_sound(const Simulation& cluster, const Report& report, bool once = true) {
   EXPECT_THAT(cluster.broken(), IsEmpty());
   std::map<std::string, const RepartitionReport*> last;
   for (const RepartitionReport& cut : report.repartitions) {
@@ -112,7 +113,7 @@ void expect_sound(const Simulation& cluster, const Report& report) {
     node.devices.devices.clear();
     EXPECT_TRUE(mig::devices_of(node).has_value()) << "no GPUs can be cut so";
     const RepartitionReport*& before = last[cut.node];
-    if (before != nullptr && !before->given_up) {
+    if (once && before != nullptr && !before->given_up) {
       EXPECT_TRUE(something_happened(report, before->begun + Duration{1}, cut.begun)) << cut.node << " is cut twice";
     }
     before = &cut;
@@ -325,8 +326,9 @@ TEST(RepartitionProperty, GangsOverSeveralNodesAreServed) {
     for (int i = 0; i < jobs; ++i) text += rng.chance(80) ? gang_text(i, gpu, all, dynamic, rng) : pod_text(i, "", rng);
     const auto cluster = run(text);
     const Report report = cluster->report();
-    expect_sound(*cluster, report);
+    expect_sound(*cluster, report, false);  // one of several may be done early, and be of use to others besides
     cuts += static_cast<int64_t>(report.repartitions.size());
+    EXPECT_LE(std::ssize(report.repartitions), 4 * jobs);
     for (const WorkloadReport& workload : report.workloads)
       EXPECT_EQ(workload.state, "Finished") << workload.name << ": " << workload.message;
     std::map<std::string, std::set<std::string>> nodes;
