@@ -328,7 +328,9 @@ class Queues(QueueSuite):
     def test_a_pod_by_itself_waits_for_quota(self) -> None:
         self.node(1, gpus=8)
         self.queues(red=4)
-        self.create(waiting_pod("first", "red", 4, runs="2s"), waiting_pod("second", "red", 4))
+        self.create(waiting_pod("first", "red", 4, runs="2s"))
+        wait_until("the first has its place", lambda: self.condition("first", "Admitted"))
+        self.create(waiting_pod("second", "red", 4))  # of one and the same second any could be the first
         self.is_running("second")
         wait_until("the first has finished", lambda: self.condition("first", "Finished").get("reason") == "Succeeded")
 
