@@ -173,6 +173,7 @@ bool gives_up(const SimObject& record) {
 void Simulation::next_job_pods(size_t workload) {
   const auto* job = std::get_if<api::Job>(&workloads_[workload].manifest.object);
   if (job == nullptr || workloads_[workload].stopped) return;
+  if (queues_.knows({workload, SIZE_MAX}) && !workloads_[workload].before_admission) return;  // it waits
   // Pods that share their work: once one has succeeded, no more are created.
   if (const auto refused = refused_pods_.find(workload);
       refused != refused_pods_.end() && workloads::wanted_active(*job, 0, workloads_[workload].ended) == 0)
