@@ -89,7 +89,7 @@ void Simulation::process_due() {
         const bool again = pods_[which].preempted && keeps_name(pods_[which]) && pods_[which].stage == Stage::kRunning;
         remove(which);
         if (again) replace_pod(which);
-        else if (const size_t maker = pods_[which].workload; maker != SIZE_MAX) next_job_pods(maker);
+        else if (const size_t maker = pods_[which].workload; maker != SIZE_MAX) next_job_pods(maker), follow_job(maker);
         break;
       }
       case DueKind::kPodEnds: {
