@@ -250,8 +250,8 @@ MadePods made_in(const std::vector<Decoded>& all) {
 }
 
 // Gives Jobs and Workloads what their queues know of them. What has finished, and what comes with its Job, is no work
-// of its own.
-void resume_stored_work(std::vector<Decoded>& all) {
+// of its own. False: there are no queues.
+bool resume_stored_work(std::vector<Decoded>& all) {
   StoredWork work;
   for (const Decoded& decoded : all)
     if (decoded.sink->problems.empty() && decoded.sink->told.empty())
@@ -261,6 +261,7 @@ void resume_stored_work(std::vector<Decoded>& all) {
     const bool finished = decoded.manifest.stored != nullptr && decoded.manifest.stored->is("Finished");
     decoded.again |= finished || work.comes_with_its_job(decoded.manifest.object);
   }
+  return work.serves();
 }
 
 // Pods that have the name of one that a StatefulSet is yet to make: the server would hold either.
@@ -282,11 +283,11 @@ void check_statefulset_names(std::vector<Decoded>& all, const MadePods& made) {
 }
 
 // A controller that comes with what it made, as a cluster lists them, makes nothing more here.
-bool made_its_pods(const Decoded& decoded, const MadePods& made, std::vector<std::string>& notes) {
+bool made_its_pods(const Decoded& decoded, const MadePods& made, bool queues, std::vector<std::string>& notes) {
   const api::Object& object = decoded.manifest.object;
   if (template_metadata(object) == nullptr || decoded.manifest.stored != nullptr || !made.made_by(object)) return false;
   const bool queued =
-      std::holds_alternative<api::Job>(object) && !workloads::queue_of(api::metadata_of(object)).empty();
+      queues && std::holds_alternative<api::Job>(object) && !workloads::queue_of(api::metadata_of(object)).empty();
   notes.push_back(printable(
       fmt::format("{}:{}: {}: what it made is in the input; it makes no other pods here{}", decoded.manifest.file,
                   decoded.manifest.line, describe(object),
@@ -346,7 +347,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
       runtime_classes.add(*runtime_class);
   }
   check_duplicates(all);
-  resume_stored_work(all);
+  const bool queues = resume_stored_work(all);
   const MadePods made = made_in(all);
   check_statefulset_names(all, made);
   std::vector<Manifest> out;
@@ -356,7 +357,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
     check_annotations(decoded, api::metadata_of(object), {"metadata", "annotations"}, levels, notes);
     if (const api::ObjectMeta* metadata = template_metadata(object))
       check_annotations(decoded, *metadata, {"spec", "template", "metadata", "annotations"}, levels, notes);
-    const bool makes_nothing = made_its_pods(decoded, made, notes);
+    const bool makes_nothing = made_its_pods(decoded, made, queues, notes);
     if (!makes_nothing) classes_read.check(decoded);
     if (!makes_nothing) follow_runtime_class(decoded, runtime_classes, missing_runtimes);
     note_unused(decoded, notes);

@@ -27,6 +27,7 @@ class StoredWork {
   // Of a Workload, or of a Job that one is for; null: the object is new, or nothing waits here. One that has finished
   // is told by Stored::is("Finished").
   Stored of(const api::Object& object) const;
+  bool serves() const { return any_local_queue_; }
   // The Workload is a Job's that is there, and comes with it.
   bool comes_with_its_job(const api::Object& workload) const;
 
