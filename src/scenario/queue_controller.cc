@@ -66,7 +66,7 @@ QueueController::Record& QueueController::add(const api::Workload& workload, Own
   return all_.emplace_back(std::move(record));
 }
 
-void QueueController::submit(api::Workload workload, Owner owner, Called called, Time created,
+void QueueController::submit(const api::Workload& workload, Owner owner, Called called, Time created,
                              const bridge::TopologyLevels& levels) {
   Record& record = add(workload, owner, std::move(called), created, levels);
   if (record.workload.checkpoints.last) record.workload.checkpoints.last = created;  // before it came

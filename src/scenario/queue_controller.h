@@ -44,7 +44,8 @@ class QueueController {
   struct Called {
     std::string kind, name;
   };
-  void submit(api::Workload workload, Owner owner, Called called, Time created, const bridge::TopologyLevels& levels);
+  void submit(const api::Workload& workload, Owner owner, Called called, Time created,
+              const bridge::TopologyLevels& levels);
   // As many of its pods are needed no more, by pod set.
   void reclaim(Owner owner, const std::vector<int32_t>& pods);
   void finish(Owner owner, Time now);

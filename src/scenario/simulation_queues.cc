@@ -34,8 +34,8 @@ bool Simulation::wait_in_queue(size_t workload) {
   if (record.manifest.stored != nullptr) return resume(workload), true;
   const QueueController::Owner owner{workload, SIZE_MAX};
   const Time created = now_ + Duration{static_cast<int64_t>(sequence_++)};
-  const auto submit = [&](api::Workload waits) {
-    queues_.submit(std::move(waits), owner, called(record.manifest.object), created, options_.topology_levels);
+  const auto submit = [&](const api::Workload& waits) {
+    queues_.submit(waits, owner, called(record.manifest.object), created, options_.topology_levels);
   };
   if (const auto* waits = std::get_if<api::Workload>(&record.manifest.object)) return submit(*waits), true;
   auto* job = std::get_if<api::Job>(&record.manifest.object);
