@@ -10,6 +10,7 @@
 #include "api/kueue_names.h"
 #include "api/names.h"
 #include "api/queue_limits.h"
+#include "api/topology_request.h"
 #include "api/victim_terms.h"
 #include "model/quantity.h"
 
@@ -103,7 +104,13 @@ constexpr Field<model::ClusterQueue> kQueueSpec[] = {
        read_label_selector(r, q.namespaces);
      }},
     {"flavorFungibility", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kFungibility, q.fungibility); }},
-    {"preemption", [](const Reader& r, model::ClusterQueue& q) { read_object(r, kPreemption, q.preemption); }},
+    {"preemption",
+     [](const Reader& r, model::ClusterQueue& q) {
+       read_object(r, kPreemption, q.preemption);
+       const bool reclaims = q.preemption.reclaim_within_cohort != model::PreemptionPolicy::kNever;
+       if (r.strict() && q.preemption.borrow_within_cohort && !reclaims)
+         r.contradiction("Invalid value: borrowWithinCohort needs a reclaimWithinCohort other than Never");
+     }},
     {"admissionChecks", [](const Reader& r, model::ClusterQueue& q) { read_check_names(r, q.checks); }},
     {"admissionChecksStrategy", [](const Reader& r, model::ClusterQueue& q) { read_check_strategy(r, q.checks); }},
     {"stopPolicy", [](const Reader& r, model::ClusterQueue& q) { read_word(r, kStop, q.stop); }},
@@ -154,6 +161,17 @@ void read_topology_request(const Reader& request, ObjectMeta& metadata) {
   read("preferred", kPreferredTopologyAnnotation);
   read("podSetSliceRequiredTopology", kSliceTopologyAnnotation);
   read("podSetGroupName", kSetGroupAnnotation);
+  with_member(request, "podSetSliceSize", [&](const Reader& r) {
+    int32_t size = 0;
+    if (r.read(size) && metadata.annotation(kSliceSizeAnnotation) == nullptr)
+      metadata.annotations.set(std::string(kSliceSizeAnnotation), std::to_string(size));
+  });
+  with_member(request, "podsetSliceRequiredTopologyConstraints", [&](const Reader& r) {
+    std::vector<model::SliceLayer> layers;
+    read_slice_layers(r, layers);
+    if (!layers.empty() && metadata.annotation(kSliceLayersAnnotation) == nullptr)
+      metadata.annotations.set(std::string(kSliceLayersAnnotation), to_annotation(layers));
+  });
 }
 
 void read_pod_set(const Reader& reader, WorkloadPodSet& out) {

@@ -23,10 +23,16 @@ inline constexpr std::string_view kRoleHashAnnotation = "kueue.x-k8s.io/role-has
 // On pods and templates: the pods of a set are all in one domain of this node label, must be or should be.
 inline constexpr std::string_view kRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-required-topology";
 inline constexpr std::string_view kPreferredTopologyAnnotation = "kueue.x-k8s.io/podset-preferred-topology";
-// More than that of Kueue's, which Berth does not place yet: parts of a set, each in one domain; several sets in one.
-inline constexpr std::string_view kSliceTopologyAnnotation = "kueue.x-k8s.io/podset-slice-required-topology";
-inline constexpr std::string_view kSliceLayersAnnotation = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+// Sets with the same group are in one domain.
 inline constexpr std::string_view kSetGroupAnnotation = "kueue.x-k8s.io/podset-group-name";
+// Parts of a set, by their size, are in one domain each; or the same for up to three levels, as JSON.
+inline constexpr std::string_view kSliceTopologyAnnotation = "kueue.x-k8s.io/podset-slice-required-topology";
+inline constexpr std::string_view kSliceSizeAnnotation = "kueue.x-k8s.io/podset-slice-size";
+inline constexpr std::string_view kSliceLayersAnnotation = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+// Which label numbers the pods of a group, whose own is kGroupIndexLabel, and where the numbers begin.
+inline constexpr std::string_view kGroupIndexLabelAnnotation = "kueue.x-k8s.io/pod-group-pod-index-label";
+inline constexpr std::string_view kGroupIndexLabel = "kueue.x-k8s.io/pod-group-pod-index";
+inline constexpr std::string_view kIndexOffsetAnnotation = "kueue.x-k8s.io/pod-index-offset";
 
 // On Jobs, pods and Workloads: what comes after the slash is a parameter of their ProvisioningRequests.
 inline constexpr std::string_view kProvisioningParameterPrefix = "provreq.kueue.x-k8s.io/";

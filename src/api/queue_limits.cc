@@ -34,7 +34,9 @@ Result<model::ResourceList> read_limits(const std::string& text) {
     const std::vector<std::string> named = split(part, "=");
     const std::string& name = named.front();
     const Result<int64_t> amount = model::parse_resource(name, named.back());
-    if (named.size() != 2 || !check_qualified_name(name).empty() || !amount || out.contains(name))
+    const Result<int64_t> thousandths = model::parse_quantity(named.back(), 3);
+    const bool in_part = model::is_extended_resource(name) && thousandths && *thousandths % 1000 != 0;
+    if (named.size() != 2 || !check_qualified_name(name).empty() || !amount || in_part || out.contains(name))
       return fail(
           ErrorCode::kInvalidInput,
           fmt::format("'{}' is no limit; write each resource once, as nvidia.com/gpu=8, cpu=64", printable(part, 80)));

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "api/kueue_names.h"
 #include "api/queue_limits.h"
 #include "api/requests.h"
 #include "api/runtime_estimate.h"
+#include "api/topology_request.h"
 #include "api/victim_terms.h"
 #include "bridge/to_model.h"
 
@@ -25,6 +27,20 @@ std::optional<Duration> runtime_of(const api::Workload& workload) {
   return longest;
 }
 
+// A pod as the set will have it when it is let in. Of work without a controller the pods are a group.
+api::Pod pod_of(const api::Workload& workload, const api::WorkloadPodSet& set, const std::string& namespace_name) {
+  api::Pod pod;
+  pod.spec = set.pod_template.spec;
+  pod.metadata = set.pod_template.metadata;
+  pod.metadata.namespace_name = namespace_name;
+  pod.metadata.owners = workload.metadata.owners;
+  pod.metadata.labels.set(std::string(api::kPodSetLabel), set.name);
+  pod.metadata.annotations.set(std::string(api::kWorkloadAnnotation), workload.metadata.name);
+  if (pod.metadata.controller() == nullptr && !pod.metadata.labels.contains(api::kGroupLabel))
+    pod.metadata.labels.set(std::string(api::kGroupLabel), workload.metadata.name);
+  return pod;
+}
+
 }  // namespace
 
 model::Workload to_model(const api::Workload& workload, const TopologyLevels& levels) {
@@ -43,11 +59,7 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
   out.past_execution = Duration::seconds(std::max(0, workload.past_execution_s));
   if (const api::OwnerReference* owner = workload.metadata.controller(); owner != nullptr) out.owner_uid = owner->uid;
   for (const api::WorkloadPodSet& set : workload.pod_sets) {
-    api::Pod pod;
-    pod.spec = set.pod_template.spec;
-    pod.metadata = set.pod_template.metadata;
-    pod.metadata.namespace_name = out.namespace_name;
-    pod.metadata.owners = workload.metadata.owners;
+    const api::Pod pod = pod_of(workload, set, out.namespace_name);
     model::PodSet& pods = out.pod_sets.emplace_back();
     pods.name = set.name;
     pods.count = set.count;
@@ -57,7 +69,14 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
     pods.node_selector = pod.spec.node_selector;
     pods.required_affinity = pod.spec.node_affinity.required;
     pods.tolerations = pod.spec.tolerations;
-    const model::Pod stands_for = to_model(pod, {}, levels);
+    model::Pod stands_for = to_model(pod, {}, levels);
+    if (auto slices = slices_of(pod.metadata, set.count)) {
+      pods.slices = *std::move(slices);
+    } else {
+      auto spec = std::make_shared<model::SchedulingSpec>(*stands_for.spec);
+      spec->peers.problem = slices.error().message;
+      stands_for.spec = std::move(spec);
+    }
     pods.spec = stands_for.spec;
     pods.labels = stands_for.labels;
   }

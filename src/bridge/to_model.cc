@@ -9,6 +9,7 @@
 #include "api/kueue_names.h"
 #include "api/requests.h"
 #include "api/runtime_estimate.h"
+#include "api/topology_request.h"
 #include "base/printable.h"
 #include "bridge/devices.h"
 #include "bridge/mig.h"
@@ -123,6 +124,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
   if (const std::string* workload = pod.metadata.annotation(api::kWorkloadAnnotation); workload != nullptr) {
     out.workload = out.namespace_name + "/" + *workload;
     if (const std::string* set = pod.metadata.labels.find(api::kPodSetLabel); set != nullptr) out.pod_set = *set;
+    out.index = api::pod_index(pod.metadata);
   }
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include "api/kueue_names.h"
 #include "api/names.h"
+#include "api/topology_request.h"
 #include "base/printable.h"
 #include "base/result.h"
 
@@ -104,6 +105,15 @@ std::string owner_of(const api::ObjectMeta& pod) {
   return group == nullptr || group->empty() ? "" : "pod group " + *group;
 }
 
+// Kueue's words are about a pod set, or all sets of a group; "main" is that of work that has no other.
+std::string owner_of_set(const api::ObjectMeta& pod) {
+  const std::string owner = owner_of(pod);
+  if (owner.empty() || pod.annotation(kTopologyAnnotation) != nullptr) return owner;
+  if (const std::string* group = pod.annotation(api::kSetGroupAnnotation)) return owner + " group " + *group;
+  const std::string* set = pod.labels.find(api::kPodSetLabel);
+  return set == nullptr || *set == "main" ? owner : owner + " set " + *set;
+}
+
 struct Together {
   bool apart = false, required = false;
   std::string key;  // of the node label
@@ -119,14 +129,12 @@ Result<std::vector<Together>> asked_for(const api::ObjectMeta& pod, const Topolo
     for (const Wish& wish : *wishes) out.push_back({wish.apart, wish.required, levels[wish.level].key});
     return out;
   }
-  for (const std::string_view annotation :
-       {api::kSliceTopologyAnnotation, api::kSliceLayersAnnotation, api::kSetGroupAnnotation})
-    if (pod.annotation(annotation) != nullptr)
-      return fail(
-          ErrorCode::kInvalidInput,
-          fmt::format("annotation {} is not supported yet: all pods of a set are placed in one domain, or wherever "
-                      "there is room. Take it away, or say what is wanted by {}, which comes first.",
-                      annotation, kTopologyAnnotation));
+  for (const std::string_view annotation : {api::kSliceTopologyAnnotation, api::kSliceLayersAnnotation})
+    if (pod.annotation(annotation) != nullptr && pod.annotation(api::kWorkloadAnnotation) == nullptr)
+      return fail(ErrorCode::kInvalidInput,
+                  fmt::format("annotation {} is for the pods of a workload in a queue, and this pod is of none. Name a "
+                              "queue (label {}), or say what is wanted by {}.",
+                              annotation, api::kQueueLabel, kTopologyAnnotation));
   for (const std::string_view annotation : {api::kRequiredTopologyAnnotation, api::kPreferredTopologyAnnotation}) {
     const std::string* key = pod.annotation(annotation);
     if (key == nullptr) continue;
@@ -140,6 +148,11 @@ Result<std::vector<Together>> asked_for(const api::ObjectMeta& pod, const Topolo
 
 }  // namespace
 
+Result<std::vector<model::SliceLayer>> slices_of(const api::ObjectMeta& pod, int32_t count) {
+  if (pod.annotation(kTopologyAnnotation) != nullptr) return std::vector<model::SliceLayer>();
+  return api::slice_layers(pod, count);
+}
+
 void add_topology(const api::ObjectMeta& pod, const TopologyLevels& levels, model::Labels& labels,
                   model::Peers& peers) {
   const auto asked = asked_for(pod, levels);
@@ -147,7 +160,7 @@ void add_topology(const api::ObjectMeta& pod, const TopologyLevels& levels, mode
     peers.problem = asked.error().message;
     return;
   }
-  const std::string owner = owner_of(pod);
+  const std::string owner = owner_of_set(pod);
   if (asked->empty() || owner.empty()) return;
   labels.set(std::string(kOwnerLabel), owner);
   model::PeerSelector of_owner;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "api/meta.h"
+#include "base/result.h"
 #include "model/labels.h"
 #include "model/peers.h"
 
@@ -37,6 +38,10 @@ const TopologyLevels& default_topology_levels();
 
 // What is wrong with the annotation's value, and the way out; empty: nothing.
 std::string topology_annotation_problem(const std::string& value, const TopologyLevels& levels);
+
+// The slices of a set of `count` pods with such metadata; berth.dev/topology comes first, and knows none. An error is a
+// sentence for Peers::problem.
+Result<std::vector<model::SliceLayer>> slices_of(const api::ObjectMeta& pod, int32_t count);
 
 // Adds to `labels` and `peers` what the pod's annotation asks for; nothing without it, or without a controller: a pod
 // by itself is together with all of its owner's. A value that makes no sense becomes `peers.problem`.

@@ -106,9 +106,28 @@ TEST(Topology, KueuesWordsNameTheNodeLabelItself) {
   EXPECT_EQ(peers_of({{required, "example.com/rack"}}, true).affinity.size(), 1u) << "a group has no controller";
   EXPECT_THAT(peers_of({{required, "a b"}}).problem, HasSubstr("'a b' is no node label"));
   const std::string slices = "kueue.x-k8s.io/podset-slice-required-topology";
-  EXPECT_THAT(peers_of({{slices, "rack"}}).problem, HasSubstr(slices + " is not supported yet"));
+  EXPECT_THAT(peers_of({{slices, "rack"}}).problem, HasSubstr("and this pod is of none. Name a queue"));
+  EXPECT_EQ(peers_of({{slices, "rack"}, {"kueue.x-k8s.io/workload", "train"}}).problem, "");
   EXPECT_EQ(peers_of({{slices, "rack"}, {"berth.dev/topology", "preferred=host"}}).problem, "");
   EXPECT_TRUE(peers_of({{"kueue.x-k8s.io/podset-unconstrained-topology", "true"}}).empty());
+}
+
+// Kueue's words are about one set; sets of a group, and Berth's word, are about all that the owner has.
+TEST(Topology, WhoIsTogetherWithWhom) {
+  const auto seen_as = [](const std::map<std::string, std::string>& annotations, const std::string& set) {
+    api::Pod pod = pod_with("required=rack");
+    pod.metadata.annotations = {};
+    for (const auto& [key, value] : annotations) pod.metadata.annotations.set(key, value);
+    if (!set.empty()) pod.metadata.labels.set("kueue.x-k8s.io/podset", set);
+    return *to_model(pod, {}).labels->find(kOwnerLabel);
+  };
+  const std::string required = "kueue.x-k8s.io/podset-required-topology", group = "kueue.x-k8s.io/podset-group-name";
+  EXPECT_EQ(seen_as({{required, "rack"}}, ""), seen_as({{required, "rack"}}, "main"));
+  EXPECT_NE(seen_as({{required, "rack"}}, "launcher"), seen_as({{required, "rack"}}, "worker"));
+  EXPECT_EQ(seen_as({{required, "rack"}, {group, "all"}}, "launcher"),
+            seen_as({{required, "rack"}, {group, "all"}}, "worker"));
+  EXPECT_EQ(seen_as({{"berth.dev/topology", "required=rack"}}, "launcher"),
+            seen_as({{"berth.dev/topology", "required=rack"}}, "worker"));
 }
 
 TEST(Topology, WhatMakesNoSenseKeepsThePodAsItsProblem) {

@@ -42,6 +42,8 @@ class Candidates {
   const std::string& objection() const { return objection_; }
   // Why the node does not fit; kFits when it does, invalid when it does not exist.
   FailureSetId failure(NodeSlot slot) const;
+  // How good a node is that fits, beside what the groups say of it.
+  int64_t score(NodeSlot slot) const { return leaves_[slot.value].score; }
   // The groups that inter-pod terms make of the fleet; null when none concern the class.
   const Groups* groups() const { return groups_.get(); }
   // Grows whenever an examination changed what counts() or objection() says.

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "engine/engine.h"
 #include "engine/kept_aside.h"
+#include "engine/queued_workloads.h"
 
 namespace berth::engine {
 
@@ -218,16 +219,26 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   std::vector<PodSlot> displaced;
   auto outlook = cls.candidates.objection().empty() ? search.outlook(pod, node, displaced) : Outlook::kLost;
   const bool free = outlook == Outlook::kReady && displaced.empty();
-  const bool moves = !free && (clears || (elsewhere && has_place_without_nomination(pod, cls)));
+  const bool stays = state.takes_over && workloads_->has_slices(state.pod);
+  const bool moves = !free && !stays && (clears || (elsewhere && has_place_without_nomination(pod, cls)));
   if (outlook == Outlook::kLost && state.node_kept && search.fits_when_left(pod, node)) outlook = Outlook::kPromised;
   if (outlook == Outlook::kLost && !moves && starts_without_lesser(pod, cls, displaced)) outlook = Outlook::kReady;
-  if (outlook == Outlook::kLost || moves) {
+  if (outlook == Outlook::kLost && stays) {  // no other place will do but one that is kept for it
+    withdraw_nomination(pod);
+    workloads_->give_up_place(pod);
+    workloads_->refill(state.pod.workload, NodeSlot{});
+    take_up(pod);
+    queue_.unblock_all();
+  } else if (outlook == Outlook::kLost || moves) {
     withdraw_nomination(pod);
     if (!moves && state.nomination_cost && ++state_.mutable_pod(pod).lost_nominations >= options_.nominations_max)
       pause_preemption(pod);
     enqueue(pod);
     queue_.unblock_all();  // its own turn comes next, and others may take the room that it gave back
   } else if (outlook == Outlook::kReady) {
+    const bool passes = state.node_kept && std::ranges::any_of(state_.node(node).pods, [&](PodSlot other) {
+                          return VictimSearch::is_kept_for_later(pod, other, state_);
+                        });
     // Who has been told when enough is free there goes on waiting beside it.
     const size_t goes_on = std::erase_if(displaced, [&](PodSlot other) {
       const PodState& kept = state_.pod(other);
@@ -238,7 +249,7 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
     displace(displaced);
     withdraw_nomination(pod);
     std::optional<KeptAside> beside;
-    if (goes_on > 0) beside.emplace(state_, node);
+    if (goes_on > 0 || passes) beside.emplace(state_, node);
     place(pod, node, result);
   } else {
     state_.mutable_pod(pod).nominated_generation = state_.node(node).generation;

@@ -22,9 +22,9 @@ quota::AdmissionOptions admission_options(const EngineOptions& options, const Po
 Engine::Engine(PolicySet policies, EngineOptions options)
     : policies_(std::move(policies)),
       options_(std::move(options)),
-      workloads_(std::make_unique<QueuedWorkloads>(PlacementContext{state_, policies_, failure_sets_, queue_, rules_},
-                                                   admission_options(options_, policies_),
-                                                   [this](PodSlot pod) { return expected_end(pod); })) {}
+      workloads_(std::make_unique<QueuedWorkloads>(
+          PlacementContext{state_, policies_, failure_sets_, queue_, rules_, nominees_},
+          admission_options(options_, policies_), [this](PodSlot pod) { return expected_end(pod); })) {}
 
 Engine::~Engine() = default;
 

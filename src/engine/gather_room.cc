@@ -26,14 +26,13 @@ int64_t shares_that_fit(const NodeView& node, const PodClass& cls) {
   return shares;
 }
 
-// How many pods of the class the node could take by what they request, which is one at least; it fits one.
+}  // namespace
+
 int64_t pods_that_fit(const NodeView& node, const PodClass& cls) {
   int64_t pods = cls.shares_gpu ? shares_that_fit(node, cls) : INT32_MAX;
   for (const ResourceAmount& request : cls.requests) pods = std::min(pods, node.free(request.id) / request.amount);
   return std::max<int64_t>(pods, 1);
 }
-
-}  // namespace
 
 GatherRoom::GatherRoom(const GroupShape& shape, const State& state, const PodClass& cls) {
   for (const GroupShape::Key& key : shape.keys)

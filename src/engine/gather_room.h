@@ -27,6 +27,9 @@
 
 namespace berth::engine {
 
+// How many pods of the class the node could take by what they request, which is one at least: it fits one.
+int64_t pods_that_fit(const NodeView& node, const PodClass& cls);
+
 class GatherRoom {
  public:
   static constexpr size_t kClassesMax = 16;  // of further ones, the pods do not count

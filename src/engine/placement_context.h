@@ -1,6 +1,8 @@
 // PlacementContext: what it takes to try out placements of pods on the live state, beside Engine's own turns.
 #pragma once
 
+#include <absl/container/btree_set.h>
+
 #include "engine/disruption_rules.h"
 #include "engine/failure_sets.h"
 #include "engine/pending_queue.h"
@@ -16,6 +18,7 @@ struct PlacementContext {
   FailureSets& sets;
   PendingQueue& queue;  // whose candidates of classes are used and kept up to date
   DisruptionRules& rules;
+  const absl::btree_set<PodSlot, QueueOrder>& nominees;
 };
 
 }  // namespace berth::engine

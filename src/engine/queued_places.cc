@@ -12,8 +12,6 @@
 namespace berth::engine {
 namespace {
 
-constexpr size_t kKeptMax = 64;  // classes that are looked at again and again
-
 // Which pod set comes first where there are few places: GPUs are scarcer than CPUs.
 std::pair<int64_t, int64_t> scarcity(const model::PodSet& set) {
   int64_t gpus = 0;
@@ -23,13 +21,6 @@ std::pair<int64_t, int64_t> scarcity(const model::PodSet& set) {
 }
 
 }  // namespace
-
-// What is tried out in one search.
-struct QueuedWorkloads::Search {
-  Txn txn;
-  std::vector<PodSlot> pods;  // that were made for it
-  std::vector<Found>& found;
-};
 
 // The pod set's spec with what its flavors add; null where no place is needed.
 QueuedWorkloads::Spec QueuedWorkloads::spec_of(const quota::PlaceRequest& request, size_t set) const {
@@ -43,108 +34,41 @@ QueuedWorkloads::Spec QueuedWorkloads::spec_of(const quota::PlaceRequest& reques
   return spec;
 }
 
-// In its own name nobody sees it; `index` −1: it never gets a place for long.
-model::Pod QueuedWorkloads::stand_in(const model::Workload& workload, size_t set, const Spec& spec, int32_t index) {
-  const model::PodSet& pods = workload.pod_sets[set];
-  model::Pod out;
-  out.uid = index < 0 ? fmt::format("looks:{}", names_made_++)
-                      : fmt::format("stand-in:{}:{}:{}", workload.uid, pods.name, index);
-  out.namespace_name = workload.namespace_name;
-  out.name = fmt::format("{}-{}", workload.name, pods.name);
-  out.labels = pods.labels;
-  out.priority = workload.priority;
-  out.created = workload.created;
-  out.spec = spec;
-  out.workload = workload.full_name();
-  out.pod_set = pods.name;
-  out.stand_in = true;
-  return out;
-}
-
-// A pod whose class knows by whom it is seen, by itself for example, which the first pod of a class learns afterwards.
-PodSlot QueuedWorkloads::enter(model::Pod&& pod) {
-  State& state = context_.state;
-  const PodSlot slot = state.add_pod(std::move(pod));
-  const PodState& made = state.pod(slot);
-  if (state.pod_class(made.cls).seen_by != state.peers().identity(made.identity).matches) state.reclassify(slot);
-  return slot;
-}
-
-// What is known of nodes for a class is kept while somebody has it.
-void QueuedWorkloads::keep_class(PodSlot pod) {
-  State& state = context_.state;
-  const ClassId id = state.pod(pod).cls;
-  if (std::any_of(kept_.begin(), kept_.end(), [&](PodSlot kept) { return state.pod(kept).cls == id; })) return;
-  model::Pod keeps = state.pod(pod).pod;
-  keeps.uid = fmt::format("looks:{}", names_made_++);
-  keeps.keeps_class = true;
-  const PodSlot slot = enter(std::move(keeps));
-  context_.queue.of(id).last_used = UINT64_MAX;  // not one of those that are dropped for being idle
-  if (kept_.size() < kKeptMax) {
-    kept_.push_back(slot);
-    return;
-  }
-  const PodSlot old = std::exchange(kept_[next_kept_], slot);
-  if (ClassQueue& cls = context_.queue.of(state.pod(old).cls); cls.last_used == UINT64_MAX) cls.last_used = 0;
-  state.remove_pod(old);
-  next_kept_ = (next_kept_ + 1) % kKeptMax;
-}
-
-const Candidates& QueuedWorkloads::look(PodSlot pod) {
-  const ClassId id = context_.state.pod(pod).cls;
-  Candidates& candidates = context_.queue.of(id).candidates;
-  WorkBudget unlimited{INT64_MAX};
-  candidates.refresh(context_.state, context_.policies, context_.state.pod_class(id), context_.sets, unlimited);
-  used_ += INT64_MAX - unlimited.left;
-  return candidates;
-}
-
-// What `question` says of the candidates of a pod of the set, which gets no place.
-template <typename Ask>
-auto QueuedWorkloads::ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question) {
-  const PodSlot looks = enter(stand_in(workload, set, spec, -1));
-  auto answer = question(look(looks));
-  keep_class(looks);
-  context_.state.remove_pod(looks);
-  return answer;
-}
-
 NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set, const Spec& spec) {
-  return ask(workload, set, spec, [](const Candidates& candidates) { return candidates.best(); });
+  return stand_ins_.ask(workload, set, spec, [](PodSlot, const Candidates& candidates) { return candidates.best(); });
 }
 
 std::vector<QueuedWorkloads::Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t set, const Spec& spec,
                                                           int64_t enough) {
-  const PodSlot looks = enter(stand_in(workload, set, spec, -1));
-  const Candidates& candidates = look(looks);
   const State& state = context_.state;
-  std::vector<Host> out;
-  for (const auto& [name, node] : state.nodes_by_name()) {
-    const FailureSetId failure = candidates.failure(node);
-    if (!failure.valid() || (failure != kFits && !context_.sets.preemption_helps(failure))) continue;
-    const NodeView view = state.view(node);
-    int64_t most = INT64_MAX;
-    for (const ResourceAmount& request : state.pod_class(state.pod(looks).cls).requests)
-      if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
-    if (most <= 0) continue;
-    out.push_back({node, failure == kFits, most});
-    enough -= std::min(enough, most);
-    if (enough == 0) break;
-  }
-  keep_class(looks);
-  context_.state.remove_pod(looks);
-  return out;
+  return stand_ins_.ask(workload, set, spec, [&](PodSlot looks, const Candidates& candidates) {
+    std::vector<Host> out;
+    if (!candidates.objection().empty()) return out;
+    for (const auto& [name, node] : state.nodes_by_name()) {
+      const FailureSetId failure = candidates.failure(node);
+      if (!failure.valid() || (failure != kFits && !context_.sets.preemption_helps(failure))) continue;
+      const NodeView view = state.view(node);
+      int64_t most = INT64_MAX;
+      for (const ResourceAmount& request : state.pod_class(state.pod(looks).cls).requests)
+        if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
+      if (most <= 0) continue;
+      out.push_back({node, failure == kFits, most});
+      enough -= std::min(enough, most);
+      if (enough == 0) break;
+    }
+    return out;
+  });
 }
 
 bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node) {
   const KeptAside aside(context_.state, node);
-  return ask(workload, set, spec, [&](const Candidates& candidates) {
+  return stand_ins_.ask(workload, set, spec, [&](PodSlot, const Candidates& candidates) {
     return candidates.objection().empty() && candidates.failure(node) == kFits;
   });
 }
 
 std::string QueuedWorkloads::why_not(PodSlot pod) {
-  const Candidates& candidates = look(pod);
+  const Candidates& candidates = stand_ins_.look(pod);
   const size_t nodes = context_.state.node_count();
   if (!candidates.objection().empty() || nodes == 0) return objection_message(candidates.objection(), nodes);
   return fit_message(candidates.counts(), context_.sets);
@@ -199,33 +123,6 @@ std::vector<PodSlot> QueuedWorkloads::standing(const std::vector<quota::Workload
   return out;
 }
 
-bool QueuedWorkloads::place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why) {
-  const Spec spec = spec_of(request, set);
-  const quota::PodSetAssignment& given = (*request.pod_sets)[set];
-  int32_t count = quota::still_needed(given, request.workload->pod_sets[set]);
-  if (const auto group = groups_.find(request.id); group != groups_.end() && set < group->second.sets.size())
-    count -= group->second.sets[set].came;
-  if (spec == nullptr) return true;
-  // All are there before the first is placed, so that where they want to be together it looks for room for all.
-  const size_t first = search.pods.size();
-  for (int32_t i = 0; i < count; ++i) search.pods.push_back(enter(stand_in(*request.workload, set, spec, -1)));
-  for (int32_t i = 0; i < count; ++i) {
-    const PodSlot pod = search.pods[first + static_cast<size_t>(i)];
-    const NodeSlot node = look(pod).best();
-    if (i == 0) keep_class(pod);
-    if (!node.valid()) {
-      if (why != nullptr) *why = no_node_has_it(request, set);
-      if (why != nullptr && why->empty())
-        *why = fmt::format("{} of {} pods of pod set {} have a place in flavor {}: {}", i, count, given.name,
-                           fmt::join(quota::flavor_names(given), ", "), why_not(pod));
-      return false;
-    }
-    search.txn.place(pod, node);
-    search.found.push_back({set, node});
-  }
-  return true;
-}
-
 // Pod sets, those that ask for the most GPUs first.
 std::vector<size_t> QueuedWorkloads::by_scarcity(const std::vector<model::PodSet>& sets) {
   std::vector<size_t> order(sets.size());
@@ -235,22 +132,81 @@ std::vector<size_t> QueuedWorkloads::by_scarcity(const std::vector<model::PodSet
   return order;
 }
 
-// One pod after the other gets the best node that is left. `partly`: also where not all have one.
+// The pods of a set that have not come, of so many as the workload needs; and where those of slices are that have.
+PlaceSearch::Set QueuedWorkloads::lacking(quota::WorkloadId id, const model::PodSet& pods, size_t set, Spec spec,
+                                          int32_t wanted, bool stand_ins_stay) const {
+  PlaceSearch::Set out{set, std::move(spec), {}, {}};
+  if (out.spec == nullptr) return out;
+  const auto group = groups_.find(id);
+  const Set* known = group == groups_.end() || set >= group->second.sets.size() ? nullptr : &group->second.sets[set];
+  if (known != nullptr && pods.slices.empty()) wanted -= known->came;
+  if (known != nullptr && !pods.slices.empty()) {
+    for (const auto& [uid, pod] : group->second.came)
+      if (const PodSlot slot = context_.state.find_pod(uid); pod.set == set && slot.valid())
+        out.there.emplace_back(pod.number, context_.state.pod(slot).node);
+    if (stand_ins_stay)
+      for (const auto& [slot, number] : known->stand_ins) out.there.emplace_back(number, context_.state.pod(slot).node);
+    std::ranges::sort(out.there);
+  }
+  auto there = out.there.begin();
+  for (int32_t number = 0; number < wanted; ++number) {
+    while (there != out.there.end() && there->first < number) ++there;
+    if (there == out.there.end() || there->first != number) out.numbers.push_back(number);
+  }
+  std::erase_if(out.there,
+                [&](const auto& pod) { return !pod.second.valid() || !context_.state.node(pod.second).present; });
+  return out;
+}
+
+// Pods outside queues for which nodes are kept and that come after the workload, which may have that room first.
+std::vector<PodSlot> QueuedWorkloads::kept_for_later(const model::Workload& workload) const {
+  std::vector<PodSlot> out;
+  const State& state = context_.state;
+  for (const PodSlot slot : context_.nominees) {
+    const PodState& pod = state.pod(slot);
+    if (pod.node_kept && pod.pod.workload.empty() && state.pod_class(pod.cls).claims.empty() &&
+        queue_rank(workload) < queue_rank(pod.pod))
+      out.push_back(slot);
+  }
+  return out;
+}
+
+// `partly`: also where not all have a place.
 bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector<PodSlot>& gone,
                            std::vector<Found>& found, std::string* why, bool partly) {
-  const std::vector<model::PodSet>& sets = request.workload->pod_sets;
-  Search search{Txn(context_.state), {}, found};
-  for (const PodSlot slot : standing(request.id, false)) search.txn.evict(slot);
-  if (request.over != nullptr)
-    for (const quota::WorkloadId id : *request.over)
-      for (const PodSlot slot : standing(id, false)) search.txn.evict(slot);
-  for (const PodSlot slot : gone) search.txn.evict(slot);
-  bool all = true;
-  for (const size_t set : by_scarcity(sets))
-    if (all || partly) all = place_set(request, set, search, why) && all;
-  search.txn.rollback();
-  for (const PodSlot pod : search.pods) context_.state.remove_pod(pod);
-  return all;
+  const std::vector<model::PodSet>& pods = request.workload->pod_sets;
+  std::vector<PlaceSearch::Set> sets;
+  for (const size_t set : by_scarcity(pods))
+    sets.push_back(lacking(request.id, pods[set], set, spec_of(request, set),
+                           quota::still_needed((*request.pod_sets)[set], pods[set]), false));
+  const auto search_without = [&](const std::vector<PodSlot>& later) {
+    PlaceSearch search(context_, stand_ins_, *request.workload);
+    for (const PodSlot slot : standing(request.id, false)) search.evict(slot);
+    for (const quota::WorkloadId id : request.over != nullptr ? *request.over : std::vector<quota::WorkloadId>()) {
+      const auto group = groups_.find(id);
+      if (group == groups_.end() || group->second.keeps_places()) continue;  // it waits no more
+      for (const PodSlot slot : standing(id, false)) search.evict(slot);
+    }
+    for (const std::vector<PodSlot>* leave : {&gone, &later})
+      for (const PodSlot slot : *leave) search.evict(slot);
+    const bool all = search.run(sets, partly);
+    found = search.found();
+    if (!all && why != nullptr) *why = why_not(request, sets, search.failure());
+    return all;
+  };
+  if (search_without({})) return true;
+  const std::vector<PodSlot> later = kept_for_later(*request.workload);
+  return !later.empty() && search_without(later);
+}
+
+std::string QueuedWorkloads::why_not(const quota::PlaceRequest& request, const std::vector<PlaceSearch::Set>& sets,
+                                     const PlaceSearch::Failure& failure) {
+  if (std::string no_node = no_node_has_it(request, failure.set); !no_node.empty()) return no_node;
+  const quota::PodSetAssignment& given = (*request.pod_sets)[failure.set];
+  const auto set = std::ranges::find(sets, failure.set, &PlaceSearch::Set::index);
+  return fmt::format("{} of {} pods of pod set {} have a place in flavor {}: {}", failure.placed, set->numbers.size(),
+                     given.name, fmt::join(quota::flavor_names(given), ", "),
+                     failure.together.empty() ? why_not(failure.pod) : failure.together);
 }
 
 bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,
@@ -302,9 +258,9 @@ void QueuedWorkloads::take_places(const quota::PlaceRequest& request, const std:
   group.stage = phase == PodPhase::kHeld ? Stage::kReserved : Stage::kWaiting;
   for (size_t i = 0; i < sets.size(); ++i)
     group.sets.push_back({sets[i].name, spec_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
-  for (const auto& [uid, set] : group.came)
-    if (set < group.sets.size()) ++group.sets[set].came;
-  for (const Found& place : found) add_stand_in(group, *request.workload, place.set, place.node, phase);
+  for (const auto& [uid, pod] : group.came)
+    if (pod.set < group.sets.size()) ++group.sets[pod.set].came;
+  for (const Found& place : found) add_stand_in(group, *request.workload, place.set, place.node, phase, place.number);
 }
 
 void QueuedWorkloads::release(quota::WorkloadId id) { gave_back_ |= let_go(id); }
@@ -322,14 +278,14 @@ bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   return gave_back;
 }
 
-// The first index that no stand-in of the set has, unless one is named.
+// Number −1: the one behind those of the others.
 void QueuedWorkloads::add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node,
-                                   PodPhase phase, int32_t index) {
+                                   PodPhase phase, int32_t number) {
   auto& stand_ins = group.sets[set].stand_ins;
-  if (index < 0) index = stand_ins.empty() ? 0 : stand_ins.back().second + 1;
-  const PodSlot slot = enter(stand_in(workload, set, group.sets[set].spec, index));
-  const auto at = std::find_if(stand_ins.begin(), stand_ins.end(), [&](const auto& s) { return s.second > index; });
-  stand_ins.insert(at, {slot, index});
+  if (number < 0) number = stand_ins.empty() ? 0 : stand_ins.back().second + 1;
+  const PodSlot slot = stand_ins_.enter(stand_ins_.make(workload, set, group.sets[set].spec, number));
+  const auto at = std::find_if(stand_ins.begin(), stand_ins.end(), [&](const auto& s) { return s.second > number; });
+  stand_ins.insert(at, {slot, number});
   context_.state.assign(slot, node, phase);
   if (phase == PodPhase::kHeld) context_.state.choose_volumes(slot);
 }

@@ -116,6 +116,8 @@ std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const quota::WorkloadId id = by_name_.at(pod.workload);
   const quota::WorkloadStatus& status = admission_.status(id);
   const auto group = groups_.find(id);
+  if (group != groups_.end() && group->second.stage == Stage::kAdmitted && short_.contains(id) && has_slices(pod))
+    return fmt::format("waits for a place beside the others of its slice of Workload {}", pod.workload);
   if (group != groups_.end() && group->second.stage == Stage::kAdmitted)
     return fmt::format("Workload {} has all the pods that it was admitted with", pod.workload);
   return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, status.message.empty() ? "" : ": ",
@@ -137,14 +139,23 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   };
   const auto set = std::find_if(group->sets.begin(), group->sets.end(), is_its);
   if (set == group->sets.end() || set->came >= set->wanted) return {};
-  group->came.emplace(pod.uid, static_cast<size_t>(set - group->sets.begin()));
-  ++set->came;
-  if (set->stand_ins.empty()) return {};
+  const auto index = static_cast<size_t>(set - group->sets.begin());
+  Came came{index, -1};
   const auto stands_there = [&](const auto& kept) {
     return context_.state.node(context_.state.pod(kept.first).node).node.name == pod.node_name;
   };
   auto own = std::find_if(set->stand_ins.begin(), set->stand_ins.end(), stands_there);
-  if (own == set->stand_ins.end()) own = set->stand_ins.begin();
+  if (has_slices(pod)) {
+    const std::optional<int32_t> number = number_for(by_name_.at(pod.workload), index, pod);
+    if (!number) return {};  // its place is looked for
+    came.number = *number;
+    own = std::ranges::find(set->stand_ins, *number, &std::pair<PodSlot, int32_t>::second);
+  } else if (own == set->stand_ins.end()) {
+    own = set->stand_ins.begin();
+  }
+  group->came.emplace(pod.uid, came);
+  ++set->came;
+  if (own == set->stand_ins.end()) return {};
   const NodeSlot node = context_.state.pod(own->first).node;
   drop_stand_in(*set, static_cast<size_t>(own - set->stand_ins.begin()));
   return pod.node_name.empty() && context_.state.node(node).present ? node : NodeSlot{};
@@ -168,7 +179,7 @@ void QueuedWorkloads::give_up_place(PodSlot slot) {
   if (group == groups_.end()) return;
   const auto came = group->second.came.find(pod.uid);
   if (came == group->second.came.end()) return;
-  if (came->second < group->second.sets.size()) --group->second.sets[came->second].came;
+  if (came->second.set < group->second.sets.size()) --group->second.sets[came->second.set].came;
   group->second.came.erase(came);
   if (!group->second.keeps_places() && group->second.came.empty()) groups_.erase(group);
 }
@@ -182,8 +193,11 @@ void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
   for (size_t i = 0; i < group->sets.size(); ++i) {
     Set& set = group->sets[i];
     if (set.spec == nullptr || set.came + std::ssize(set.stand_ins) >= set.wanted) continue;
-    if (node.valid() && context_.state.node(node).present && fits_on(spec, i, set.spec, node)) {
-      add_stand_in(*group, spec, i, node, PodPhase::kHeld);
+    const bool sliced = !spec.pod_sets[i].slices.empty();
+    const std::optional<int32_t> number = sliced && node.valid() ? number_at(id, i, node) : std::nullopt;
+    if (node.valid() && context_.state.node(node).present && sliced == number.has_value() &&
+        fits_on(spec, i, set.spec, node)) {
+      add_stand_in(*group, spec, i, node, PodPhase::kHeld, number.value_or(-1));
     } else {
       short_.insert(id);
       changed_ = true;
@@ -209,13 +223,19 @@ void QueuedWorkloads::trim(quota::WorkloadId id) {
   }
 }
 
-// Stand-ins on nodes that changed and would not have them any more lose their place.
+// Stand-ins on nodes that changed and would not have them any more lose their place; and what is kept for those who
+// wait is let go of where a node of it would not have them even if all others had left.
 void QueuedWorkloads::leave_unfit() {
   const std::set<NodeSlot> nodes = std::exchange(changed_nodes_, {});
+  std::set<quota::WorkloadId> keeping;
   for (const NodeSlot node : nodes) {
     std::vector<PodSlot> there;
-    for (const PodSlot slot : context_.state.node(node).pods)
-      if (context_.state.pod(slot).phase == PodPhase::kHeld) there.push_back(slot);
+    for (const PodSlot slot : context_.state.node(node).pods) {
+      const PodState& pod = context_.state.pod(slot);
+      if (pod.phase == PodPhase::kHeld) there.push_back(slot);
+      if (pod.pod.stand_in && pod.phase == PodPhase::kNominated && pod.node_kept)
+        keeping.insert(by_name_.at(pod.pod.workload));
+    }
     std::sort(there.begin(), there.end());
     for (const PodSlot slot : there) {
       const std::string name = context_.state.pod(slot).pod.workload;
@@ -235,6 +255,25 @@ void QueuedWorkloads::leave_unfit() {
       }
     }
   }
+  for (const quota::WorkloadId id : keeping)
+    if (!could_have_kept(id)) gave_back_ |= let_go(id);
+}
+
+// Whether all nodes on which places are kept for the workload could have its pods, whoever is there now.
+bool QueuedWorkloads::could_have_kept(quota::WorkloadId id) {
+  const model::Workload& workload = admission_.status(id).workload;
+  const Group& group = groups_.at(id);
+  for (size_t i = 0; i < group.sets.size(); ++i)
+    for (const auto& [slot, number] : group.sets[i].stand_ins) {
+      const NodeSlot node = context_.state.pod(slot).node;
+      const bool could = stand_ins_.ask(workload, i, group.sets[i].spec, [&](PodSlot, const Candidates& candidates) {
+        if (!candidates.objection().empty()) return false;
+        const FailureSetId failure = candidates.failure(node);
+        return failure == kFits || (failure.valid() && context_.sets.preemption_helps(failure));
+      });
+      if (!could) return false;
+    }
+  return true;
 }
 
 // Places that were lost, with their node or to a pod that came in between. Who comes first in the queue has the first
@@ -249,6 +288,10 @@ void QueuedWorkloads::fill_short() {
     const model::Workload& workload = admission_.status(id).workload;
     for (size_t i = 0; i < group->second.sets.size(); ++i) {
       Set& set = group->second.sets[i];
+      if (!workload.pod_sets[i].slices.empty()) {
+        fill_slices(id, i);
+        continue;
+      }
       while (set.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) {
         const NodeSlot node = best_node(workload, i, set.spec);
         if (!node.valid()) {
@@ -288,7 +331,7 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
     changed_ = admission_.run_cycle(now, decided);
     if (gave_back_) admission_.places_changed();
     changed_ |= gave_back_;
-    ++used_;
+    used_ += 1 + stand_ins_.take_used();
     for (const quota::AdmissionDecision& decision : decided) {
       freed_.insert(admission_.status(decision.workload).workload.full_name());
       follow(decision);
@@ -298,23 +341,26 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
   if (!changed_ || held_.valid()) note_wanted();
   changed_ |= held_.valid();
   seen_until_ = context_.state.change_end();
-  work.left -= used_;
+  work.left -= used_ + stand_ins_.take_used();
   return !changed_;
 }
 
 void QueuedWorkloads::check(std::vector<std::string>& broken) const {
-  std::set<PodSlot> known(kept_.begin(), kept_.end());
+  std::set<PodSlot> known(stand_ins_.keepers().begin(), stand_ins_.keepers().end());
   for (const WantedPlaces& wanted : wanted_)
     for (const WantedPlaces::Option& option : wanted.options)
       for (const WantedPlaces::Set& set : option.sets) known.insert(set.pod);
   for (const auto& [id, group] : groups_) {
     const std::string name = admission_.status(id).workload.full_name();
     std::vector<int32_t> came(group.sets.size(), 0);
-    for (const auto& [uid, set] : group.came) {
+    std::set<std::pair<size_t, int32_t>> numbers;
+    for (const auto& [uid, pod] : group.came) {
       const auto named = pods_.find(name);
       if (named == pods_.end() || !named->second.contains(uid))
         broken.push_back(fmt::format("workload {} counts pod {}, which has gone", name, uid));
-      if (set < came.size()) ++came[set];
+      if (pod.set < came.size()) ++came[pod.set];
+      if (pod.number >= 0 && !numbers.insert({pod.set, pod.number}).second)
+        broken.push_back(fmt::format("two pods of workload {} have number {}", name, pod.number));
     }
     for (size_t i = 0; i < group.sets.size(); ++i) {
       const Set& set = group.sets[i];

@@ -23,8 +23,7 @@
 #include <vector>
 
 #include "engine/event.h"
-#include "engine/placement_context.h"
-#include "engine/txn.h"
+#include "engine/place_search.h"
 #include "engine/wanted_places.h"
 #include "quota/admission.h"
 
@@ -35,7 +34,7 @@ class QueuedWorkloads : public quota::Places {
   // When a pod that has a place has ended, as it declares; none: it declares nothing.
   using EndOf = std::function<std::optional<Time>(PodSlot)>;
   QueuedWorkloads(const PlacementContext& context, quota::AdmissionOptions options, EndOf end_of)
-      : context_(context), admission_(std::move(options), this), end_of_(std::move(end_of)) {}
+      : context_(context), stand_ins_(context), admission_(std::move(options), this), end_of_(std::move(end_of)) {}
 
   // To be configured; what is changed takes effect with the next run().
   quota::Admission& configure() {
@@ -77,6 +76,8 @@ class QueuedWorkloads : public quota::Places {
   void refill(const std::string& workload, NodeSlot node);
   // Whether the workload is admitted, so that places are kept for its pods.
   bool admits(const std::string& workload) const;
+  // Whether the pod's set is cut into slices, so that it takes no place but that which is kept for it.
+  bool has_slices(const model::Pod& pod) const;
   // Whether the pod has to wait for its workload to be admitted.
   bool holds_back(const model::Pod& pod) const;
   std::string why_held_back(const model::Pod& pod) const;
@@ -107,36 +108,30 @@ class QueuedWorkloads : public quota::Places {
   void release(quota::WorkloadId id) override;
 
  private:
-  using Spec = std::shared_ptr<const model::SchedulingSpec>;
+  using Spec = StandIns::Spec;
+  using Found = PlaceSearch::Place;
   // Equal pods of a workload as it was given its flavors.
   struct Set {
     std::string name;
     Spec spec;
     int32_t wanted = 0;  // pods and stand-ins
     int32_t came = 0;
-    std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their index
+    std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their numbers
+  };
+  struct Came {
+    size_t set = 0;
+    int32_t number = -1;  // in a set with slices
   };
   // kReserved: its places are kept, and no pod may come yet.
   enum class Stage : uint8_t { kWaiting, kReserved, kAdmitted };
   struct Group {
     std::vector<Set> sets;
-    absl::btree_map<std::string, size_t> came;  // UIDs of pods, and their pod set
+    absl::btree_map<std::string, Came> came;  // by UID
     Stage stage = Stage::kWaiting;
     bool keeps_places() const { return stage != Stage::kWaiting; }
   };
-  struct Found {
-    size_t set = 0;
-    NodeSlot node;
-  };
-  struct Search;
 
   Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
-  model::Pod stand_in(const model::Workload& workload, size_t set, const Spec& spec, int32_t index);
-  PodSlot enter(model::Pod&& pod);
-  void keep_class(PodSlot pod);
-  const Candidates& look(PodSlot pod);
-  template <typename Ask>
-  auto ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question);
   NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
   // That could have pods of the set, whoever is there now, until there are enough of them: whether one fits, and how
   // many could stand there at most.
@@ -148,22 +143,31 @@ class QueuedWorkloads : public quota::Places {
   std::vector<Host> hosts(const model::Workload& workload, size_t set, const Spec& spec, int64_t enough = INT64_MAX);
   bool fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node);
   std::string why_not(PodSlot pod);
+  std::string why_not(const quota::PlaceRequest& request, const std::vector<PlaceSearch::Set>& sets,
+                      const PlaceSearch::Failure& failure);
+  PlaceSearch::Set lacking(quota::WorkloadId id, const model::PodSet& pods, size_t set, Spec spec, int32_t wanted,
+                           bool stand_ins_stay) const;
   std::string no_node_has_it(const quota::PlaceRequest& request, size_t set) const;
   bool find(const quota::PlaceRequest& request, const std::vector<PodSlot>& gone, std::vector<Found>& found,
             std::string* why, bool partly = false);
+  std::vector<PodSlot> kept_for_later(const model::Workload& workload) const;
   void take_places(const quota::PlaceRequest& request, const std::vector<Found>& found, PodPhase phase);
   std::vector<PodSlot> standing(quota::WorkloadId id, bool pods) const;
   std::vector<PodSlot> standing(const std::vector<quota::WorkloadId>& all) const;
   struct Leaver;
   std::vector<Leaver> leavers(const quota::PlaceRequest& request);
-  bool place_set(const quota::PlaceRequest& request, size_t set, Search& search, std::string* why);
   bool let_go(quota::WorkloadId id);
   void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,
-                    int32_t index = -1);
+                    int32_t number = -1);
   void drop_stand_in(Set& set, size_t at);
   void trim(quota::WorkloadId id);
   void leave_unfit();
+  bool could_have_kept(quota::WorkloadId id);
   void fill_short();
+  void fill_slices(quota::WorkloadId id, size_t set);
+  int agreement(const PlaceSearch::Set& set, const model::PodSet& pods, int32_t number, NodeSlot node) const;
+  std::optional<int32_t> number_at(quota::WorkloadId id, size_t set, NodeSlot node) const;
+  std::optional<int32_t> number_for(quota::WorkloadId id, size_t set, const model::Pod& pod) const;
   Group* keeps_places(const std::string& workload);
   static std::vector<size_t> by_scarcity(const std::vector<model::PodSet>& sets);
   bool comes_before(quota::WorkloadId a, quota::WorkloadId b) const;  // wanted_places.cc
@@ -173,6 +177,7 @@ class QueuedWorkloads : public quota::Places {
   void follow(const quota::AdmissionDecision& decision);
 
   PlacementContext context_;
+  StandIns stand_ins_;
   bool in_use_ = false;  // something is known of queues or workloads
   quota::Admission admission_;
   const EndOf end_of_;
@@ -184,11 +189,6 @@ class QueuedWorkloads : public quota::Places {
   std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want
   std::vector<quota::WorkloadId> restored_;
   std::set<NodeSlot> changed_nodes_;  // since the last run
-  // Keep the classes of those that are looked at again and again, with what is known of nodes for them: a pod without
-  // a place each. A ring.
-  std::vector<PodSlot> kept_;
-  size_t next_kept_ = 0;
-  uint64_t names_made_ = 0;
   std::vector<WantedPlaces> wanted_;
   std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
   quota::WorkloadId held_;

@@ -125,10 +125,12 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
   const Residents::Table& here = residents_.of(node, state_, rules_);
   const Resident* own = nullptr;
   std::vector<const Resident*> lower, later, leaving;    // nominated pods of lower priority; of the same; pods that go
+  std::vector<const Resident*> aside;                    // what is kept for workloads that come after it
   const bool node_kept = state_.pod(nominee).node_kept;  // then what workloads have there is theirs
   for (const Resident& pod : here.pods()) {
     if (pod.pod == nominee) own = &pod;
     else if (node_kept && state_.pod(pod.pod).takes_over) continue;
+    else if (node_kept && is_kept_for_later(nominee, pod.pod, state_)) aside.push_back(&pod);
     else if (pod.nominated && before(nominee, pod.pod)) (pod.priority < cls_.priority ? lower : later).push_back(&pod);
     else if (pod.priority < cls_.priority && is_leaving(state_.pod(pod.pod))) leaving.push_back(&pod);
   }
@@ -147,6 +149,7 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
     }
   };
   take_out(trial, here, *own);
+  take_all_out(aside);
   if (fits(node)) return Outlook::kReady;
   take_all_out(lower);
   if (!lower.empty() && fits(node)) return keep_what_fits(lower), Outlook::kReady;
@@ -161,6 +164,12 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
   return !leaving.empty() && fits_alone(node) ? Outlook::kPromised : Outlook::kLost;
 }
 
+bool VictimSearch::is_kept_for_later(PodSlot pod, PodSlot other, const State& state) {
+  const PodState& kept = state.pod(other);
+  return kept.pod.stand_in && kept.phase == PodPhase::kNominated && kept.node_kept &&
+         state.pod_class(kept.cls).claims.empty() && QueueOrder{&state}(pod, other);
+}
+
 bool VictimSearch::fits_when_left(PodSlot waiting, NodeSlot node) {
   if (!state_.node(node).present) return false;
   const QueueOrder before{&state_};
@@ -171,7 +180,8 @@ bool VictimSearch::fits_when_left(PodSlot waiting, NodeSlot node) {
   for (const Resident& pod : here.pods()) {
     const PodState& other = state_.pod(pod.pod);
     const bool is_kept = other.pod.stand_in && other.phase == PodPhase::kNominated;  // for a workload that waits
-    const bool stays = other.pod.daemon || is_kept || (pod.nominated && before(pod.pod, waiting));
+    const bool stays = other.pod.daemon || (is_kept && !is_kept_for_later(waiting, pod.pod, state_)) ||
+                       (pod.nominated && before(pod.pod, waiting));
     if (pod.pod == waiting || !stays) groups_depend |= take_out(trial, here, pod);
   }
   return fits_now(node, groups_depend);
@@ -191,7 +201,9 @@ std::optional<Time> VictimSearch::free_by(PodSlot waiting, NodeSlot node, const 
   bool groups_depend = false;
   std::vector<std::pair<Time, const Resident*>> ends;
   for (const Resident& pod : here.pods()) {
-    if (pod.pod == waiting || (pod.nominated && before(waiting, pod.pod))) groups_depend |= take_out(trial, here, pod);
+    if (pod.pod == waiting || (pod.nominated && before(waiting, pod.pod)) ||
+        is_kept_for_later(waiting, pod.pod, state_))
+      groups_depend |= take_out(trial, here, pod);
     else if (pod.nominated || state_.pod(pod.pod).pod.daemon) continue;
     else if (const auto end = end_of(pod.pod)) ends.emplace_back(*end, &pod);
   }
@@ -217,7 +229,8 @@ std::vector<PodSlot> VictimSearch::must_leave(PodSlot waiting, NodeSlot node, co
     const auto at = std::find(may_leave.begin(), may_leave.end(), pod.pod);
     if (at != may_leave.end()) asked[static_cast<size_t>(at - may_leave.begin())] = &pod;
     const bool goes = pod.pod == waiting || (pod.nominated && before(waiting, pod.pod)) ||
-                      is_leaving(state_.pod(pod.pod)) || at != may_leave.end();
+                      is_kept_for_later(waiting, pod.pod, state_) || is_leaving(state_.pod(pod.pod)) ||
+                      at != may_leave.end();
     if (goes) groups_depend |= take_out(trial, here, pod);
   }
   std::vector<PodSlot> out;

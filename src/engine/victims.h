@@ -82,9 +82,12 @@ class VictimSearch {
     kLost,      // neither
   };
   Outlook outlook(PodSlot nominee, NodeSlot node, std::vector<PodSlot>& displaced);
+  // Whether `other` keeps a place for a workload that waits and comes after the pod: of two for whom room is kept on
+  // one node, the first has it.
+  static bool is_kept_for_later(PodSlot pod, PodSlot other, const State& state);
   // Whether a pod of the class, which may be nominated for the node itself, would fit there if all others had gone but
-  // daemons, what is kept for workloads, and pods that are nominated for it and come before this one in the queue's
-  // order.
+  // daemons, and what is kept for workloads, and pods that are nominated for it, that come before this one in the
+  // queue's order.
   bool fits_when_left(PodSlot waiting, NodeSlot node);
   // When a pod of the class, which may be nominated for the node itself, would fit there: the last of the ends for
   // which it has to wait, INT64_MIN if for none. Nothing: not by the ends of those that have one.

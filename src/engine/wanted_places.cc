@@ -20,6 +20,11 @@ bool asks_for_gpus(const model::Workload& workload) {
   return std::ranges::any_of(workload.pod_sets, [](const model::PodSet& set) { return asks_for_gpus(set); });
 }
 
+// Which domains would do for slices is more than is told.
+bool is_sliced(const model::Workload& workload) {
+  return std::ranges::any_of(workload.pod_sets, [](const model::PodSet& set) { return !set.slices.empty(); });
+}
+
 }  // namespace
 
 // As pods wait (QueueOrder), whichever their queues are.
@@ -62,12 +67,12 @@ WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& r
     const Spec spec = spec_of(request, set);
     const int32_t count = quota::still_needed((*request.pod_sets)[set], sets[set]);
     if (spec == nullptr || count <= 0) continue;
-    model::Pod pod = stand_in(*request.workload, set, spec, -1);
+    model::Pod pod = stand_ins_.make(*request.workload, set, spec, -1);
     pod.keeps_class = true;
-    WantedPlaces::Set& wanted = out.sets.emplace_back(WantedPlaces::Set{enter(std::move(pod)), count, {}});
+    WantedPlaces::Set& wanted = out.sets.emplace_back(WantedPlaces::Set{stand_ins_.enter(std::move(pod)), count, {}});
     for (const Found& place : found)
       if (place.set == set) wanted.places.push_back(place.node);
-    if (!context_.state.pod_class(context_.state.pod(wanted.pod).cls).peers.spread.empty()) look(wanted.pod);
+    if (!context_.state.pod_class(context_.state.pod(wanted.pod).cls).peers.spread.empty()) stand_ins_.look(wanted.pod);
   }
   return out;
 }
@@ -79,7 +84,7 @@ void QueuedWorkloads::note_wanted() {
   if (!context_.state.mig_nodes().empty())
     for (const quota::WantsPlace& wants : admission_.wanting_places()) {
       const model::Workload& workload = admission_.status(wants.id).workload;
-      if (!asks_for_gpus(workload)) continue;
+      if (!asks_for_gpus(workload) || is_sliced(workload)) continue;
       const auto [at, fresh] = groups.try_emplace(wants.options.get(), wanted_.size());
       if (fresh) wanted_.emplace_back();
       wanted_[at->second].workloads.push_back(wants.id);

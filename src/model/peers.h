@@ -86,6 +86,13 @@ struct TopologySpreadConstraint {
   }
 };
 
+// So many pods of a set with consecutive numbers are to be in one domain of a node label, so many after them in one.
+struct SliceLayer {
+  std::string key;
+  int32_t size = 1;
+  friend bool operator==(const SliceLayer&, const SliceLayer&) = default;
+};
+
 // "app In [web], tier Exists", for explanations.
 std::string to_string(const LabelSelector& selector);
 

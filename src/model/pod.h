@@ -105,6 +105,7 @@ struct Pod {
   std::string owner_uid;             // controller's UID; empty for a bare pod
   std::string workload;              // "namespace/name" of the Workload that it belongs to; empty: none
   std::string pod_set;               // of the workload; empty: its only one
+  std::optional<int32_t> index;      // its number in the pod set, from 0; none: one is like the other
   bool stand_in = false;             // the engine's own: keeps a place for a pod of a workload that has not come yet
   bool keeps_class = false;          // a stand-in that stands for nobody: what is known of its class is kept with it
 

@@ -159,6 +159,7 @@ struct PodSet {
   // Everything that decides where one of its pods fits, with which places are looked for; null: no place is needed.
   std::shared_ptr<const SchedulingSpec> spec = {};
   std::shared_ptr<const Labels> labels = {};
+  std::vector<SliceLayer> slices = {};  // the widest first; each size is a multiple of the next
 };
 
 // Why a workload waits that was admitted before, as its object says.
@@ -179,6 +180,7 @@ struct Workload {
   int32_t priority = 0;
   Time created;
   bool active = true;
+  std::string problem = {};               // why it waits in no queue, as a sentence; empty: it may
   std::optional<Duration> max_execution;  // then it is deactivated; all its terms of being admitted count
   Duration past_execution;                // of terms that are over, when it was first heard of
   std::optional<Duration> runtime;        // of one term at most, as it declares itself (api/runtime_estimate.h)
