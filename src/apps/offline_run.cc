@@ -61,10 +61,9 @@ CLI::Option* add_files_option(CLI::App& command, OfflineInput& input) {
 
 CLI::Option* add_config_option(CLI::App& command, OfflineInput& input) {
   return command
-      .add_option("--config", input.config_file,
-                  "BerthConfiguration file, as for the daemon: its topologyLevels, scores, prices, pools, queues, "
-                  "setPacking, reservations, "
-                  "verdictInterval and backoff count")
+      .add_option(
+          "--config", input.config_file,
+          "BerthConfiguration file, as for the daemon; what concerns its connections, ports and work is of no account")
       ->type_name("FILE");
 }
 

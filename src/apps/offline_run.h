@@ -16,10 +16,8 @@ class Option;
 namespace berth::apps {
 
 struct OfflineInput {
-  std::vector<std::string> files;  // or folders, or "-"
-  // A BerthConfiguration: topologyLevels, scores, prices, pools, queues, setPacking, reservations, verdictInterval,
-  // backoff; empty: defaults.
-  std::string config_file;
+  std::vector<std::string> files;        // or folders, or "-"
+  std::string config_file;               // a BerthConfiguration; empty: defaults
   std::vector<std::string> weights;      // "pack=5", over those of the file
   bool set_packing = false;              // setPacking.enabled, whatever the file says
   std::vector<std::string> wrong_flags;  // what the verb found wrong with its other flags, told with the rest

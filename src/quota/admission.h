@@ -153,7 +153,7 @@ class Admission {
   struct Keeper;
   std::vector<Entry> heads();
   bool nominate(Entry& entry);
-  bool keep_promise(Entry& entry);
+  bool keep_promise(Entry& entry, const Assignment& promised, const std::vector<Victim>& made_way);
   bool consider_fewer_pods(Entry& entry);
   void try_assignment(Entry& entry, const std::vector<int32_t>& counts);
   bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);

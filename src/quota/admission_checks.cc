@@ -94,12 +94,25 @@ std::optional<EvictionReason> Admission::failed_check(const Record& record) cons
   return out;
 }
 
-// For who has quota alone: a place, as soon as there is one.
+// For who has quota alone: a place, as soon as there is one; also one that is kept for those who have no quota as
+// things are, since they may wait for that which it has, or who are not let in before its pods are ready.
 void Admission::find_place(Record& record) {
   if (!record.placeless) return;
-  const PlaceRequest request{record.key.id, &record.status.workload, &record.status.assignment, &flavors_};
+  std::vector<WorkloadId> over;
+  PlaceRequest request{record.key.id, &record.status.workload, &record.status.assignment, &flavors_};
   record.placeless = !places_->hold(request, {});
   if (!record.placeless) return;
+  const bool blocks = options_.pods_ready.block_admission && not_ready_.contains(record.key.id);
+  for (const auto& [id, room] : kept_.rooms)
+    if (room.in_nodes && (blocks || !ledger_->tree().has_room(room.queue, room.usage))) over.push_back(id);
+  request.over = &over;
+  record.placeless = over.empty() || !places_->hold(request, {});
+  for (const WorkloadId id : record.placeless ? std::vector<WorkloadId>() : over) {
+    kept_.rooms.at(id).looked_at = Time{INT64_MIN};  // it is to be kept elsewhere
+    enqueue(id);
+  }
+  if (!record.placeless) return;
+  request.over = nullptr;
   want_place_.insert(record.key.id);
   record.status.reason = "WaitingForPlace";
   places_->fit(request, {}, &record.status.message);

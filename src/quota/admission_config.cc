@@ -187,7 +187,7 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
 }
 
 std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
-                         const Spending& spending) {
+                         const Checks& checks, const Spending& spending) {
   if (reason == "Stopped") return "it is stopped";
   if (reason == kInvalidSpec)
     return fmt::format(
@@ -196,6 +196,18 @@ std::string why_inactive(const model::ClusterQueue& queue, const std::string& re
         queue.problem);
   if (reason == kBudgetSpent) return spending.message({"", queue.name});
   if (reason == "CohortCycle") return fmt::format("the cohorts above {} are a circle", queue.cohort);
+  const auto names = [&](const auto& left_out) {
+    std::set<std::string> out;
+    for (const model::AdmissionCheckRule& rule : queue.checks)
+      if (const auto known = checks.find(rule.check); left_out(known == checks.end() ? nullptr : &known->second))
+        out.insert(rule.check);
+    return fmt::format("{}", fmt::join(out, ", "));
+  };
+  if (reason == "AdmissionCheckNotFound")
+    return "it references missing AdmissionChecks: " + names([](const auto* check) { return check == nullptr; });
+  if (reason == "AdmissionCheckInactive")
+    return "it references inactive AdmissionChecks: " +
+           names([](const auto* check) { return check != nullptr && !check->active; });
   if (reason != "FlavorNotFound") return "it is " + reason;
   std::set<std::string> missing;
   for (const model::ResourceGroup& group : queue.groups)
@@ -252,6 +264,7 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     status.evicted = "Deactivated";
     return hold_back(id, "Deactivated", "The workload is deactivated");
   }
+  if (!status.workload.problem.empty()) return hold_back(id, "Misconfigured", status.workload.problem);
   if (local == nullptr) return hold_back(id, "Misconfigured", fmt::format("LocalQueue {} doesn't exist", name));
   if (local->stop != model::StopPolicy::kNone)
     return hold_back(id, "Suspended", fmt::format("LocalQueue {} is inactive", name));
@@ -262,7 +275,7 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
   if (const std::string reason = inactive_reason(queue->second); !reason.empty())
     return hold_back(id, "Suspended",
                      fmt::format("ClusterQueue {} is inactive: {}", local->cluster_queue,
-                                 why_inactive(queue->second, reason, flavors_, spending_)));
+                                 why_inactive(queue->second, reason, flavors_, checks_, spending_)));
   if (backs_off(record)) return hold_back(id, record.eviction->reason, record.eviction->message);
   enqueue(id);
 }

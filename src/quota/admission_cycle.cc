@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -34,7 +36,7 @@ std::vector<Entry> Admission::heads() {
     if (waiting.pending.empty()) continue;
     const auto spec = queues_.find(name);
     const WorkloadId id = head(spec->second, waiting.pending);
-    entries.push_back({id, ledger_->tree().queue(name), &spec->second, record(id).next_flavor, {}, {}});
+    entries.push_back({id, ledger_->tree().queue(name), &spec->second, record(id).next_flavor, {}, {}, {}});
   }
   return entries;
 }
@@ -114,12 +116,15 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   QuotaTree& tree = ledger_->tree();
   const auto hold = [&](const Amounts& amounts) {
     tree.add_usage(entry.queue, amounts);
-    temporary.emplace_back(entry.queue, amounts);
+    temporary.push_back({entry.id, entry.queue, amounts});
     if (const auto kept = kept_.rooms.find(entry.id); kept != kept_.rooms.end()) kept->second.held = amounts;
   };
   if (entry.assignment.outcome == Outcome::kNoFit) return;
   if (entry.assignment.outcome == Outcome::kPreempt && entry.victims.empty()) {
     if (entry.held_up) return;
+    // What no node could have, whoever is there, keeps nobody from quota.
+    const bool by_place = places_ != nullptr && !entry.assignment.no_place.empty() && !provisions(entry);
+    if (by_place && !places_->could_fit(place_of(entry))) return;
     if (entry.spec->preemption.reclaim_within_cohort != model::PreemptionPolicy::kAny)
       hold(reservation(tree, entry.queue, entry.assignment));
     return;
@@ -136,6 +141,11 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->take_out(id);
   bool has_room = tree.has_room(entry.queue, entry.assignment.usage);
+  for (size_t i = 0; i < temporary.size() && !has_room && !entry.passed_by.valid(); ++i) {
+    tree.remove_usage(temporary[i].queue, temporary[i].amounts);
+    if (tree.has_room(entry.queue, entry.assignment.usage)) entry.passed_by = temporary[i].id;
+    tree.add_usage(temporary[i].queue, temporary[i].amounts);
+  }
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->put_back(id);
   if (has_room && places_ != nullptr && !waits_for_room && !provisions(entry) &&
@@ -155,6 +165,7 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
     hold(entry.assignment.usage);
     entry.preempts = true;
     record(entry.id).promised = entry.assignment;
+    record(entry.id).made_way = entry.victims;
     issue_preemptions(entry, decisions);
     return;
   }
@@ -234,12 +245,13 @@ bool Admission::requeue(Entry& entry) {
     if (!record.key.behind_sticky) record.promised = entry.assignment;
     return false;
   }
-  status.reason = entry.assignment.waits_for_quota || entry.passed_over ? "WaitingForQuota"
-                  : entry.assignment.exceeds_quota                      ? "ExceedsMaxQuota"
-                                                                        : "NoMatchingFlavor";
-  status.message = entry.assignment.message();
+  const Assignment& found = entry.anew ? *entry.anew : entry.assignment;
+  status.reason = found.waits_for_quota || entry.passed_over ? "WaitingForQuota"
+                  : found.exceeds_quota                      ? "ExceedsMaxQuota"
+                                                             : "NoMatchingFlavor";
+  status.message = found.message();
   record.kept_for_it.clear();
-  if (const std::string& why = entry.assignment.no_place; !why.empty() && !entry.passed_over) {
+  if (const std::string& why = found.no_place; !why.empty() && !entry.passed_over) {
     status.reason = entry.held_up ? "WaitingForQuota" : "WaitingForPlace";
     status.message = why;
   }
@@ -251,10 +263,16 @@ bool Admission::requeue(Entry& entry) {
   const bool has_room_kept = kept_.rooms.contains(entry.id);
   if (!entry.preempts && !has_room_kept) release_places(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
-  record.lacks_quota = entry.assignment.no_place.empty() && !of_user && !entry.passed_over;
+  if (entry.passed_over && entry.passed_by.valid()) {
+    const WorkloadStatus& other = this->record(entry.passed_by).status;
+    status.message += fmt::format(": quota is kept for Workload {}, which comes first in ClusterQueue {}",
+                                  other.workload.full_name(), other.cluster_queue);
+  }
+  record.lacks_quota = found.no_place.empty() && !of_user && !entry.passed_over;
   if (entry.preempts) {
     record.next_flavor.clear();
-    make_sticky(entry.id);
+    if (record.key.behind_sticky) make_sticky(entry.id);
+    if (has_room_kept) Keeper{*this}.tell(entry.id);
     return false;  // until they have gone
   }
   if (!record.next_flavor.empty() && record.tries < tries_max(*entry.spec, record.status.workload)) {
@@ -308,7 +326,7 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     done[i] = true;
     process(entries[i], preempted, temporary, decisions);
   }
-  for (const auto& [queue, amounts] : temporary) ledger_->tree().remove_usage(queue, amounts);
+  for (const Reservation& kept : temporary) ledger_->tree().remove_usage(kept.queue, kept.amounts);
   for (auto& [id, room] : kept_.rooms) room.held.clear();
   for (Entry& entry : entries)
     if (!entry.admitted && (requeue(entry) || (entry.passed_over && keeper.has_kept))) changes = true;

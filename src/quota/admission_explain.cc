@@ -61,7 +61,7 @@ std::vector<WaitingFor::Fit> Admission::Explainer::fits_now(const Record& record
   for (size_t i = 0; i < sets.size(); ++i) {
     const auto fits = [&](int32_t pods) {
       std::vector<int32_t> counts(sets.size(), 0);
-      counts[i] = pods + sets[i].reclaimable;
+      counts[i] = pods;
       return free_flavors(record, std::move(counts)).outcome == Outcome::kFit;
     };
     const int32_t needed = std::max(0, sets[i].count - sets[i].reclaimable);

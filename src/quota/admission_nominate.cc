@@ -1,4 +1,5 @@
 // What a head would get: flavors, places, and who has to go for it. The first half of a cycle.
+#include <algorithm>
 #include <utility>
 
 #include "quota/admission_keeper.h"
@@ -10,24 +11,47 @@ bool Admission::nominate(Entry& entry) {
   Record& record = this->record(entry.id);
   const auto labels = namespaces_.find(record.status.workload.namespace_name);
   if (!entry.spec->namespaces.matches(labels == namespaces_.end() ? model::Labels{} : labels->second)) return false;
-  if (keep_promise(entry)) return true;
+  const std::optional<Assignment> promised = std::exchange(record.promised, std::nullopt);
+  const std::vector<Victim> made_way = std::exchange(record.made_way, {});
+  if (promised && keep_promise(entry, *promised, {})) return true;
   try_assignment(entry, {});
   record.next_flavor = entry.assignment.next_flavor;
-  if (entry.assignment.outcome == Outcome::kFit || !entry.victims.empty()) return true;
+  if (entry.assignment.outcome == Outcome::kFit) return true;
+  if (Entry waits = entry; promised && keep_promise(waits, *promised, made_way)) {
+    waits.anew = std::move(entry.assignment);
+    entry = std::move(waits);
+    return true;
+  }
+  if (!entry.victims.empty()) return true;
   Entry fewer = entry;
   if (consider_fewer_pods(fewer)) entry = std::move(fewer);
   else entry.options = std::move(fewer.options);
   return true;
 }
 
-// Others have gone for an assignment: where it fits now, it is the one, although flavors tried anew in their order
-// might now come to another, for which others would have to go.
-bool Admission::keep_promise(Entry& entry) {
-  std::optional<Assignment> promised = std::exchange(record(entry.id).promised, std::nullopt);
-  if (!promised || !ledger_->tree().has_room(entry.queue, promised->usage)) return false;
-  entry.assignment = std::move(*promised);
-  entry.assignment.outcome = Outcome::kFit;
-  return !exceeds_user_limit(entry) && Keeper{*this}.has_place(entry, nullptr);
+// Others were told to go for an assignment. Where it fits now, it is the one, although flavors tried anew in their
+// order might now come to another, for which others would have to go. And where it will once the last of them have gone
+// (that is asked with `made_way`), what has become free stays kept until then, whether or not they could be told to go
+// now.
+bool Admission::keep_promise(Entry& entry, const Assignment& promised, const std::vector<Victim>& made_way) {
+  std::vector<WorkloadId> gone;
+  entry.victims.clear();
+  for (const Victim& victim : made_way)
+    if (ledger_->find(victim.id) != nullptr && leaving(record(victim.id))) {
+      entry.victims.push_back(victim);
+      gone.push_back(victim.id);
+    }
+  if (gone.empty() != made_way.empty()) return false;
+  for (const WorkloadId id : gone) ledger_->take_out(id);
+  const bool has_quota = ledger_->tree().has_room(entry.queue, promised.usage);
+  for (const WorkloadId id : gone) ledger_->put_back(id);
+  if (!has_quota) return false;
+  entry.assignment = promised;
+  entry.assignment.outcome = gone.empty() ? Outcome::kFit : Outcome::kPreempt;
+  entry.over.clear();
+  if (exceeds_user_limit(entry)) return false;
+  if (gone.empty()) return Keeper{*this}.has_place(entry, nullptr);
+  return places_ == nullptr || provisions(entry) || places_->fit(place_of(entry), gone);
 }
 
 PlaceRequest Admission::place_of(const Entry& entry) const {
@@ -102,14 +126,16 @@ void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts)
 // Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare.
 bool Admission::consider_fewer_pods(Entry& entry) {
   const std::vector<model::PodSet>& sets = record(entry.id).status.workload.pod_sets;
+  const auto needed = [](const model::PodSet& set) { return std::max(0, set.count - set.reclaimable); };
+  const auto can_spare = [&](const model::PodSet& set) {
+    return int64_t{needed(set)} - std::min(needed(set), set.min_count.value_or(set.count));
+  };
   int64_t spare = 0;
-  for (const model::PodSet& set : sets) spare += set.count - set.min_count.value_or(set.count);
+  for (const model::PodSet& set : sets) spare += can_spare(set);
   const auto fits_without = [&](int64_t given_up) {
     std::vector<int32_t> counts;
-    for (const model::PodSet& set : sets) {
-      const int64_t own = set.count - set.min_count.value_or(set.count);
-      counts.push_back(set.count - static_cast<int32_t>(own * given_up / spare));
-    }
+    for (const model::PodSet& set : sets)
+      counts.push_back(needed(set) - static_cast<int32_t>(can_spare(set) * given_up / spare));
     try_assignment(entry, counts);
     return entry.assignment.outcome == Outcome::kFit || !entry.victims.empty();
   };

@@ -17,7 +17,7 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
   if (const std::string reason = inactive_reason(queue); !reason.empty()) {
     status.active = false;
     status.reason = reason;
-    status.why = why_inactive(queue, reason, flavors_, spending_);
+    status.why = why_inactive(queue, reason, flavors_, checks_, spending_);
   }
   if (const auto counts = overview.cluster_queues.find(cluster_queue); counts != overview.cluster_queues.end()) {
     status.pending = counts->second.pending;

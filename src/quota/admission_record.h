@@ -63,7 +63,8 @@ struct Record {
   OrderKey key;
   uint64_t likeness = 0;  // quota/alike.h
   NextFlavors next_flavor;
-  std::optional<Assignment> promised = {};                       // for which others have been evicted
+  std::optional<Assignment> promised = {};                       // for which others have been evicted,
+  std::vector<Victim> made_way = {};                             // these
   bool lacks_quota = false;                                      // its message says what, as it was when it was tried
   std::string kept_for_it = {};                                  // what its message says of room that is kept
   std::shared_ptr<const std::vector<PlaceOption>> options = {};  // while it wants a place
@@ -97,10 +98,12 @@ using WaitingByQueue = std::map<std::string, Waiting, std::less<>>;  // by Clust
 // Whether something could help it since it was told last; only the first of those alike has the turn (quota/waiting.h).
 bool has_a_turn(const Record& record, const WaitingByQueue& waiting);
 
+using Checks = std::map<std::string, model::AdmissionCheck, std::less<>>;  // that there are
+
 inline constexpr std::string_view kInvalidSpec = "InvalidSpec";  // of the condition Active
 // For people: why the queue is inactive, by the reason of its condition Active.
 std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
-                         const Spending& spending);
+                         const Checks& checks, const Spending& spending);
 
 // The message, and what room is kept for the workload.
 std::string with_kept(std::string message, const Record& record);
@@ -136,6 +139,7 @@ struct Entry {
   const model::ClusterQueue* spec = nullptr;
   NextFlavors resume;  // flavors tried before
   Assignment assignment;
+  std::optional<Assignment> anew = {};  // what it would come to now, while it waits for those to leave who were told to
   std::vector<Victim> victims;
   std::vector<PlaceOption> options = {};  // that were tried
   bool admitted = false, preempts = false, passed_over = false, waits_for_pods = false;
@@ -145,8 +149,16 @@ struct Entry {
   std::vector<WorkloadId> over = {};
   bool borrows_room = false;
   bool held_up = false;  // quota would do, but is kept for others: Assignment::no_place says for whom
+  WorkloadId passed_by =
+      {};  // passed_over: quota would do without what is there in this cycle for this one; invalid: no
 };
 
-using Temporary = std::vector<std::pair<QuotaNode, Amounts>>;  // usage that is there for a cycle only
+// Usage that is there for a cycle only, of one who waits.
+struct Reservation {
+  WorkloadId id;
+  QuotaNode queue;
+  Amounts amounts;
+};
+using Temporary = std::vector<Reservation>;
 
 }  // namespace berth::quota

@@ -33,7 +33,7 @@ bool alike(const model::PodSet& a, const model::PodSet& b) {
   static const model::Labels none;
   return a.name == b.name && a.count == b.count && a.min_count == b.min_count && a.reclaimable == b.reclaimable &&
          a.requests == b.requests && a.node_selector == b.node_selector && a.required_affinity == b.required_affinity &&
-         a.tolerations == b.tolerations && same_value(a.spec, b.spec) &&
+         a.tolerations == b.tolerations && a.slices == b.slices && same_value(a.spec, b.spec) &&
          same_labels(a.labels == nullptr ? none : *a.labels, b.labels == nullptr ? none : *b.labels);
 }
 

@@ -87,7 +87,8 @@ class Assigner {
     const model::PodSet& pods = request_.workload->pod_sets[index];
     PodSetAssignment& set = out_.pod_sets.emplace_back();
     set.name = pods.name;
-    set.count = std::max(0, (request_.counts.empty() ? pods.count : request_.counts[index]) - pods.reclaimable);
+    set.count = std::max(0, pods.count - pods.reclaimable);
+    if (!request_.counts.empty()) set.count = std::min(set.count, request_.counts[index]);
     model::ResourceList asked;
     for (const auto& [resource, amount] : pods.requests) {
       int64_t total = 0;

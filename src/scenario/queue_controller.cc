@@ -33,8 +33,16 @@ bool is_queueing(const api::Object& object) {
 }
 
 void QueueController::put(const api::Object& object) {
-  if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
+  if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object)) {
     priorities_[priority->metadata.name] = priority->value;
+    for (Record& record : all_)
+      if (record.waits_for_class == priority->metadata.name) {
+        record.waits_for_class.clear();
+        record.workload.problem.clear();
+        record.workload.priority = priority->value;
+        outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
+      }
+  }
   if (const auto* flavor = std::get_if<api::ResourceFlavor>(&object)) {
     flavors_[flavor->flavor.name] = flavor->flavor;
     outbox_.emplace_back(engine::QueueObjectUpserted{flavor->flavor});
@@ -70,10 +78,15 @@ void QueueController::submit(const api::Workload& workload, Owner owner, Called 
                              const bridge::TopologyLevels& levels) {
   Record& record = add(workload, owner, std::move(called), created, levels);
   if (record.workload.checkpoints.last) record.workload.checkpoints.last = created;  // before it came
-  const std::string* priority_class = workload.metadata.labels.find(api::kPriorityClassLabel);
-  if (const auto known = priority_class == nullptr ? priorities_.end() : priorities_.find(*priority_class);
-      known != priorities_.end())
-    record.workload.priority = known->second;
+  if (const std::string* name = workload.metadata.labels.find(api::kPriorityClassLabel); name != nullptr) {
+    if (const auto known = priorities_.find(*name); known != priorities_.end()) {
+      record.workload.priority = known->second;
+    } else {
+      record.waits_for_class = *name;
+      record.workload.problem =
+          fmt::format("WorkloadPriorityClass {} is not there, so that the {} waits for it", *name, record.kind);
+    }
+  }
   outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
 }
 

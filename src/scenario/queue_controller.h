@@ -85,6 +85,7 @@ class QueueController {
  private:
   struct Record {
     model::Workload workload;
+    std::string waits_for_class = {};  // a WorkloadPriorityClass that is not there
     Owner owner;
     std::string kind, name;
     Time submitted;

@@ -24,7 +24,8 @@ constexpr std::string_view kGpu = "nvidia.com/gpu";
 
 class History {
  public:
-  explicit History(uint64_t seed) : rng_(seed), driver_(policy::default_policies(), options(seed)) {
+  explicit History(uint64_t seed)
+      : times_out_(seed % 3 == 0), rng_(seed), driver_(policy::default_policies(), options(seed)) {
     driver_.apply(QueueObjectUpserted{model::AdmissionCheck{"budget", "example.com/budget"}});
     driver_.apply(QueueObjectUpserted{model::AdmissionCheck{"nodes", std::string(model::kProvisioningController)}});
     add_queue("red");
@@ -38,6 +39,7 @@ class History {
       if (rng_.below(3) > 0) settle();
     }
     settle();
+    if (!times_out_) drain();
   }
 
  private:
@@ -59,6 +61,9 @@ class History {
     return out;
   }
 
+  static int32_t least(const Work& work) {
+    return work.spec.pod_sets.front().min_count.value_or(work.spec.pod_sets.front().count);
+  }
   bool chance(uint64_t of) { return rng_.below(of) == 0; }
 
   void add_queue(const std::string& name) {
@@ -199,17 +204,21 @@ class History {
   }
 
   // Cycles until nothing more is decided; who is evicted lets go in between.
-  void settle() {
+  void settle(Duration between = Duration::seconds(1)) {
     for (int cycle = 0; cycle < 200; ++cycle) {
-      const CycleResult result = driver_.cycle(Duration::seconds(1));
+      const CycleResult result = driver_.cycle(between);
       for (const Decision& decision : result.decisions)
         if (decision.kind == DecisionKind::kEvict) leave(decision.pod_uid);
       for (const quota::AdmissionDecision& decision : result.admissions) follow(decision);
       driver_.confirm();
-      for (auto& [uid, work] : works_)
-        if (work.leaving) release(work);
-      const bool rests = result.decisions.empty() && result.admissions.empty() && !result.unfinished;
-      count(rests);
+      bool idle = result.decisions.empty() && result.admissions.empty() && !result.unfinished, rests = idle;
+      for (auto& [uid, work] : works_) {
+        rests &= !work.leaving;
+        if (!work.leaving || chance(3)) continue;
+        release(work);
+        idle = false;
+      }
+      count(idle);
       if (rests) return;
     }
     FAIL() << "it never comes to an end";
@@ -236,17 +245,58 @@ class History {
     driver_.apply(WorkloadReleased{work.spec.uid});
   }
 
+  // Whatever runs ends, again and again, until nothing does: nobody then waits who would have room alone, whoever keeps
+  // some for whom.
+  void drain() {
+    const auto runs = [&](const std::string& uid) {
+      const PodSlot slot = driver_.state().find_pod(uid);
+      return slot.valid() && holds_room(driver_.state().pod(slot).phase) &&
+             driver_.state().pod(slot).phase != PodPhase::kNominated;
+    };
+    for (int round = 0; round < 100; ++round) {
+      std::vector<std::string> ended;
+      for (const auto& [uid, work] : works_)
+        if (work.admitted) ended.push_back(uid);
+        else if (work.reserved)
+          for (const char* check : {"budget", "nodes"})
+            driver_.apply(WorkloadCheckReported{uid, {check, quota::CheckState::kReady, "", {}}, driver_.now()});
+      for (const std::string& uid : ended) finish(works_.at(uid));
+      for (const std::string& uid : std::exchange(others_, {}))
+        if (runs(uid)) driver_.apply(PodDeleted{uid});
+        else others_.push_back(uid);
+      settle(Duration::seconds(60));
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+    const quota::Admission& admission = driver_.engine().admission();
+    for (const auto& [uid, work] : works_) {
+      const quota::WorkloadStatus& status = admission.status(admission.find(uid));
+      ASSERT_FALSE(status.reason == "WaitingForPlace" &&
+                   fits(work.spec.pod_sets.front(), work.reserved ? work.wanted : least(work), true))
+          << work.spec.name << " waits for ever: " << status.message << picture();
+    }
+    const bool any_node = std::ranges::any_of(nodes_, [](const auto& node) { return !node.second.unschedulable; });
+    ASSERT_TRUE(others_.empty() || !any_node) << others_.front() << " waits for ever" << picture();
+  }
+
   // What is held is within what the cohort has, as long as no quota was lowered; pods run only for who is admitted, and
-  // no more of them than that; and an admitted workload with a place for each pod has that many GPUs charged for it.
+  // no more of them than that; an admitted workload with a place for each pod has that many GPUs charged for it; and no
+  // node's are given twice.
   void count(bool rests) {
     const quota::Admission& admission = driver_.engine().admission();
     std::map<std::string, int64_t> placed, running;  // by workload: pods and stand-ins; pods
+    std::map<std::string, int64_t> given;            // by node: GPUs, to pods and stand-ins
     for (const PodSlot slot : driver_.state().pods()) {
       const PodState& pod = driver_.state().pod(slot);
+      if (holds_room(pod.phase) && pod.phase != PodPhase::kNominated)
+        given[driver_.state().node(pod.node).node.name] += pod.pod.spec->requests.get(kGpu);
       if (pod.pod.workload.empty() || !holds_room(pod.phase)) continue;
       ++placed[pod.pod.workload];
       if (!pod.pod.stand_in) ++running[pod.pod.workload];
     }
+    for (const auto& [name, gpus] : given)
+      if (const auto node = nodes_.find(name); node != nodes_.end()) {
+        ASSERT_LE(gpus, node->second.allocatable.get(kGpu)) << name << " is given twice" << picture();
+      }
     // Those behind a head that waits for others to be ready are not looked at, and keep what they were told.
     const bool blocked = std::ranges::any_of(works_, [&](const auto& each) {
       return admission.status(admission.find(each.first)).reason == "WaitingForPodsReady";
@@ -261,9 +311,11 @@ class History {
       const int64_t places = placed[work.spec.full_name()];
       if (work.admitted || work.reserved) {
         ASSERT_LE(places, work.wanted) << work.spec.name;
-      } else if (rests && !blocked && status.reason == "WaitingForPlace" && admission.kept().rooms.empty()) {
-        ASSERT_FALSE(fits(work.spec.pod_sets.front())) << work.spec.name << ": " << status.message << "; at least "
-                                                       << work.spec.pod_sets.front().min_count.value_or(0) << picture();
+      } else if (rests && !work.leaving && !blocked && status.reason == "WaitingForPlace" &&
+                 admission.kept().rooms.empty()) {
+        ASSERT_FALSE(fits(work.spec.pod_sets.front(), least(work)))
+            << work.spec.name << ": " << status.message << "; at least "
+            << work.spec.pod_sets.front().min_count.value_or(0) << picture();
       }
     }
   }
@@ -282,19 +334,20 @@ class History {
     return out;
   }
 
-  // Whether as many equal pods as the set needs would find room beside all that have some now.
-  bool fits(const model::PodSet& set) const {
+  // Whether so many pods of the set would find room beside all that have some now, or where nobody had.
+  bool fits(const model::PodSet& set, int64_t pods, bool alone = false) const {
     int64_t room = 0;
     for (const auto& [name, node] : nodes_) {
       if (node.unschedulable) continue;
       int64_t free = node.allocatable.get(kGpu);
       for (const PodSlot pod : driver_.state().node(driver_.state().find_node(name)).pods)
-        free -= driver_.state().pod(pod).pod.spec->requests.get(kGpu);
+        if (!alone) free -= driver_.state().pod(pod).pod.spec->requests.get(kGpu);
       room += std::max<int64_t>(0, free) / set.requests.get(kGpu);
     }
-    return room >= set.min_count.value_or(set.count);
+    return room >= pods;
   }
 
+  const bool times_out_;  // whose pods are not ready in time, again and again
   Rng rng_;
   Driver driver_;
   std::map<std::string, model::Node> nodes_;
