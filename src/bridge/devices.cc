@@ -187,6 +187,17 @@ void check_together(const Reader& reader, const Root& root) {
             "devices", fmt::format("{} has {} NVLinks to {}, which tells it otherwise", read.device.uuid, links, peer));
     }
   }
+  std::map<std::string, const model::GpuDevice*> by_root;
+  for (const ReadDevice& read : root.devices) {
+    const model::GpuDevice& device = read.device;
+    if (device.pcie_root.empty() || device.numa_node < 0) continue;
+    const model::GpuDevice& first = *by_root.emplace(device.pcie_root, &device).first->second;
+    if (first.numa_node != device.numa_node)
+      return reader.problem_at("devices", fmt::format("{} is at NUMA node {} and {} at {}, while both are below PCIe "
+                                                      "root {}, which is at one",
+                                                      first.uuid, first.numa_node, device.uuid, device.numa_node,
+                                                      printable(device.pcie_root, 80)));
+  }
 }
 
 model::NodeDevices finish(Root& root) {

@@ -99,6 +99,12 @@ TEST(Devices, WhatContradictsItselfIsRefused) {
               HasSubstr("a has 2 NVLinks to b, which tells it otherwise"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","mig":{"instances":[{"profile":"1g.10gb"}]}})")),
               HasSubstr("a has MIG instances while MIG is not enabled"));
+  const std::string left = R"({"uuid":"a","numaNode":0,"pcie":{"root":"r","switch":"s"}},)",
+                    right = R"({"uuid":"b","numaNode":1,"pcie":{"root":")";
+  EXPECT_THAT(problem_of(with(left + right + R"(r","switch":"s"}})")),
+              HasSubstr("a is at NUMA node 0 and b at 1, while both are below PCIe root r, which is at one"));
+  EXPECT_EQ(problem_of(with(left + right + R"(q","switch":"s"}})")), "");
+  EXPECT_EQ(problem_of(with(left + R"({"uuid":"b","pcie":{"root":"r","switch":"s"}})")), "");
   std::string many;
   for (int i = 0; i < 17; ++i) many += fmt::format(R"({}{{"uuid":"GPU-{}"}})", i == 0 ? "" : ",", i);
   EXPECT_THAT(problem_of(with(many)), HasSubstr("17 devices are more than the 16"));

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "engine/engine.h"
+#include "engine/guesses_stay.h"
 #include "engine/kept_aside.h"
 #include "engine/queued_workloads.h"
 
@@ -74,6 +75,7 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
   nominate(pod, node);
   std::vector<PodSlot> displaced;
   if (search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady) {  // nobody has to leave
+    const GuessesStay guesses(state_, node);
     displace(displaced);
     withdraw_nomination(pod);
     return place(pod, node, result);
@@ -246,6 +248,7 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
       return kept.node_kept && kept.free_by < Time{INT64_MAX} && alone_decides &&
              state_.pod_class(kept.cls).claims.empty();
     });
+    const GuessesStay guesses(state_, node);
     displace(displaced);
     withdraw_nomination(pod);
     std::optional<KeptAside> beside;

@@ -10,13 +10,14 @@
 namespace berth::engine {
 
 // A pod that has a place and will leave it: the first are those of whom it is known when; then those of nodes where the
-// fewest GPUs are in use by the others, node by node.
+// fewest GPUs are in use by the others, node by node, and in the order of the queue on each.
 struct QueuedWorkloads::Leaver {
   Time end;
   int64_t gpus_of_node = 0;
   uint64_t node = 0;
+  QueueRank rank;
   PodSlot pod;
-  auto key() const { return std::tie(end, gpus_of_node, node, pod); }
+  auto key() const { return std::tie(end, gpus_of_node, node, rank); }
   friend bool operator<(const Leaver& a, const Leaver& b) { return a.key() < b.key(); }
 };
 
@@ -46,7 +47,10 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
       if (!known)
         for (const ResourceAmount& has : state.pod_class(pod.cls).requests)
           if (state.resources().is_gpu(has.id)) gpus += has.amount;
-      out.push_back({leaves ? now_ : known ? *end : Time{INT64_MAX}, 0, known ? 0 : state.node(node).order, slot});
+      out.push_back({leaves  ? now_
+                     : known ? *end
+                             : Time{INT64_MAX},
+                     0, known ? 0 : state.node(node).order, queue_rank(pod.pod), slot});
     }
     for (size_t i = first; i < out.size(); ++i)
       if (out[i].end == Time{INT64_MAX}) out[i].gpus_of_node = gpus;

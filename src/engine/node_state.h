@@ -43,9 +43,10 @@ struct NodeState {
   std::vector<Int128> used;
   Int128 scored_cpu_millis = 0;
   Int128 scored_memory_bytes = 0;
-  SharedDevices devices;  // that pods share, where the node has GpuSharing::kDevices
-  ListedDevices listed;   // of node.devices
-  uint32_t guesses = 0;   // pods whose devices are guessed
+  SharedDevices devices;      // that pods share, where the node has GpuSharing::kDevices
+  ListedDevices listed;       // of node.devices
+  uint32_t guesses = 0;       // pods whose devices are guessed
+  bool guesses_stay = false;  // GuessesStay
   // MIG instances that the agent says are given to pods that the engine does not know on the node; sorted.
   std::vector<std::pair<ResourceId, int64_t>> stranger_instances;
   ResourceId share_resource;  // of model::NodeGpus::resource

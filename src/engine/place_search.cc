@@ -75,10 +75,17 @@ bool PlaceSearch::attempt(const std::vector<Set>& sets, bool by_domain, bool par
   return all;
 }
 
-void PlaceSearch::fail(size_t set, PodSlot pod, std::string together) {
-  if (failure_.pod.valid()) return;
+// `why` empty: what the pod lacks on each node, as things are now.
+void PlaceSearch::fail(size_t set, PodSlot pod, std::string why) {
+  if (!explains_ || !failure_.why.empty()) return;
+  if (why.empty()) {
+    const Candidates& candidates = stand_ins_.look(pod);
+    const size_t nodes = context_.state.node_count();
+    why = !candidates.objection().empty() || nodes == 0 ? objection_message(candidates.objection(), nodes)
+                                                        : fit_message(candidates.counts(), context_.sets);
+  }
   const auto of_set = [&](const Place& place) { return place.set == set; };
-  failure_ = {set, static_cast<size_t>(std::ranges::count_if(found_, of_set)), pod, std::move(together)};
+  failure_ = {set, static_cast<size_t>(std::ranges::count_if(found_, of_set)), std::move(why)};
 }
 
 bool PlaceSearch::place_one_by_one(const Set& set, const std::vector<PodSlot>& pods) {

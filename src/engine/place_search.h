@@ -39,13 +39,13 @@ class PlaceSearch {
   // Of the first set that came to nothing.
   struct Failure {
     size_t set = 0;
-    size_t placed = 0;     // of its pods
-    PodSlot pod;           // one that has no place; while the search lives
-    std::string together;  // why a domain is lacking though single nodes fit; empty: none fits
+    size_t placed = 0;  // of its pods
+    std::string why;    // that no node has a place for one more, or no domain for all
   };
 
-  PlaceSearch(const PlacementContext& context, StandIns& stand_ins, const model::Workload& workload)
-      : context_(context), stand_ins_(stand_ins), workload_(workload), txn_(context.state) {}
+  // `explains`: failure() is asked for.
+  PlaceSearch(const PlacementContext& context, StandIns& stand_ins, const model::Workload& workload, bool explains)
+      : context_(context), stand_ins_(stand_ins), workload_(workload), explains_(explains), txn_(context.state) {}
   PlaceSearch(const PlaceSearch&) = delete;
   PlaceSearch& operator=(const PlaceSearch&) = delete;
   ~PlaceSearch();
@@ -86,11 +86,12 @@ class PlaceSearch {
                    const std::vector<Domain>& domains, bool partly);
   bool place_pods(Plan& plan, int32_t begin, int32_t end, const Domain& domain);
   void undo_to(Plan& plan, size_t mark);
-  void fail(size_t set, PodSlot pod, std::string together);
+  void fail(size_t set, PodSlot pod, std::string why);
 
   PlacementContext context_;
   StandIns& stand_ins_;
   const model::Workload& workload_;
+  const bool explains_;
   Txn txn_;
   size_t evicted_ = 0;                      // the mark behind what counts as free
   std::vector<std::vector<PodSlot>> pods_;  // by set that was asked for

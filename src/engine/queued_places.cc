@@ -67,13 +67,6 @@ bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const
   });
 }
 
-std::string QueuedWorkloads::why_not(PodSlot pod) {
-  const Candidates& candidates = stand_ins_.look(pod);
-  const size_t nodes = context_.state.node_count();
-  if (!candidates.objection().empty() || nodes == 0) return objection_message(candidates.objection(), nodes);
-  return fit_message(candidates.counts(), context_.sets);
-}
-
 // That a flavor of the pod set is one of no node; empty: each has some.
 std::string QueuedWorkloads::no_node_has_it(const quota::PlaceRequest& request, size_t set) const {
   for (const auto& [resource, pick] : (*request.pod_sets)[set].flavors) {
@@ -180,7 +173,7 @@ bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector
     sets.push_back(lacking(request.id, pods[set], set, spec_of(request, set),
                            quota::still_needed((*request.pod_sets)[set], pods[set]), false));
   const auto search_without = [&](const std::vector<PodSlot>& later) {
-    PlaceSearch search(context_, stand_ins_, *request.workload);
+    PlaceSearch search(context_, stand_ins_, *request.workload, why != nullptr);
     for (const PodSlot slot : standing(request.id, false)) search.evict(slot);
     for (const quota::WorkloadId id : request.over != nullptr ? *request.over : std::vector<quota::WorkloadId>()) {
       const auto group = groups_.find(id);
@@ -205,8 +198,7 @@ std::string QueuedWorkloads::why_not(const quota::PlaceRequest& request, const s
   const quota::PodSetAssignment& given = (*request.pod_sets)[failure.set];
   const auto set = std::ranges::find(sets, failure.set, &PlaceSearch::Set::index);
   return fmt::format("{} of {} pods of pod set {} have a place in flavor {}: {}", failure.placed, set->numbers.size(),
-                     given.name, fmt::join(quota::flavor_names(given), ", "),
-                     failure.together.empty() ? why_not(failure.pod) : failure.together);
+                     given.name, fmt::join(quota::flavor_names(given), ", "), failure.why);
 }
 
 bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,

@@ -142,7 +142,6 @@ class QueuedWorkloads : public quota::Places {
   };
   std::vector<Host> hosts(const model::Workload& workload, size_t set, const Spec& spec, int64_t enough = INT64_MAX);
   bool fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node);
-  std::string why_not(PodSlot pod);
   std::string why_not(const quota::PlaceRequest& request, const std::vector<PlaceSearch::Set>& sets,
                       const PlaceSearch::Failure& failure);
   PlaceSearch::Set lacking(quota::WorkloadId id, const model::PodSet& pods, size_t set, Spec spec, int32_t wanted,

@@ -251,13 +251,14 @@ struct Scene {
       queue.push(slot);
     }
   }
-  SetSearch search() { return {{state, policies, sets, queue, rules}, 0, Time{-1}}; }
+  SetSearch search() { return {{state, policies, sets, queue, rules, nominees}, 0, Time{-1}}; }
 
   State state;
   PolicySet policies = filling();
   FailureSets sets;
   PendingQueue queue{state};
   DisruptionRules rules;
+  absl::btree_set<PodSlot, QueueOrder> nominees{QueueOrder{&state}};
 };
 
 TEST(SetSearch, LeavesNothingBehindAndFindsTheSameAgain) {

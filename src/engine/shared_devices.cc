@@ -7,13 +7,19 @@
 namespace berth::engine {
 
 int32_t SharedDevices::best_fit(int64_t units, model::DeviceSet given) const {
-  const model::DeviceSet closed = barred_ | given;
   int32_t best = -1;
   for (size_t i = 0; i < used_.size(); ++i) {
-    if (used_[i] == 0 || used_[i] + units > whole_ || (i < 32 && (closed >> i & 1) != 0)) continue;
+    if (is_closed(i, given) || used_[i] + units > whole_) continue;
     if (best < 0 || used_[i] > used_[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
   }
   return best;
+}
+
+int64_t SharedDevices::most_room(model::DeviceSet given) const {
+  int64_t most = -1;
+  for (size_t i = 0; i < used_.size(); ++i)
+    if (!is_closed(i, given)) most = std::max({most, whole_ - used_[i], int64_t{0}});
+  return most;
 }
 
 int32_t SharedDevices::next_closed(int32_t first) const {

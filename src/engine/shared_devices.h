@@ -33,6 +33,8 @@ class SharedDevices {
   // The open device with the least room that still has this much, the first of equals; -1: none has. `given`: those
   // that somebody has whole, which take no further share.
   int32_t best_fit(int64_t units, model::DeviceSet given) const;
+  // How much is free on the open device with the most room of those that take more; -1: none does.
+  int64_t most_room(model::DeviceSet given) const;
   // The first index from `first` on that no open device has.
   int32_t next_closed(int32_t first = 0) const;
   // The open ones, of the first 32.
@@ -51,6 +53,10 @@ class SharedDevices {
   ReplicaShares& replicas() { return replicas_; }
 
  private:
+  bool is_closed(size_t device, model::DeviceSet given) const {
+    return used_[device] == 0 || (device < 32 && ((barred_ | given) >> device & 1) != 0);
+  }
+
   int64_t whole_ = model::kWholeGpu;
   model::DeviceSet barred_ = 0;
   std::vector<int64_t> used_;

@@ -90,7 +90,7 @@ void QueuedWorkloads::fill_slices(quota::WorkloadId id, size_t set) {
   if (lacks.numbers.empty()) return;
   std::vector<Found> found;
   {
-    PlaceSearch search(context_, stand_ins_, workload);
+    PlaceSearch search(context_, stand_ins_, workload, false);
     if (!search.run({lacks}, true)) short_.insert(id);
     found = search.found();
   }

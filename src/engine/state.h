@@ -1,8 +1,7 @@
 // State: the cluster as the engine believes it, reserved placements included.
 //
-// Owner thread only. Events (what the API server says) and Txn (what Berth decides) are the only writers; every write
-// that touches a node gives it a new generation and an entry in the change log, from which pod classes learn what to
-// re-examine.
+// Owner thread only. Events (what the server says) and Txn (what Berth decides) are the only writers; every write to a
+// node gives it a new generation and an entry in the change log, from which pod classes learn what to re-examine.
 //
 // Invariants: 1. a pod's requests are charged to exactly one node when its phase holds_room(), else to none; 2. the
 // sum of the charged requests of a node's pods is its `used`; 3. NodeState::order sorts nodes by name.
@@ -124,6 +123,7 @@ class State {
 
  private:
   friend class Trial;
+  friend class GuessesStay;
 
   ClassId intern_class(const model::Pod& pod, IdentityId identity);
   void release_class(ClassId id);

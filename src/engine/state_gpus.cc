@@ -317,7 +317,7 @@ void State::with_devices_released(NodeState& node, const std::function<void()>& 
 // After the devices of the node's pods have become others: those that are only guessed lie beside these as they would
 // in whatever order all had come; unless they would need more devices so than there are, and do not now.
 void State::settle_guesses(NodeState& node) {
-  if (node.guesses == 0) return;
+  if (node.guesses == 0 || node.guesses_stay) return;
   std::vector<std::pair<PodState*, DeviceUse>> before;
   for (const PodSlot slot : node.pods)
     if (PodState& pod = pods_[slot.value]; pod.devices != DeviceUse{}) before.emplace_back(&pod, pod.devices);

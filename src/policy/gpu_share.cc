@@ -6,6 +6,8 @@
 // Source: the annotations are those of docs/devices.md.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/policy.h"
 #include "model/device_topology.h"
 
@@ -36,22 +38,28 @@ std::string replicas_detail(const PodClass& pod, const NodeView& node) {
       gpus.replicas_of(pod.spec->gpu_share), all, gpus.resource, free);
 }
 
+// That shares are on devices beyond those that the agent lists.
+std::string gone_gpus(const NodeView& node) {
+  if (!node.listed()) return "";
+  const std::vector<int64_t>& shares = node.devices().all();
+  const auto first = shares.begin() + std::min<ptrdiff_t>(node.listed().size(), std::ssize(shares));
+  const auto count = std::count_if(first, shares.end(), [](int64_t used) { return used > 0; });
+  if (count == 0) return "";
+  return count == 1 ? "; 1 shared GPU is not listed any more, and counts while it is in use"
+                    : fmt::format("; {} shared GPUs are not listed any more, and count while they are in use", count);
+}
+
 // What is free of the devices that are shared; the ask is rounded up and this down, so that they compare as they are.
 std::string device_detail(const PodClass& pod, const NodeView& node, const Reason&) {
   const model::NodeGpus& gpus = node.node().gpus;
   const int64_t free = node.free(node.share_resource()), all = node.allocatable(node.share_resource());
-  const std::string ill = model::ill_gpus(node.node().devices);
+  const std::string ill = model::ill_gpus(node.node().devices) + gone_gpus(node);
   if (gpus.sharing == model::GpuSharing::kReplicas) return replicas_detail(pod, node) + ill;
   const std::string asks = percent_text(gpus.units_of(pod.spec->gpu_share), gpus.units(), true);
   if (free < 0)
     return fmt::format("asks {} of a GPU; the node has {}, and {} are in use or promised{}", asks, all, all - free,
                        ill);
-  int64_t most = -1;
-  const std::vector<int64_t>& shares = node.devices().all();
-  for (size_t i = 0; i < shares.size(); ++i) {
-    const bool whole = i < model::kNodeDevicesMax && (node.listed().given() >> i & 1) != 0;
-    if (shares[i] > 0 && !whole) most = std::max({most, gpus.units() - shares[i], int64_t{0}});
-  }
+  const int64_t most = node.devices().most_room(node.listed().given());
   const std::string shared =
       most < 0 ? "none is shared"
                : "of those that are shared at most " + percent_text(most, gpus.units(), false) + " is";
