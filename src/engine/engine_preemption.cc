@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "engine/engine.h"
-#include "engine/guesses_stay.h"
 #include "engine/kept_aside.h"
+#include "engine/node_guesses.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {

@@ -9,13 +9,14 @@
 #include <iterator>
 #include <vector>
 
+#include "engine/node_guesses.h"
 #include "engine/state.h"
 
 namespace berth::engine {
 
 class KeptAside {
  public:
-  KeptAside(State& state, NodeSlot node) : state_(state), node_(node) {
+  KeptAside(State& state, NodeSlot node) : state_(state), node_(node), guesses_(state, node) {
     std::ranges::copy_if(state.node(node).pods, std::back_inserter(pods_), [&](PodSlot slot) {
       const PodState& pod = state.pod(slot);
       return pod.phase == PodPhase::kNominated && pod.node_kept && state.pod_class(pod.cls).claims.empty();
@@ -27,11 +28,13 @@ class KeptAside {
   KeptAside& operator=(const KeptAside&) = delete;
   ~KeptAside() {
     for (const PodSlot pod : pods_) state_.assign(pod, node_, PodPhase::kNominated);
+    guesses_.restore(state_);
   }
 
  private:
   State& state_;
   const NodeSlot node_;
+  const NodeGuesses guesses_;
   std::vector<PodSlot> pods_;
 };
 

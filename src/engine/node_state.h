@@ -46,7 +46,7 @@ struct NodeState {
   SharedDevices devices;      // that pods share, where the node has GpuSharing::kDevices
   ListedDevices listed;       // of node.devices
   uint32_t guesses = 0;       // pods whose devices are guessed
-  bool guesses_stay = false;  // GuessesStay
+  bool guesses_stay = false;  // engine/node_guesses.h
   // MIG instances that the agent says are given to pods that the engine does not know on the node; sorted.
   std::vector<std::pair<ResourceId, int64_t>> stranger_instances;
   ResourceId share_resource;  // of model::NodeGpus::resource

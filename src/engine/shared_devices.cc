@@ -22,6 +22,12 @@ int64_t SharedDevices::most_room(model::DeviceSet given) const {
   return most;
 }
 
+int64_t SharedDevices::over() const {
+  int64_t out = 0;
+  for (const int64_t used : used_) out += std::max<int64_t>(used - whole_, 0);
+  return out;
+}
+
 int32_t SharedDevices::next_closed(int32_t first) const {
   const auto from = used_.begin() + std::min<ptrdiff_t>(first, std::ssize(used_));
   return std::max(first, static_cast<int32_t>(std::find(from, used_.end(), 0) - used_.begin()));

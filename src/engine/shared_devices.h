@@ -44,6 +44,8 @@ class SharedDevices {
     return static_cast<size_t>(device) < used_.size() ? used_[static_cast<size_t>(device)] : 0;
   }
 
+  // By how much devices hold more than they have, in all.
+  int64_t over() const;
   // By how many the open devices become more: 1, 0, or -1.
   int take(int32_t device, int64_t units);
   int give_back(int32_t device, int64_t units);

@@ -233,7 +233,7 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   if (!holds_room(phase)) return;
   charge(nodes_[state.node.value], classes_[state.cls.value], +1);
   charge_devices(state, devices);
-  settle_guesses(nodes_[state.node.value]);
+  settle_guesses(state.node);
   count_peers(slot, state.node, +1);
   touch(state.node);
 }
@@ -270,7 +270,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, const DeviceUse& 
   target.pods.push_back(pod);
   target.working_pods += state.pod.daemon ? 0 : 1;
   charge(target, classes_[state.cls.value], +1);
-  if (names_devices(target, classes_[state.cls.value])) charge_devices(state, own), settle_guesses(target);
+  if (names_devices(target, classes_[state.cls.value])) charge_devices(state, own), settle_guesses(node);
   count_peers(pod, node, +1);
   use_claims(node, classes_[state.cls.value], phase, +1);
   touch(node);
@@ -291,7 +291,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   pods_[moved.value].index_on_node = state.index_on_node;
   node.pods.pop_back();
   node.working_pods -= state.pod.daemon ? 0 : 1;
-  if (devices) settle_guesses(node);
+  if (devices) settle_guesses(slot);
   state.phase = phase;
   state.node = NodeSlot{};
   touch(slot);

@@ -123,7 +123,7 @@ class State {
 
  private:
   friend class Trial;
-  friend class GuessesStay;
+  friend class NodeGuesses;
 
   ClassId intern_class(const model::Pod& pod, IdentityId identity);
   void release_class(ClassId id);
@@ -143,7 +143,7 @@ class State {
   void charge_use(PodState& pod, const DeviceUse& use);
   DeviceUse release_devices(PodState& pod);
   void hear_devices(PodState& pod, const DeviceUse& own);
-  void settle_guesses(NodeState& node);
+  void settle_guesses(NodeSlot slot);
   bool set_strangers(NodeState& node, bool gone);
   void with_devices_released(NodeState& node, const std::function<void()>& change);
   void touch(NodeSlot slot);

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "engine/node_guesses.h"
 #include "engine/state.h"
 #include "model/gpu_limit.h"
 #include "model/mig_strangers.h"
@@ -199,7 +200,7 @@ bool State::set_strangers(NodeState& node, bool gone) {
 void State::settle_strangers(NodeSlot slot) {
   NodeState& node = nodes_[slot.value];
   if (!set_strangers(node, !node.present)) return;
-  settle_guesses(node);
+  settle_guesses(slot);
   touch(slot);
 }
 
@@ -236,7 +237,7 @@ void State::hear_devices(PodState& pod, const DeviceUse& own) {
   const bool guesses = nodes_[pod.node.value].guesses > 0;
   const DeviceUse before = release_devices(pod);
   charge_devices(pod, own);
-  settle_guesses(nodes_[pod.node.value]);
+  settle_guesses(pod.node);
   if (guesses || pod.devices != before) touch(pod.node);
 }
 
@@ -316,18 +317,16 @@ void State::with_devices_released(NodeState& node, const std::function<void()>& 
 
 // After the devices of the node's pods have become others: those that are only guessed lie beside these as they would
 // in whatever order all had come; unless they would need more devices so than there are, and do not now.
-void State::settle_guesses(NodeState& node) {
+void State::settle_guesses(NodeSlot slot) {
+  NodeState& node = nodes_[slot.value];
   if (node.guesses == 0 || node.guesses_stay) return;
-  std::vector<std::pair<PodState*, DeviceUse>> before;
-  for (const PodSlot slot : node.pods)
-    if (PodState& pod = pods_[slot.value]; pod.devices != DeviceUse{}) before.emplace_back(&pod, pod.devices);
+  const NodeGuesses before(*this, slot);
   const NodeView view(node, resources_, volumes_, mix_);
   const auto enough = [&] { return view.free(view.share_resource()) >= 0; };
   const bool enough_before = enough();
+  const int64_t over_before = node.devices.over();
   with_devices_released(node, nullptr);
-  if (enough() || !enough_before) return;
-  for (const auto& [pod, use] : before) release_devices(*pod);
-  for (const auto& [pod, use] : before) charge_use(*pod, use);
+  if (!enough() && enough_before && over_before <= node.devices.over()) before.restore(*this);
 }
 
 void State::set_repartitioning(const std::string& name, bool under_way) {

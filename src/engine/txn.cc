@@ -10,7 +10,7 @@ void Txn::place(PodSlot pod, NodeSlot node) {
   const PodState& state = state_.pod(pod);
   check(!holds_room(state.phase), "a pod is placed once");
   check(state_.node(node).present, "pods are placed on nodes that exist");
-  changes_.push_back({pod, NodeSlot{}, node, state.phase, {}, {}});
+  changes_.push_back({pod, NodeSlot{}, node, state.phase, {}, {}, NodeGuesses(state_, node)});
   state_.assign(pod, node, PodPhase::kReserved);
   state_.choose_volumes(pod);
 }
@@ -19,7 +19,8 @@ void Txn::evict(PodSlot pod) {
   const PodState& state = state_.pod(pod);
   check(holds_room(state.phase), "only a placed pod can be evicted");
   check(state_.node(state.node).present, "a pod is evicted from a node that exists");
-  changes_.push_back({pod, state.node, NodeSlot{}, state.phase, state_.volume_choices(pod), state.devices});
+  changes_.push_back({pod, state.node, NodeSlot{}, state.phase, state_.volume_choices(pod), state.devices,
+                      NodeGuesses(state_, state.node)});
   state_.unassign(pod, PodPhase::kNotQueued);
 }
 
@@ -33,6 +34,7 @@ void Txn::rollback_to(size_t mark) {
       state_.assign(change.pod, change.from, change.phase_before, change.devices);
       state_.restore_choices(change.choices);
     }
+    change.guesses.restore(state_);
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include <vector>
 
+#include "engine/node_guesses.h"
 #include "engine/state.h"
 
 namespace berth::engine {
@@ -30,6 +31,7 @@ class Txn {
     PodPhase phase_before = PodPhase::kPending;
     std::vector<std::pair<std::string, ClaimChoice>> choices;  // for its claims, before it was evicted
     DeviceUse devices;                                         // that it had then
+    NodeGuesses guesses = {};                                  // of the node, before
   };
 
   explicit Txn(State& state) : state_(state) {}

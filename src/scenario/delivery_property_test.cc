@@ -54,8 +54,8 @@ class Story {
       out += fmt::format(
           "      - {{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {{name: p{0}}}, value: {0}}}\n",
           value);
-    out += submit();
-    for (uint64_t i = 3 + rng_.below(7); i > 0; --i) out += step();
+    out += submit(4 + rng_.below(11));
+    for (uint64_t i = 3 + rng_.below(6); i > 0; --i) out += step();
     return out;
   }
 
@@ -65,7 +65,7 @@ class Story {
 
   std::string queue(uint64_t number) {
     const bool cohort = one_of(2), preempts = one_of(2);
-    std::string out = fmt::format("    q{}: {{quota: {{default: {}}}", number, pick({"2", "4", "8", "100"}));
+    std::string out = fmt::format("    q{}: {{quota: {{default: {}}}", number, pick({"2", "8", "100", "100"}));
     if (cohort) out += ", cohort: all";
     if (preempts)
       out += fmt::format(", preemption: {{withinClusterQueue: {}, reclaimWithinCohort: {}}}",
@@ -74,19 +74,22 @@ class Story {
   }
 
   std::string step() {
-    switch (rng_.below(10)) {
+    switch (rng_.below(12)) {
       case 0: return fmt::format("  - node_added: {{like: {}, name: x{}}}\n", pick({"two", "listed"}), ++made_);
       case 1: return fmt::format("  - {}: [n0]\n", pick({"cordon", "uncordon"}));
       case 2:
       case 3:
-      case 4: return fmt::format("  - advance: {}\n", pick({"1m", "4m", "11m", "20m", "1h"}));
-      default: return "  - submit:\n" + submit();
+      case 4:
+      case 5:
+      case 6:
+      case 7: return fmt::format("  - advance: {}\n", pick({"1m", "4m", "11m", "20m", "1h"}));
+      default: return "  - submit:\n" + submit(1 + rng_.below(4));
     }
   }
 
-  std::string submit() {
+  std::string submit(uint64_t count) {
     std::string out;
-    for (uint64_t i = 2 + rng_.below(5); i > 0; --i) out += one_of(4) ? pod() : job();
+    for (; count > 0; --count) out += one_of(4) ? pod() : job();
     return out;
   }
 
@@ -97,10 +100,11 @@ class Story {
   // Annotations and the spec of a pod.
   std::pair<std::string, std::string> body() {
     std::string annotations, resources;
-    if (one_of(3))
+    if (one_of(4))
       resources = fmt::format(", resources: {{limits: {{nvidia.com/gpu: {}}}}}", pick({"1", "1", "2", "4"}));
     else
-      annotations = fmt::format("berth.dev/gpu-fraction: \"{}\"", pick({"0.1", "0.25", "0.3", "0.4", "0.6", "0.75"}));
+      annotations = fmt::format("berth.dev/gpu-fraction: \"{}\"",
+                                pick({"0.1", "0.25", "0.3", "0.35", "0.4", "0.5", "0.6", "0.7", "0.9"}));
     if (one_of(3))
       annotations +=
           fmt::format("{}berth.dev/runtime-estimate: {}", annotations.empty() ? "" : ", ", pick({"5m", "12m", "20m"}));
@@ -134,7 +138,7 @@ class Story {
 TEST(Delivery, RandomStoriesAreDecidedAlikeHoweverTheyCome) {
   const auto shapes = parse_shapes(kShapes, "shapes");
   ASSERT_TRUE(shapes) << shapes.error().message;
-  const uint64_t last = std::getenv("BERTH_LONG") != nullptr ? 3000 : 60;
+  const uint64_t last = std::getenv("BERTH_LONG") != nullptr ? 20'000 : 300;
   for (uint64_t seed = 1; seed <= last; ++seed) {
     const std::string text = Story(seed).text();
     const auto scenario = parse_scenario(text, fmt::format("story {}", seed));
