@@ -99,6 +99,7 @@ class Desk {
   struct PodRecord {
     SeenPod seen;
     Lane lane;
+    std::string told;  // why it does not follow its group
   };
   // Pod sets, and of which templates (JSON) they are.
   struct Owned {

@@ -182,6 +182,7 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
                       std::vector<Write>& writes) {
   const api::Workload& spec = workload.seen.workload;
   const StoredAdmission& stored = *workload.seen.admission;
+  std::set<const PodRecord*> inside;
   for (const api::WorkloadPodSet& set : spec.pod_sets) {
     const auto given = std::ranges::find(stored.pod_sets, set.name, &quota::PodSetAssignment::name);
     if (given == stored.pod_sets.end()) continue;
@@ -193,9 +194,21 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
       if (!workloads::waits_for_admission(one)) --room;
       else if (served_.contains(one.spec.scheduler_name)) waiting.push_back(&pod);
     }
-    for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room)
+    std::ranges::stable_partition(waiting, [](const PodRecord* pod) { return pod->lane.busy; });  // on their way in
+    for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room) {
+      inside.insert(waiting[i]);
       send(waiting[i]->lane,
            start(waiting[i]->seen, workload.seen, *given, quota::terms_of(*given, admission.flavors())), writes);
+    }
+  }
+  for (auto& [name, pod] : group.pods) {
+    const api::Pod& one = pod.seen.pod;
+    const bool outside = workloads::waits_for_admission(one) && !one.metadata.deleted && !one.terminal() &&
+                         served_.contains(one.spec.scheduler_name) && !inside.contains(&pod);
+    const std::string why = outside ? workloads::why_outside(one, spec) : std::string();
+    if (!why.empty() && pod.told != why)
+      notes_.push_back(note_of(one.metadata, "Pod", "ErrWorkloadCompose", why, true));
+    pod.told = why;
   }
 }
 

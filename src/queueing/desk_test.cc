@@ -448,6 +448,11 @@ TEST_F(DeskTest, AFailedPodOfAGroupIsReplacedUnlessItSaysThatItIsTheLast) {
   settle();
   EXPECT_FALSE(gated("c"));
   EXPECT_TRUE(gated("d"));
+  settle();
+  EXPECT_EQ(std::ranges::count(notes,
+                               "d ErrWorkloadCompose: the Workload pair has no further pod like this one: all that it "
+                               "counts are there"),
+            1);
   EXPECT_THAT(workloads["pair"]["metadata"]["ownerReferences"], SizeIs(4));
   for (const char* pod : {"b", "c"})
     change_pod(pod, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/retriable-in-group", "false"}}}}},
@@ -456,6 +461,28 @@ TEST_F(DeskTest, AFailedPodOfAGroupIsReplacedUnlessItSaysThatItIsTheLast) {
   desk.pod_gone("default", "d");
   settle();
   EXPECT_EQ(condition("a", "Finished"), "True Failed");
+}
+
+// Neither a role nor a label that a pod was given by its maker makes it one of those that were counted.
+TEST_F(DeskTest, WhatAPodOfAGroupAsksForIsCounted) {
+  for (const char* pod : {"small", "large"}) {
+    submit_pod(pod, "red", pod == std::string("small") ? 1 : 2, "forged", 2);
+    change_pod(pod, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/role-hash", "same"}}}}}});
+  }
+  settle();
+  const Json& sets = workloads["forged"]["spec"]["podSets"];
+  ASSERT_THAT(sets, SizeIs(2));
+  EXPECT_NE(sets[0]["name"], sets[1]["name"]);
+  change_pod("small", {{"status", {{"phase", "Failed"}}}});
+  submit_pod("huge", "red", 6, "forged", 2);
+  change_pod("huge", {{"metadata",
+                       {{"annotations", {{"kueue.x-k8s.io/role-hash", "same"}}},
+                        {"labels", {{"kueue.x-k8s.io/podset", sets[0]["name"]}}}}}});
+  settle();
+  EXPECT_TRUE(gated("huge"));
+  EXPECT_THAT(notes,
+              ::testing::Contains(::testing::HasSubstr(
+                  "huge ErrWorkloadCompose: no pod of the Workload forged, which was made for the group before")));
 }
 
 TEST_F(DeskTest, PodsOfAnEvictedGroupAreDeletedAndTheirQuotaIsOthersThen) {

@@ -123,7 +123,7 @@ class Simulation {
   void wait_in_queue(SimPod& pod);
   void join_group(SimPod& pod);
   void let_in(const QueueController::Admitted& given);
-  void let_in(const PodGroup& group, SimPod& pod);
+  void let_in(PodGroup& group);
   void follow_group(const SimPod& pod);
   void carry_out(const quota::AdmissionDecision& decision);
   void release_job(size_t workload, const QueueController::Admitted& given);

@@ -23,7 +23,7 @@ void Simulation::wait_in_queue(SimPod& pod) {
   pod.group = at->second;
   PodGroup& group = groups_.all[pod.group];
   group.pods.push_back(by_uid_.at(object.metadata.uid));
-  if (!group.infos.empty()) return let_in(group, pod);
+  if (!group.infos.empty()) return let_in(group);
   if (group.workload) return;
   std::vector<const api::Pod*> pods;
   for (const size_t index : group.pods)
@@ -41,26 +41,41 @@ void Simulation::wait_in_queue(SimPod& pod) {
 void Simulation::join_group(SimPod& pod) {
   PodGroup& group = groups_.all[pod.group];
   group.pods.push_back(by_uid_.at(pod.object.metadata.uid));
-  if (workloads::waits_for_admission(pod.object) && !group.infos.empty()) let_in(group, pod);
+  if (!group.infos.empty()) let_in(group);
 }
 
 // The group has been admitted.
 void Simulation::let_in(const QueueController::Admitted& given) {
   PodGroup& group = groups_.all[given.owner.group];
   group.infos = given.infos;
-  for (const size_t pod : group.pods) {
-    if (pods_[pod].stage != Stage::kWaiting) continue;
-    let_in(group, pods_[pod]);
-    tell_pod(pods_[pod]);
-  }
+  let_in(group);
 }
 
-// Takes the gate off a pod of a group that has been admitted, with what its flavors add.
-void Simulation::let_in(const PodGroup& group, SimPod& pod) {
-  for (size_t set = 0; set < group.infos.size(); ++set) {
-    if (!workloads::is_of_set(pod.object, *group.workload, group.workload->pod_sets[set])) continue;
+// Takes the gate off pods of a group that has been admitted, with what its flavors add: as many as were admitted, of
+// which those that have ended well go on counting. The others are told why they wait.
+void Simulation::let_in(PodGroup& group) {
+  group.trouble.clear();
+  for (const size_t index : group.pods) {
+    SimPod& pod = pods_[index];
+    if (pod.stage != Stage::kWaiting || !workloads::waits_for_admission(pod.object)) continue;
+    const auto place = std::ranges::find_if(group.workload->pod_sets, [&](const api::WorkloadPodSet& set) {
+      if (!workloads::is_of_set(pod.object, *group.workload, set)) return false;
+      const auto counts = [&](size_t one) {
+        const SimPod& other = pods_[one];
+        return !workloads::waits_for_admission(other.object) &&
+               (other.stage != Stage::kEnded || other.object.status.phase == "Succeeded") &&
+               workloads::is_of_set(other.object, *group.workload, set);
+      };
+      return std::ranges::count_if(group.pods, counts) < set.count;
+    });
+    if (place == group.workload->pod_sets.end()) {
+      group.trouble = workloads::why_outside(pod.object, *group.workload);
+      continue;
+    }
     std::erase(pod.object.spec.scheduling_gates, api::kAdmissionGate);
-    return workloads::inject(group.infos[set], pod.object.metadata, pod.object.spec);
+    workloads::inject(group.infos[static_cast<size_t>(place - group.workload->pod_sets.begin())], pod.object.metadata,
+                      pod.object.spec);
+    tell_pod(pod);
   }
 }
 
@@ -85,6 +100,7 @@ void Simulation::follow_group(const SimPod& pod) {
   group.ended = left.empty() || !workloads::end_of_group(left, total).reason.empty();
   if (group.ended) queues_.finish(owner, now_);
   else queues_.reclaim(owner, succeeded);
+  if (!group.ended && !group.infos.empty()) let_in(group);
 }
 
 }  // namespace berth::scenario

@@ -16,7 +16,8 @@ namespace {
 
 // One of a group that is not all there, or cannot be one, is told so.
 engine::Explanation with_trouble(engine::Explanation verdict, const SimPod& pod, const PodGroups& groups) {
-  if (pod.group != SIZE_MAX && !groups.all[pod.group].trouble.empty()) verdict.message = groups.all[pod.group].trouble;
+  if (pod.group != SIZE_MAX && !groups.all[pod.group].trouble.empty() && workloads::waits_for_admission(pod.object))
+    verdict.message = groups.all[pod.group].trouble;
   return verdict;
 }
 

@@ -28,6 +28,7 @@ api::PodSpec shape(const api::PodSpec& spec) {
   out.node_name.clear();
   out.scheduling_gates.clear();
   out.claim_volumes.clear();
+  out.priority = out.priority.value_or(0);  // as the API server fills it in
   for (auto* containers : {&out.containers, &out.init_containers})
     for (api::Container& container : *containers) {
       container.name.clear();
@@ -92,7 +93,7 @@ bool waits_for_admission(const api::Pod& pod) {
 bool same_role(const api::PodTemplate& a, const api::PodTemplate& b) {
   const std::string *hash_a = a.metadata.annotation(api::kRoleHashAnnotation),
                     *hash_b = b.metadata.annotation(api::kRoleHashAnnotation);
-  if (hash_a != nullptr && hash_b != nullptr) return *hash_a == *hash_b;
+  if (hash_a != nullptr && hash_b != nullptr && *hash_a != *hash_b) return false;
   return shape(a.spec) == shape(b.spec) && place_annotations(a.metadata) == place_annotations(b.metadata);
 }
 
@@ -102,11 +103,25 @@ bool is_of_pods(const api::Workload& workload) {
 }
 
 bool is_of_set(const api::Pod& pod, const api::Workload& workload, const api::WorkloadPodSet& set) {
-  if (workload.pod_sets.size() == 1) return true;
-  if (const std::string* told = pod.metadata.labels.find(api::kPodSetLabel); told != nullptr) return *told == set.name;
+  const bool waits = waits_for_admission(pod) && !group_of(pod.metadata).empty();
+  if (!waits && workload.pod_sets.size() == 1) return true;
+  const std::string* told = pod.metadata.labels.find(api::kPodSetLabel);
+  if (told != nullptr && (!waits || *told != set.name)) return *told == set.name;
   api::PodTemplate role{pod.metadata, pod.spec};
   role.spec.scheduling_gates.clear();
   return same_role(set.pod_template, role);
+}
+
+std::string why_outside(const api::Pod& pod, const api::Workload& workload) {
+  const auto has_it = [&](const api::WorkloadPodSet& set) { return is_of_set(pod, workload, set); };
+  if (!std::ranges::any_of(workload.pod_sets, has_it))
+    return fmt::format(
+        "no pod of the Workload {}, which was made for the group before, is like this one in what it asks for and "
+        "where it "
+        "may run; give the pod a group of its own, or delete the group and make it anew",
+        workload.metadata.name);
+  return fmt::format("the Workload {} has no further pod like this one: all that it counts are there",
+                     workload.metadata.name);
 }
 
 ComposedGroup compose_group(const std::vector<const api::Pod*>& pods) {
@@ -145,7 +160,11 @@ ComposedGroup compose_group(const std::vector<const api::Pod*>& pods) {
     }
     const std::string* hash = pod.metadata.annotation(api::kRoleHashAnnotation);
     api::WorkloadPodSet& set = workload.pod_sets.emplace_back();
-    set.name = hash != nullptr ? *hash : fmt::format("role-{}", workload.pod_sets.size() - 1);
+    const bool is_new =
+        hash != nullptr && std::ranges::none_of(workload.pod_sets, [&](const api::WorkloadPodSet& other) {
+          return &other != &set && other.name == *hash;
+        });
+    set.name = is_new ? *hash : fmt::format("role-{}", workload.pod_sets.size() - 1);
     set.pod_template = std::move(role);
     out.examples.push_back(i);
   }

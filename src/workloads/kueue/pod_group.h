@@ -20,13 +20,17 @@ std::string_view group_of(const api::ObjectMeta& metadata);
 std::string workload_name_of(const api::Pod& pod);
 // Waits for its Workload: it has the gate kueue.x-k8s.io/admission.
 bool waits_for_admission(const api::Pod& pod);
-// One pod set may hold both: what they ask for and where they may go are the same.
+// One pod set may hold both: what they ask for and where they may go are the same, and the annotation
+// kueue.x-k8s.io/role-hash, where both have it.
 bool same_role(const api::PodTemplate& a, const api::PodTemplate& b);
 
 // The Workload stands for plain pods.
 bool is_of_pods(const api::Workload& workload);
-// The pod, which is the workload's, counts for the set.
+// The pod, which is the workload's, counts for the set. One that waits has to be like the set's template, whatever its
+// labels and annotations say.
 bool is_of_set(const api::Pod& pod, const api::Workload& workload, const api::WorkloadPodSet& set);
+// Of a pod that waits, and for which there is no room in the workload, which has been let in: why.
+std::string why_outside(const api::Pod& pod, const api::Workload& workload);
 
 struct ComposedGroup {
   std::optional<api::Workload> workload;  // none: not yet, or never
