@@ -103,10 +103,7 @@ void Engine::Rehearsal::take_over_workloads() {
     const bool has_quota = status.phase != quota::WorkloadPhase::kPending;
     if (has_quota && !status.evicted.empty()) leaving_.insert(workload.full_name());
     if (!has_quota || !status.evicted.empty()) {
-      const std::string uid = workload.uid;
       second.apply(WorkloadUpserted{std::move(workload)});
-      quota::Admission& rehearsed = second.workloads_->configure();
-      rehearsed.set_waits_since(rehearsed.find(uid), real.admission().waits_since(id));
       continue;
     }
     const std::optional<quota::Term> term = real.admission().term(id);
@@ -120,6 +117,7 @@ void Engine::Rehearsal::take_over_workloads() {
     if (term) second.apply(WorkloadPodsReady{uid, true, real.now_});
     await_end(real.expected_end(id), Kind::kWorkload, uid);
   }
+  second.workloads_->configure().take_over(real.admission(), real.now_);
 }
 
 // Pods that are leaving have left, so have those of workloads that are on their way out.

@@ -10,7 +10,7 @@
 
 namespace berth::quota {
 std::string turn_text(const Record& record) {
-  return fmt::format("waits for its turn in ClusterQueue {}, behind workloads that are older or more important",
+  return fmt::format("waits for its turn in ClusterQueue {}, behind workloads that come before it",
                      record.status.cluster_queue);
 }
 
@@ -19,7 +19,8 @@ void await_turn(Record& record) {
   record.tries = 0;
   const std::string& told = record.status.reason;
   const bool waited_for_time = record.eviction && told == record.eviction->reason;
-  if (told.empty() || told == "Suspended" || told == "WaitingForPlace" || waited_for_time) {  // nothing is known (now)
+  const bool stays = told == "WaitingForQuota" || told == "ExceedsMaxQuota" || told == "NoMatchingFlavor";
+  if (!stays || waited_for_time) {  // nothing is known (now)
     record.status.reason = "PendingEvaluation";
     record.status.message = turn_text(record);
   }

@@ -73,8 +73,8 @@ class Admission {
   std::optional<Term> term(WorkloadId id) const;          // while it is admitted
   std::optional<Time> expected_end(WorkloadId id) const;  // the same, where it declares how long it runs
   bool is_late(WorkloadId id) const;                      // it has what is kept for others, and should have ended
-  std::optional<Time> waits_since(WorkloadId id) const { return record(id).waits_since; }  // without quota
-  void set_waits_since(WorkloadId id, std::optional<Time> since) { record(id).waits_since = since; }
+  // What `from` knows beside the facts: since when workloads wait, why they were evicted, what was used of late.
+  void take_over(const Admission& from, Time now);
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   WaitingFor explain(WorkloadId id) const;  // of now, for people: O(what waits in its queue and is held around it)
   // Of a ClusterQueue that is known, as of the last cycle; the overview costs a look at every workload.

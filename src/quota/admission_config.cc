@@ -162,7 +162,13 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   wake_due();
   count_spending();
   for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
-  const std::vector<WorkloadId> touched = std::exchange(touched_, {});
+  std::vector<WorkloadId> touched = std::exchange(touched_, {});
+  // Of those with quota alone who comes first in the queue has the first turn, whoever was known first.
+  const auto placeless = std::ranges::stable_partition(touched, [this](WorkloadId id) { return !record(id).placeless; });
+  std::ranges::sort(placeless, [this](WorkloadId a, WorkloadId b) {
+    const OrderKey &x = record(a).key, &y = record(b).key;
+    return std::tie(x.less_important, x.since, x.uid) < std::tie(y.less_important, y.since, y.uid);
+  });
   std::vector<AdmissionDecision> decided;
   for (const WorkloadId id : touched) settle(id, decided);
   const auto age = [this](const AdmissionDecision& decision) {
@@ -276,7 +282,10 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     return hold_back(id, "Suspended",
                      fmt::format("ClusterQueue {} is inactive: {}", local->cluster_queue,
                                  why_inactive(queue->second, reason, flavors_, checks_, spending_)));
-  if (backs_off(record)) return hold_back(id, record.eviction->reason, record.eviction->message);
+  if (backs_off(record))
+    return hold_back(id, record.eviction->reason,
+                     fmt::format("{}; it waits in its queue again from {} on", record.eviction->message,
+                                 time_text(*record.eviction->requeue_at, options_.created_ahead)));
   enqueue(id);
 }
 

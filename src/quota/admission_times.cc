@@ -143,6 +143,21 @@ void Admission::pods_ready(WorkloadId id, bool ready, Time at) {
 }
 
 // It was evicted, and is not to wait in a queue yet.
+void Admission::take_over(const Admission& from, Time now) {
+  usage_.take_averages(from.usage_, now);
+  for (const Record& known : from.records_) {
+    const WorkloadId id = known.key.id.valid() ? find(known.status.workload.uid) : WorkloadId{};
+    if (!id.valid()) continue;
+    Record& record = this->record(id);
+    if (record.standing == Standing::kHolding) continue;
+    record.waits_since = known.waits_since;
+    record.eviction = known.eviction;
+    record.ran = known.ran;
+    record.status.requeues = known.status.requeues;
+    record.status.requeue_at = known.status.requeue_at;
+  }
+}
+
 bool Admission::backs_off(const Record& record) const {
   return record.eviction && !record.eviction->deactivates && record.eviction->requeue_at &&
          *record.eviction->requeue_at > now_;

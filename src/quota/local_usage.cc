@@ -38,6 +38,19 @@ void LocalUsage::end(const Queue& queue, const model::ResourceList& amounts, Tim
   for (const auto& [resource, amount] : amounts) known->second.resources[resource].now -= amount;
 }
 
+void LocalUsage::take_averages(const LocalUsage& from, Time now) {
+  for (auto& [queue, entry] : queues_) {
+    entry.at = now;
+    for (auto& [resource, use] : entry.resources) use.average = 0;
+  }
+  for (const auto& [queue, known] : from.queues_) {
+    Entry brought_up = known;
+    from.bring_up(brought_up, now);
+    Entry& entry = queues_.try_emplace(queue, Entry{now, {}}).first->second;
+    for (const auto& [resource, use] : brought_up.resources) entry.resources[resource].average = use.average;
+  }
+}
+
 double LocalUsage::weighted(const Queue& queue, int64_t fair_weight, Time now) const {
   if (fair_weight <= 0) return std::numeric_limits<double>::infinity();
   const auto known = queues_.find(queue);

@@ -27,6 +27,8 @@ class LocalUsage {
   // A workload of the queue begins to use so much, or has ended.
   void begin(const Queue& queue, const model::ResourceList& amounts, Time now);
   void end(const Queue& queue, const model::ResourceList& amounts, Time now);
+  // What each queue has used until then; what is in use stays.
+  void take_averages(const LocalUsage& from, Time now);
   // Usage by the weights of its resources, per weight of the queue, in thousandths of a unit's; infinite without
   // weight. GPUs count one each, CPUs one a core, memory one a byte, as in Kueue.
   double weighted(const Queue& queue, int64_t fair_weight, Time now) const;
