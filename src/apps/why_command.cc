@@ -52,9 +52,9 @@ void say_not_found(const std::string& name, const scenario::Report& report) {
 // "job/train" and "workload/train" name what waits in a queue; so does a name that no pod has.
 const scenario::WorkloadReport* find_workload(const Flags& flags, const scenario::Report& report) {
   const std::string name = full_name(flags, {"job/", "jobs/", "workload/", "workloads/"});
-  for (const scenario::WorkloadReport& workload : report.workloads)
-    if (workload.name == name) return &workload;
-  return nullptr;
+  const auto found = std::find_if(report.workloads.rbegin(), report.workloads.rend(),
+                                  [&](const scenario::WorkloadReport& workload) { return workload.name == name; });
+  return found == report.workloads.rend() ? nullptr : &*found;  // the latest
 }
 
 // What the API server has refused to store; of the kind that is named before the slash, if one is.

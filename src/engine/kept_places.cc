@@ -28,8 +28,7 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
   for (size_t set = 0; set < request.workload->pod_sets.size(); ++set) {
     const Spec spec = spec_of(request, set);
     if (spec == nullptr) continue;
-    for (const Host& host : hosts(*request.workload, set, spec))
-      if (!host.fits_now) nodes.insert(host.node);
+    for (const Host& host : hosts(*request.workload, set, spec)) nodes.insert(host.node);
   }
   std::vector<Leaver> out;
   for (const NodeSlot node : nodes) {

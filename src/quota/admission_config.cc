@@ -164,7 +164,8 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
   std::vector<WorkloadId> touched = std::exchange(touched_, {});
   // Of those with quota alone who comes first in the queue has the first turn, whoever was known first.
-  const auto placeless = std::ranges::stable_partition(touched, [this](WorkloadId id) { return !record(id).placeless; });
+  const auto placeless =
+      std::ranges::stable_partition(touched, [this](WorkloadId id) { return !record(id).placeless; });
   std::ranges::sort(placeless, [this](WorkloadId a, WorkloadId b) {
     const OrderKey &x = record(a).key, &y = record(b).key;
     return std::tie(x.less_important, x.since, x.uid) < std::tie(y.less_important, y.since, y.uid);

@@ -279,6 +279,11 @@ bool Admission::requeue(Entry& entry) {
     ++record.tries;
     return true;
   }
+  if (!entry.resume.empty() && !entry.passed_over && record.tries <= tries_max(*entry.spec, record.status.workload)) {
+    ++record.tries;  // what it lacks in the flavors before those is found out anew
+    record.next_flavor.clear();
+    return true;
+  }
   if (entry.passed_over) {  // what came before it has changed something, or never will
     record.tries = 0;
     return false;

@@ -70,6 +70,12 @@ QueueController::Record& QueueController::add(const api::Workload& workload, Own
                 .submitted = created};
   record.workload.uid = fmt::format("workload/{}/{}", workload.metadata.namespace_name, workload.metadata.name);
   record.workload.created = created;
+  // One of this name that is over makes way.
+  if (const auto known = by_uid_.find(record.workload.uid); known != by_uid_.end() && all_[known->second].finished) {
+    outbox_.emplace_back(engine::WorkloadEnded{all_[known->second].workload.uid, true});
+    known->second = all_.size();  // for who asks by its name
+    record.workload.uid += fmt::format("/{}", all_.size());
+  }
   by_uid_[record.workload.uid] = by_owner_[owner] = all_.size();
   return all_.emplace_back(std::move(record));
 }
@@ -146,8 +152,8 @@ void QueueController::set_ready(Owner owner, int32_t pods, Time now) {
 }
 
 QueueController::Record* QueueController::find(const std::string& name) {
-  const auto found = std::ranges::find(all_, name, &Record::name);
-  return found == all_.end() ? nullptr : &*found;
+  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const Record& record) { return record.name == name; });
+  return found == all_.rend() ? nullptr : &*found;  // the latest
 }
 
 bool QueueController::report_check(const std::string& name, quota::CheckReport report, Time now) {
@@ -237,6 +243,7 @@ std::vector<WorkloadReport> QueueController::workloads(const quota::Admission& a
     row.evictions = record.evictions;
     row.evicted_for = record.evicted_for;
     const quota::WorkloadId id = admission.find(record.workload.uid);
+    if (!id.valid() && record.finished) row.state = state_of(quota::WorkloadPhase::kFinished);
     if (!id.valid()) continue;
     const quota::WorkloadStatus& status = admission.status(id);
     row.cluster_queue = status.cluster_queue;

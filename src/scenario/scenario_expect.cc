@@ -203,8 +203,8 @@ void ScenarioPlayer::expect_workloads(const LinedValue& value, const Report& rep
     const auto is_it = [&](const WorkloadReport& workload) {
       return workload.name == name || workload.name == "default/" + name;
     };
-    const auto found = std::find_if(report.workloads.begin(), report.workloads.end(), is_it);
-    if (found == report.workloads.end()) {
+    const auto found = std::find_if(report.workloads.rbegin(), report.workloads.rend(), is_it);  // the latest
+    if (found == report.workloads.rend()) {
       mismatch(text, fmt::format("workloads: there is no workload {}", name));
       continue;
     }

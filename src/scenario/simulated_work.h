@@ -56,8 +56,9 @@ struct SimPod {
   std::string nominated_node;
   std::vector<std::string> feasible;  // nodes, when it was bound
   uint32_t feasible_count = 0;
-  std::vector<size_t> evicted;  // pods that had to leave for it
-  bool preempted = false;       // it had to leave for another
+  std::vector<size_t> evicted;                            // pods that had to leave for it
+  bool preempted = false;                                 // it had to leave for another
+  std::shared_ptr<const api::Pod> before_admission = {};  // of one that was let in from a queue: as it came
 };
 
 // Everything submitted, also bare pods, nodes and namespaces.

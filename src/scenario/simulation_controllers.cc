@@ -258,7 +258,7 @@ void Simulation::replace_pod(size_t pod) {
     if (node != nodes_.end()) add_daemons(old.workload, std::span(&node->second, 1));
     return;
   }
-  api::Pod next = old.object;
+  api::Pod next = old.before_admission ? *old.before_admission : old.object;
   next.status = {};
   next.metadata.uid.clear();
   next.metadata.deleted.reset();

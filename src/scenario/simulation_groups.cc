@@ -72,6 +72,7 @@ void Simulation::let_in(PodGroup& group) {
       group.trouble = workloads::why_outside(pod.object, *group.workload);
       continue;
     }
+    pod.before_admission = std::make_shared<const api::Pod>(pod.object);
     std::erase(pod.object.spec.scheduling_gates, api::kAdmissionGate);
     workloads::inject(group.infos[static_cast<size_t>(place - group.workload->pod_sets.begin())], pod.object.metadata,
                       pod.object.spec);

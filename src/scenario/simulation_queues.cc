@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "scenario/simulation.h"
 #include "workloads/job/job.h"
+#include "workloads/kueue/pod_group.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::scenario {
@@ -73,7 +74,9 @@ void Simulation::begin_workload(size_t workload) {
 void Simulation::clear_out(QueueController::Owner owner) {
   if (owner.group != SIZE_MAX) {
     groups_.all[owner.group].infos.clear();
-    for (const size_t pod : groups_.all[owner.group].pods) make_leave(pod);
+    const std::vector<size_t> pods = groups_.all[owner.group].pods;  // others may come in their place
+    for (const size_t pod : pods)
+      if (!workloads::waits_for_admission(pods_[pod].object)) make_leave(pod);
     return;
   }
   Workload& record = workloads_[owner.object];
@@ -101,13 +104,16 @@ void Simulation::release_job(size_t workload, const QueueController::Admitted& g
   expand(workload);
 }
 
-// For others: one that waits vanishes at once, one that runs ends gracefully.
+// For others: one that waits vanishes at once, one that runs ends gracefully. What makes pods again makes others for
+// those that were in a queue by themselves, which wait there.
 void Simulation::make_leave(size_t index) {
   SimPod& pod = pods_[index];
   if (pod.stage == Stage::kEnded) return;
   pod.preempted = true;
+  const bool leaves_already = pod.object.metadata.deleted.has_value();
   if (pod.stage != Stage::kRunning) remove(index);
-  else if (!pod.object.metadata.deleted) delete_gracefully(index);
+  else if (!leaves_already) delete_gracefully(index);
+  if (!leaves_already && pod.group != SIZE_MAX && !keeps_name(pod)) replace_pod(index);
 }
 
 // A pod of a Job has ended: its workload needs fewer, or has finished.
@@ -169,8 +175,14 @@ void Simulation::let_go() {
   for (const QueueController::Owner owner : leaving) {
     if (owner.group != SIZE_MAX) {
       PodGroup& group = groups_.all[owner.group];
-      group.ended = std::ranges::all_of(group.pods, [&](size_t pod) { return pods_[pod].stage == Stage::kEnded; });
+      const auto has_ended = [&](size_t pod) { return pods_[pod].stage == Stage::kEnded; };
+      const auto is_out = [&](size_t pod) {
+        return has_ended(pod) || workloads::waits_for_admission(pods_[pod].object);
+      };
+      if (!std::ranges::all_of(group.pods, is_out)) continue;
+      group.ended = std::ranges::all_of(group.pods, has_ended);
       if (group.ended) queues_.finish(owner, now_);
+      else queues_.released(owner);  // those that came in their place wait
       continue;
     }
     Workload& record = workloads_[owner.object];
