@@ -62,7 +62,7 @@ void Engine::upsert(model::Pod&& pod) {
     if (pod.rejected_by_kubelet)
       rejections_.record(pod.owner_uid, now_, options_.backoff_initial, options_.rejection_backoff_max);
     else note_runtime(state_.pod(slot));
-    return forget_pod(slot);
+    return forget_pod(slot, true);
   }
   if (!slot.valid()) {
     resolve_placement(pod);
@@ -151,7 +151,8 @@ void Engine::replace(PodSlot slot, model::Pod&& pod) {
   state.awaits_report = false;
 }
 
-void Engine::forget_pod(PodSlot slot) {
+// `ended`: kubelet has said so; else nobody knows.
+void Engine::forget_pod(PodSlot slot, bool ended) {
   const std::string workload = state_.pod(slot).pod.workload;
   const bool makes_way = state_.pod(slot).evicting;
   const NodeSlot node = holds_room(state_.pod(slot).phase) && !makes_way ? state_.pod(slot).node : NodeSlot{};
@@ -160,7 +161,7 @@ void Engine::forget_pod(PodSlot slot) {
   if (holds_room(state_.pod(slot).phase)) {
     const NodeSlot stood = state_.pod(slot).node;
     state_.unassign(slot, PodPhase::kNotQueued);
-    state_.settle_strangers(stood);
+    state_.settle_strangers(stood, ended ? state_.pod(slot).pod.full_name() : std::string());
   }
   state_.remove_pod(slot);
   if (!workload.empty()) workloads_->refill(workload, node);

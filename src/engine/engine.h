@@ -115,7 +115,7 @@ class Engine {
   void resolve_placement(model::Pod& pod) const;
   void upsert(model::Pod&& pod);
   void replace(PodSlot slot, model::Pod&& pod);
-  void forget_pod(PodSlot slot);
+  void forget_pod(PodSlot slot, bool ended = false);
   void leave_queue(PodSlot slot);
   void settle(PodSlot slot);
   void enqueue(PodSlot slot);

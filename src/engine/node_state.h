@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct NodeState {
   ListedDevices listed;       // of node.devices
   uint32_t guesses = 0;       // pods whose devices are guessed
   bool guesses_stay = false;  // engine/node_guesses.h
+  // Pods of which kubelet has said that they ended here, and which the agent may list still: they have no devices.
+  std::set<std::string> ended;
   // MIG instances that the agent says are given to pods that the engine does not know on the node; sorted.
   std::vector<std::pair<ResourceId, int64_t>> stranger_instances;
   ResourceId share_resource;  // of model::NodeGpus::resource

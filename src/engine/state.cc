@@ -119,7 +119,13 @@ NodeSlot State::upsert_node(model::Node object) {
       node.listed = ListedDevices(listed ? device_topologies_.of(object.devices) : nullptr, usable);
     }
     node.node = std::move(object);
-    if (!same_gpus) set_strangers(node, false);
+    if (same_gpus) return;
+    std::erase_if(node.ended, [&](const std::string& pod) {
+      return std::ranges::none_of(node.node.devices.devices, [&](const model::GpuDevice& device) {
+        return std::ranges::find(device.pods, pod) != device.pods.end();
+      });
+    });
+    set_strangers(node, false);
   };
   if (same_gpus) replace();
   else with_devices_released(node, replace);
@@ -139,6 +145,7 @@ void State::remove_node(const std::string& name) {
   node.allocatable.clear();
   with_devices_released(node, [&] {
     set_strangers(node, true);
+    node.ended.clear();
     node.listed = {};
     node.node = model::Node{};
     node.node.name = name;

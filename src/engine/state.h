@@ -44,9 +44,9 @@ class State {
   // Nodes.
   NodeSlot upsert_node(model::Node node);
   void remove_node(const std::string& name);
-  // Of a node that exists; see NodeRepartitioning.
-  void set_repartitioning(const std::string& name, bool under_way);
-  void settle_strangers(NodeSlot slot);  // after a pod was bound there, or is gone for good
+  void set_repartitioning(const std::string& name, bool under_way);  // of a node that exists; see NodeRepartitioning
+  // After a pod was bound there, or is gone for good. `ended`: its full name, if kubelet has said that it has ended.
+  void settle_strangers(NodeSlot slot, const std::string& ended = "");
   NodeSlot find_node(const std::string& name) const;
   const NodeState& node(NodeSlot slot) const { return nodes_[slot.value]; }
   NodeView view(NodeSlot slot) const { return NodeView(nodes_[slot.value], resources_, volumes_, mix_); }

@@ -172,9 +172,11 @@ void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
 // use until the agent says otherwise, and so are MIG instances. `gone`: the node is, or becomes another. True if they
 // have become others.
 bool State::set_strangers(NodeState& node, bool gone) {
+  if (!node.ended.empty())
+    for (const PodSlot slot : node.pods) node.ended.erase(pods_[slot.value].pod.full_name());  // one of the same name
   model::ResourceList taken;
   if (!gone && model::tells_instances(node.node)) {
-    std::set<std::string> known;  // pods
+    std::set<std::string> known = node.ended;  // pods
     for (const PodSlot slot : node.pods)
       if (const PodState& pod = pods_[slot.value];
           pod.phase == PodPhase::kBound && classes_[pod.cls.value].requests_gpu)
@@ -184,8 +186,9 @@ bool State::set_strangers(NodeState& node, bool gone) {
   const bool instances = count_stranger_instances(node, taken, resources_);
   const std::vector<model::GpuDevice>& devices = node.node.devices.devices;
   model::DeviceSet set = !gone && node.listed ? model::whole_devices(node.node.devices) : 0;
+  const auto has_ended = [&](const std::string& pod) { return node.ended.contains(pod); };
   for (size_t i = 0; i < devices.size(); ++i)
-    if (devices[i].pods.empty()) set &= ~(model::DeviceSet{1} << i);
+    if (std::ranges::all_of(devices[i].pods, has_ended)) set &= ~(model::DeviceSet{1} << i);
   for (size_t p = 0; p < node.pods.size() && set != 0; ++p)
     if (const PodState& pod = pods_[node.pods[p].value]; names_devices(node, classes_[pod.cls.value]))
       set &= ~told_by_agent(node.node.devices, pod);
@@ -197,8 +200,9 @@ bool State::set_strangers(NodeState& node, bool gone) {
   return true;
 }
 
-void State::settle_strangers(NodeSlot slot) {
+void State::settle_strangers(NodeSlot slot, const std::string& ended) {
   NodeState& node = nodes_[slot.value];
+  if (!ended.empty() && !node.node.devices.devices.empty()) node.ended.insert(ended);
   if (!set_strangers(node, !node.present)) return;
   settle_guesses(slot);
   touch(slot);

@@ -152,7 +152,8 @@ void QueueController::set_ready(Owner owner, int32_t pods, Time now) {
 }
 
 QueueController::Record* QueueController::find(const std::string& name) {
-  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const Record& record) { return record.name == name; });
+  const auto found =
+      std::find_if(all_.rbegin(), all_.rend(), [&](const Record& record) { return record.name == name; });
   return found == all_.rend() ? nullptr : &*found;  // the latest
 }
 
