@@ -89,6 +89,7 @@ void QueuedWorkloads::note_wanted() {
       if (fresh) wanted_.emplace_back();
       wanted_[at->second].workloads.push_back(wants.id);
       if (!fresh) continue;
+      wanted_.back().kept = standing(wants.id, false);
       for (const quota::PlaceOption& option : *wants.options)
         wanted_.back().options.push_back(
             wanted_option({wants.id, &workload, &option.pod_sets, &admission_.flavors()}, option.evicts));

@@ -24,7 +24,8 @@ struct WantedPlaces {
     quota::PlaceOption given;
   };
   std::vector<quota::WorkloadId> workloads;  // that were all told the same, in the order of their queue
-  std::vector<Option> options;               // in the order in which they are to be had
+  std::vector<PodSlot> kept;    // stand-ins with room that is kept for the first of them, as it has no other
+  std::vector<Option> options;  // in the order in which they are to be had
 };
 
 }  // namespace berth::engine

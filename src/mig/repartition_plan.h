@@ -92,6 +92,7 @@ class Repartitioner::Plan {
   bool leaves_whole(const Offer& offer, const model::ResourceList& beyond) const;
   void choose_devices();
   void occupy(const engine::PodClass& cls, engine::NodeState& node) const;
+  void leave_out(engine::PodSlot pod);
   engine::NodeState imagined(const Offer& offer) const;
 
   // Workloads: repartition_workloads.cc.
@@ -101,7 +102,7 @@ class Repartitioner::Plan {
   };
   void add_workloads(Turns& turns);
   bool promise_workload(Turn& turn);
-  bool promise_all(const engine::WantedPlaces::Option& option);
+  bool promise_all(const engine::WantedPlaces::Option& option, const std::vector<engine::PodSlot>& kept);
   bool promise_set(const engine::WantedPlaces::Set& set);
   bool promise_set_in(const engine::WantedPlaces::Set& set, const Asker& asker, engine::DomainId within);
   bool place_as_is(const Asker& asker, engine::PodSlot pod, engine::NodeSlot node);

@@ -39,7 +39,7 @@ bool Repartitioner::Plan::promise_workload(Turn& turn) {
     const quota::Amounts usage = quota::usage_of(*quota_, option.given.pod_sets, status.workload);
     const quota::QuotaNode root = quota_->root(queue);
     if (!quota_->has_room(queue, usage) && (!option.given.evicts || promised_quota_.contains(root))) continue;
-    if (!promise_all(option)) continue;
+    if (!promise_all(option, turn.workload == 0 ? turn.wanted->kept : std::vector<PodSlot>())) continue;
     quota_->add_usage(queue, usage);
     promised_quota_.insert(root);
     return true;
@@ -47,9 +47,11 @@ bool Repartitioner::Plan::promise_workload(Turn& turn) {
   return false;
 }
 
-bool Repartitioner::Plan::promise_all(const WantedPlaces::Option& option) {
-  all_or_none_ = option.sets.size() > 1 || (!option.sets.empty() && option.sets.front().count > 1);
+// What is `kept` for the workload is given back when it has places for all.
+bool Repartitioner::Plan::promise_all(const WantedPlaces::Option& option, const std::vector<PodSlot>& kept) {
+  all_or_none_ = option.sets.size() > 1 || (!option.sets.empty() && option.sets.front().count > 1) || !kept.empty();
   const std::optional<Mark> before = all_or_none_ ? std::optional(mark()) : std::nullopt;
+  for (const PodSlot pod : kept) leave_out(pod);
   const bool all = std::ranges::all_of(option.sets, [&](const WantedPlaces::Set& set) { return promise_set(set); });
   if (!all && before) roll_back(*before);
   all_or_none_ = false;
@@ -115,6 +117,18 @@ bool Repartitioner::Plan::place_as_is(const Asker& asker, PodSlot pod, NodeSlot 
   occupy(state_.pod_class(asker.cls), node);
   peers_.add(pod, slot);
   return true;
+}
+
+// The node as it would be without the pod, unless it is to be cut.
+void Repartitioner::Plan::leave_out(PodSlot pod) {
+  const engine::PodState& leaves = state_.pod(pod);
+  if (!engine::holds_room(leaves.phase) || offer_of(leaves.node) != nullptr) return;
+  NodeState& node = standing_.try_emplace(leaves.node, state_.node(leaves.node)).first->second;
+  changed_standing_.emplace_back(leaves.node, node);
+  for (const engine::ResourceAmount& request : state_.pod_class(leaves.cls).requests)
+    node.used[request.id.value] -= request.amount;
+  if (leaves.devices.device >= 0 && leaves.devices.amount > 0)
+    node.used[node.share_resource.value] += node.devices.give_back(leaves.devices.device, leaves.devices.amount);
 }
 
 Repartitioner::Offer* Repartitioner::Plan::offer_of(NodeSlot node) {
