@@ -275,13 +275,11 @@ bool Admission::requeue(Entry& entry) {
     if (has_room_kept) Keeper{*this}.tell(entry.id);
     return false;  // until they have gone
   }
-  if (!record.next_flavor.empty() && record.tries < tries_max(*entry.spec, record.status.workload)) {
+  const int left = tries_max(*entry.spec, record.status.workload) - record.tries;
+  const bool goes_on = !record.next_flavor.empty() && left > 0;
+  if (goes_on || (!entry.resume.empty() && !entry.passed_over && left >= 0)) {
+    if (!goes_on) record.next_flavor.clear();  // what it lacks in the flavors before is found out anew
     ++record.tries;
-    return true;
-  }
-  if (!entry.resume.empty() && !entry.passed_over && record.tries <= tries_max(*entry.spec, record.status.workload)) {
-    ++record.tries;  // what it lacks in the flavors before those is found out anew
-    record.next_flavor.clear();
     return true;
   }
   if (entry.passed_over) {  // what came before it has changed something, or never will
