@@ -107,7 +107,7 @@ std::string owner_of(const api::ObjectMeta& pod) {
 
 // Kueue's words are about a pod set, or all sets of a group; "main" is that of work that has no other.
 std::string owner_of_set(const api::ObjectMeta& pod) {
-  const std::string owner = owner_of(pod);
+  std::string owner = owner_of(pod);
   if (owner.empty() || pod.annotation(kTopologyAnnotation) != nullptr) return owner;
   if (const std::string* group = pod.annotation(api::kSetGroupAnnotation)) return owner + " group " + *group;
   const std::string* set = pod.labels.find(api::kPodSetLabel);

@@ -93,7 +93,8 @@ void Engine::Reserve::tell(PodSlot pod, CycleResult& result) {
                                                       kept_text(kept.node, kept.told_free_by))});
 }
 
-// A class is looked at no sooner than a while after it was last.
+// A class is looked at no sooner than a while after it was last. False: out of work units, or some could start at once,
+// be it in room that is kept for those that come after them.
 bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
   const ReservationOptions& options = engine.options_.reservations;
   State& state = engine.state_;
@@ -110,6 +111,7 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     }
   }
   std::sort(due.begin(), due.end(), QueueOrder{&state});
+  bool starts = false;
   for (const PodSlot pod : due) {
     if (!may_reserve(pod)) continue;
     const ClassId id = state.pod(pod).cls;
@@ -125,10 +127,11 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     engine.nominate(pod, node);
     state.mutable_pod(pod).node_kept = true;
     state.mutable_pod(pod).free_by = free_by;
+    starts |= free_by <= engine.now_;
     ++engine.reservations_;
     tell(pod, result);
   }
-  return true;
+  return !starts;
 }
 
 std::string Engine::Reserve::kept_text(NodeSlot node, Time free_by) const {

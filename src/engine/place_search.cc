@@ -208,7 +208,7 @@ bool PlaceSearch::place_slices(Plan& plan, size_t layer, int32_t begin, int32_t 
 // those with room for the `rest`, too, the smallest first; then the largest.
 bool PlaceSearch::place_slice(Plan& plan, size_t layer, std::pair<int32_t, int32_t> range, int64_t rest,
                               const std::vector<Domain>& domains, bool partly) {
-  const auto [begin, end] = range;
+  const int32_t begin = range.first, end = range.second;
   const int32_t wanted = count_in(plan.set->numbers, begin, end);
   if (wanted == 0) return true;
   const size_t mark = txn_.mark();

@@ -194,7 +194,8 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
       if (!workloads::waits_for_admission(one)) --room;
       else if (served_.contains(one.spec.scheduler_name)) waiting.push_back(&pod);
     }
-    std::ranges::stable_partition(waiting, [](const PodRecord* pod) { return pod->lane.busy; });  // on their way in
+    std::stable_partition(waiting.begin(), waiting.end(),
+                          [](const PodRecord* pod) { return pod->lane.busy; });  // on their way in
     for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room) {
       inside.insert(waiting[i]);
       send(waiting[i]->lane,

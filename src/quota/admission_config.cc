@@ -165,8 +165,8 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   std::vector<WorkloadId> touched = std::exchange(touched_, {});
   // Of those with quota alone who comes first in the queue has the first turn, whoever was known first.
   const auto placeless =
-      std::ranges::stable_partition(touched, [this](WorkloadId id) { return !record(id).placeless; });
-  std::ranges::sort(placeless, [this](WorkloadId a, WorkloadId b) {
+      std::stable_partition(touched.begin(), touched.end(), [this](WorkloadId id) { return !record(id).placeless; });
+  std::sort(placeless, touched.end(), [this](WorkloadId a, WorkloadId b) {
     const OrderKey &x = record(a).key, &y = record(b).key;
     return std::tie(x.less_important, x.since, x.uid) < std::tie(y.less_important, y.since, y.uid);
   });

@@ -136,10 +136,14 @@ class Fleet {
       const auto number = static_cast<int32_t>(at.size());
       std::string left;
       for (const auto& [name, room] : free) left += std::to_string(room) + ",";
-      for (const auto& [key, size] : layers)
-        left += number % size == 0 ? ";" : ";" + domain(at[static_cast<size_t>(number / size * size)], key);
+      for (const auto& [key, size] : layers) {
+        const int32_t first = number - number % size;
+        left += first == number ? ";" : ";" + domain(at[static_cast<size_t>(first)], key);
+      }
       if (failed.contains({at.size(), left})) return false;
-      for (auto& [name, room] : free) {
+      for (auto& entry : free) {
+        const std::string& name = entry.first;
+        int64_t& room = entry.second;
         const bool allowed = room > 0 && std::ranges::all_of(layers, [&](const auto& layer) {
                                const int32_t first = number / layer.second * layer.second;
                                return !domain(name, layer.first).empty() &&
