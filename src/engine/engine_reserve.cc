@@ -127,7 +127,9 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     engine.nominate(pod, node);
     state.mutable_pod(pod).node_kept = true;
     state.mutable_pod(pod).free_by = free_by;
-    starts |= free_by <= engine.now_;
+    VictimSearch search(engine.search_context(), state.pod_class(id), cls.candidates.groups());
+    std::vector<PodSlot> displaced;
+    starts |= search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady;
     ++engine.reservations_;
     tell(pod, result);
   }
