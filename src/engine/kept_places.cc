@@ -46,10 +46,8 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
       if (!known)
         for (const ResourceAmount& has : state.pod_class(pod.cls).requests)
           if (state.resources().is_gpu(has.id)) gpus += has.amount;
-      out.push_back({leaves  ? now_
-                     : known ? *end
-                             : Time{INT64_MAX},
-                     0, known ? 0 : state.node(node).order, queue_rank(pod.pod), slot});
+      const Time until = leaves ? now_ : known ? *end : Time{INT64_MAX};
+      out.push_back({until, 0, known ? 0 : state.node(node).order, queue_rank(pod.pod), slot});
     }
     for (size_t i = first; i < out.size(); ++i)
       if (out[i].end == Time{INT64_MAX}) out[i].gpus_of_node = gpus;

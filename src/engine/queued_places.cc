@@ -52,7 +52,7 @@ std::vector<QueuedWorkloads::Host> QueuedWorkloads::hosts(const model::Workload&
       for (const ResourceAmount& request : state.pod_class(state.pod(looks).cls).requests)
         if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
       if (most <= 0) continue;
-      out.push_back({node, failure == kFits, most});
+      out.push_back({node, most});
       enough -= std::min(enough, most);
       if (enough == 0) break;
     }

@@ -137,7 +137,6 @@ class QueuedWorkloads : public quota::Places {
   // many could stand there at most.
   struct Host {
     NodeSlot node;
-    bool fits_now = false;
     int64_t most = 0;
   };
   std::vector<Host> hosts(const model::Workload& workload, size_t set, const Spec& spec, int64_t enough = INT64_MAX);

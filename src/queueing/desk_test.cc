@@ -467,7 +467,7 @@ TEST_F(DeskTest, AFailedPodOfAGroupIsReplacedUnlessItSaysThatItIsTheLast) {
 TEST_F(DeskTest, WhatAPodOfAGroupAsksForIsCounted) {
   for (const char* pod : {"small", "large"}) {
     submit_pod(pod, "red", pod == std::string("small") ? 1 : 2, "forged", 2);
-    change_pod(pod, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/role-hash", "same"}}}}}});
+    change_pod(pod, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/role-hash", "role-1"}}}}}});
   }
   settle();
   const Json& sets = workloads["forged"]["spec"]["podSets"];
@@ -476,7 +476,7 @@ TEST_F(DeskTest, WhatAPodOfAGroupAsksForIsCounted) {
   change_pod("small", {{"status", {{"phase", "Failed"}}}});
   submit_pod("huge", "red", 6, "forged", 2);
   change_pod("huge", {{"metadata",
-                       {{"annotations", {{"kueue.x-k8s.io/role-hash", "same"}}},
+                       {{"annotations", {{"kueue.x-k8s.io/role-hash", "role-1"}}},
                         {"labels", {{"kueue.x-k8s.io/podset", sets[0]["name"]}}}}}});
   settle();
   EXPECT_TRUE(gated("huge"));

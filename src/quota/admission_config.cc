@@ -166,10 +166,7 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   // Of those with quota alone who comes first in the queue has the first turn, whoever was known first.
   const auto placeless =
       std::stable_partition(touched.begin(), touched.end(), [this](WorkloadId id) { return !record(id).placeless; });
-  std::sort(placeless, touched.end(), [this](WorkloadId a, WorkloadId b) {
-    const OrderKey &x = record(a).key, &y = record(b).key;
-    return std::tie(x.less_important, x.since, x.uid) < std::tie(y.less_important, y.since, y.uid);
-  });
+  std::sort(placeless, touched.end(), [this](WorkloadId a, WorkloadId b) { return record(a).key < record(b).key; });
   std::vector<AdmissionDecision> decided;
   for (const WorkloadId id : touched) settle(id, decided);
   const auto age = [this](const AdmissionDecision& decision) {

@@ -117,8 +117,7 @@ std::string why_outside(const api::Pod& pod, const api::Workload& workload) {
   if (!std::ranges::any_of(workload.pod_sets, has_it))
     return fmt::format(
         "no pod of the Workload {}, which was made for the group before, is like this one in what it asks for and "
-        "where it "
-        "may run; give the pod a group of its own, or delete the group and make it anew",
+        "where it may run; give the pod a group of its own, or delete the group and make it anew",
         workload.metadata.name);
   return fmt::format("the Workload {} has no further pod like this one: all that it counts are there",
                      workload.metadata.name);
@@ -159,12 +158,12 @@ ComposedGroup compose_group(const std::vector<const api::Pod*>& pods) {
       continue;
     }
     const std::string* hash = pod.metadata.annotation(api::kRoleHashAnnotation);
+    size_t number = workload.pod_sets.size();
+    std::string role_name = hash != nullptr ? *hash : fmt::format("role-{}", number);
+    while (std::ranges::find(workload.pod_sets, role_name, &api::WorkloadPodSet::name) != workload.pod_sets.end())
+      role_name = fmt::format("role-{}", number++);  // of pods that are not like this one
     api::WorkloadPodSet& set = workload.pod_sets.emplace_back();
-    const bool is_new =
-        hash != nullptr && std::ranges::none_of(workload.pod_sets, [&](const api::WorkloadPodSet& other) {
-          return &other != &set && other.name == *hash;
-        });
-    set.name = is_new ? *hash : fmt::format("role-{}", workload.pod_sets.size() - 1);
+    set.name = std::move(role_name);
     set.pod_template = std::move(role);
     out.examples.push_back(i);
   }
