@@ -99,7 +99,12 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
   for (const std::string& note : notes) std::cerr << "note: " << note << "\n";
   const io::SystemClock& clock = io::SystemClock::instance();
   ProgressLine progress(std::cerr, isatty(STDERR_FILENO) == 1, clock.monotonic());
-  cluster->run_to_end([&] { progress.update(clock.monotonic(), [&] { return how_far(*cluster); }); });
+  const bool done = cluster->run_to_end([&] { progress.update(clock.monotonic(), [&] { return how_far(*cluster); }); });
+  if (!done)
+    std::cerr << fmt::format(
+        "note: stopped after {}: pods are evicted and replaced again and again, and none has ended for long; this is "
+        "how things stand then\n",
+        format_duration(cluster->now() - Time{}));
   return cluster;
 }
 

@@ -148,6 +148,7 @@ int run_trace(const TraceFlags& flags, const std::string& format) {
   for (const api::Problem& problem : problems) std::cerr << "error: " << api::to_string(problem) << "\n";
   for (const std::string& problem : wrong) std::cerr << "error: " << problem << "\n";
   if (!problems.empty() || !wrong.empty()) return kExitUsage;
+  for (const std::string& note : scenario::models_without_nodes(trace)) std::cerr << "note: " << note << "\n";
 
   ProgressLine progress(std::cerr, isatty(STDERR_FILENO) == 1, start);
   const auto result = scenario::run_trace(trace, options, [&](int64_t arrived, int64_t target) {

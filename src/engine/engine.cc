@@ -106,6 +106,8 @@ void Engine::on(PodsReplaced&& event) {
 // Who waits may be served by what has begun, or by a node that is free again: that is to be found out afresh.
 void Engine::on(const NodeRepartitioning& event) {
   state_.set_repartitioning(event.name, event.under_way);
+  if (const NodeSlot node = state_.find_node(event.name); event.under_way && node.valid())
+    workloads_->give_back_kept(node);
   held_ = {};
 }
 
@@ -335,7 +337,7 @@ bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
     if (pod == held_) held_ = {};
     queue_.erase(pod);
     place(pod, node, result);
-  } else if (cls.node_to_clear().valid()) {
+  } else if (cls.node_to_clear().valid() && !Reserve::comes_first(*this, pod)) {
     make_room(pod, cls, result);
   } else {
     queue_.set_blocked(id, true);

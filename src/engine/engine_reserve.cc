@@ -40,6 +40,14 @@ Time Engine::Reserve::due_at(const Engine& engine, const ClassQueue& cls) {
   return std::max(*head.queued_at + options.after, cls.reserve_from);
 }
 
+bool Engine::Reserve::comes_first(const Engine& engine, PodSlot pod) {
+  const QueueOrder before{&engine.state_};
+  return std::ranges::any_of(engine.queue_.blocked(), [&](ClassId id) {
+    const ClassQueue& cls = *engine.queue_.find(id);
+    return !cls.pods.empty() && before(*cls.pods.begin(), pod) && due_at(engine, cls) <= engine.now_;
+  });
+}
+
 bool Engine::Reserve::may_reserve(PodSlot pod) const {
   const State& state = engine.state_;
   const std::string queue = queue_of(state.pod(pod).pod);
@@ -94,13 +102,15 @@ void Engine::Reserve::tell(PodSlot pod, CycleResult& result) {
 }
 
 // A class is looked at no sooner than a while after it was last. False: out of work units, or some could start at once,
-// be it in room that is kept for those that come after them.
+// be it in room that is kept for those that come after them; or room can be made for who has waited for this.
 bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
   const ReservationOptions& options = engine.options_.reservations;
   State& state = engine.state_;
   std::vector<PodSlot> due;
+  bool goes_on = false;
   for (const ClassId id : engine.queue_.blocked()) {
     ClassQueue& cls = engine.queue_.of(id);
+    goes_on |= cls.node_to_clear().valid();
     if (due_at(engine, cls) > engine.now_) continue;
     cls.reserve_from = engine.now_ + options.retry;
     std::map<std::string, int32_t> by_queue;
@@ -111,7 +121,6 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     }
   }
   std::sort(due.begin(), due.end(), QueueOrder{&state});
-  bool starts = false;
   for (const PodSlot pod : due) {
     if (!may_reserve(pod)) continue;
     const ClassId id = state.pod(pod).cls;
@@ -129,11 +138,11 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     state.mutable_pod(pod).free_by = free_by;
     VictimSearch search(engine.search_context(), state.pod_class(id), cls.candidates.groups());
     std::vector<PodSlot> displaced;
-    starts |= search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady;
+    goes_on |= search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady;
     ++engine.reservations_;
     tell(pod, result);
   }
-  return !starts;
+  return !goes_on;
 }
 
 std::string Engine::Reserve::kept_text(NodeSlot node, Time free_by) const {

@@ -26,10 +26,13 @@ namespace berth::engine {
 struct Engine::Reserve {
   Engine& engine;
 
-  // Keeps nodes for those who are due; all that waits is blocked. False: out of work units.
+  // Keeps nodes for those who are due; all that waits is blocked. False: out of work units, or somebody can go on.
   bool run(WorkBudget& work, CycleResult& result);
   // When the class's first pod has waited so long that a node may be kept for it.
   static Time due_at(const Engine& engine, const ClassQueue& cls);
+  // Whether a node may be kept in this cycle for one that comes before the pod: before that is known nobody is evicted
+  // for the pod, who might have to leave for nothing.
+  static bool comes_first(const Engine& engine, PodSlot pod);
   // What is said of a pod for which the node is kept; `free_by`: INT64_MAX where nobody knows.
   std::string kept_text(NodeSlot node, Time free_by) const;
 

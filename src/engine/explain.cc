@@ -45,13 +45,18 @@ struct Look {
     preemption.refresh({context, sets, Duration{}}, cls, candidates, unlimited);
   }
 
-  // What turns the pod away from the node as it stands there now: run_filters()'s, or the groups'.
+  // What turns the pod away from the node as it stands there now: run_filters()'s, or the groups'; both where its GPUs
+  // could be cut anew, and the groups would keep it off all the same.
   std::vector<NodeReason> look_at(NodeSlot node) {
     const NodeView view = state.view(node);
     Reasons reasons;
     const bool fits_alone = run_filters(policies, cls, view, reasons);
     const GroupFacts facts = candidates.groups() != nullptr ? candidates.groups()->facts(node, cls) : GroupFacts{};
-    if (fits_alone && candidates.groups() != nullptr) run_group_filters(policies, cls, facts, reasons);
+    if ((fits_alone || view.node().mig) && candidates.groups() != nullptr) {
+      Reasons of_groups;
+      run_group_filters(policies, cls, facts, of_groups);
+      reasons.insert(reasons.end(), of_groups.begin(), of_groups.end());
+    }
     std::vector<NodeReason> out;
     for (const Reason& reason : reasons) {
       NodeReason& told = out.emplace_back();

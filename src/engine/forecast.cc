@@ -254,8 +254,8 @@ void Engine::Rehearsal::count_blockers(const Engine& real, const PodClass& cls, 
   }
 }
 
-// Those that hold the quota which it lacks; where it lacks none, all pods that have a place. Nobody is in the way of
-// one that has no turn, or asks for what there can never be.
+// Those that hold the quota which it lacks; where it lacks none, all pods that have a place; where its user has too
+// much, what that is. Nobody is in the way of one that has no turn, or asks for what there can never be.
 void Engine::Rehearsal::count_blockers(const Engine& real, quota::WorkloadId id, Forecast& out) {
   const quota::WorkloadStatus& status = real.admission().status(id);
   const quota::WaitingFor waits = real.admission().explain(id);
@@ -275,6 +275,13 @@ void Engine::Rehearsal::count_blockers(const Engine& real, quota::WorkloadId id,
     ++out.blockers;
     out.declaring += end && *end > real.now_ ? 1 : 0;
   };
+  if (status.reason == "UserLimit") {  // only the user's own are in the way
+    const quota::Ledger& ledger = real.admission().ledger();
+    for (const quota::WorkloadId holder : ledger.holders(ledger.tree().queue(status.cluster_queue)))
+      if (real.admission().status(holder).workload.user == status.workload.user) count(real.expected_end(holder));
+    if (out.blockers == 0) out.unknown = "it would not start with nothing in use either";
+    return;
+  }
   for (const std::string& name : holders)
     if (const auto holder = real.workloads_->find(name)) count(real.expected_end(*holder));
   if (lacks_quota) return;

@@ -103,6 +103,16 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request) {
   return enough == 0 ? now_ : all[enough - 1].end;
 }
 
+void QueuedWorkloads::give_back_kept(NodeSlot node) {
+  std::set<quota::WorkloadId> owners;
+  for (const PodSlot slot : context_.state.node(node).pods) {
+    const PodState& pod = context_.state.pod(slot);
+    if (pod.pod.stand_in && pod.node_kept && pod.phase == PodPhase::kNominated)
+      owners.insert(by_name_.at(pod.pod.workload));
+  }
+  for (const quota::WorkloadId id : owners) let_go(id);
+}
+
 std::vector<std::string> QueuedWorkloads::kept_nodes(quota::WorkloadId id) const {
   std::set<std::string> nodes;
   const auto group = groups_.find(id);

@@ -47,6 +47,7 @@ struct NodeState {
   SharedDevices devices;      // that pods share, where the node has GpuSharing::kDevices
   ListedDevices listed;       // of node.devices
   uint32_t guesses = 0;       // pods whose devices are guessed
+  uint32_t on_gone = 0;       // pods that share a device which is not there any more
   bool guesses_stay = false;  // engine/node_guesses.h
   // Pods of which kubelet has said that they ended here, and which the agent may list still: they have no devices.
   std::set<std::string> ended;
@@ -108,6 +109,7 @@ class NodeView {
   const ListedDevices& listed() const { return state_->listed; }
   model::DeviceSet best_devices(const PodClass& cls) const { return state_->best_devices(cls); }
   int32_t best_shared(int64_t units) const { return state_->best_shared(units); }
+  uint32_t on_gone() const { return state_->on_gone; }
   ResourceId share_resource() const { return state_->share_resource; }
   int64_t replicas_beside_requests(const PodClass& cls) const { return state_->replicas_beside_requests(cls); }
   bool has_device_for(int64_t replicas) const { return state_->has_device_for(replicas); }

@@ -74,6 +74,8 @@ class QueuedWorkloads : public quota::Places {
   void part(PodSlot pod);
   void give_up_place(PodSlot pod);
   void refill(const std::string& workload, NodeSlot node);
+  // The node's GPUs are to be cut anew: those who wait give back what is kept for them there, with all that is.
+  void give_back_kept(NodeSlot node);
   // Whether the workload is admitted, so that places are kept for its pods.
   bool admits(const std::string& workload) const;
   // Whether the pod's set is cut into slices, so that it takes no place but that which is kept for it.

@@ -76,21 +76,26 @@ class ListedDevices {
   explicit operator bool() const { return topology_ != nullptr; }
   const model::DeviceTopology& topology() const { return *topology_; }
   model::DeviceSet taken() const { return taken_; }
-  // Those that the agent says are given to pods that the engine does not know on the node.
+  // Those that the agent says are given to pods that the engine does not know on the node; and to such beside pods that
+  // it knows, whose use counts: how much is left, nobody knows.
   model::DeviceSet strangers() const { return strangers_; }
-  model::DeviceSet given() const { return taken_ | strangers_; }
+  model::DeviceSet with_strangers() const { return with_strangers_; }
+  model::DeviceSet given() const { return taken_ | strangers_ | with_strangers_; }
   int32_t size() const { return topology_ == nullptr ? 0 : topology_->size(); }
   // Those that new work may have, beside what shares have opened.
   model::DeviceSet free(model::DeviceSet open) const { return usable_ & ~given() & ~open; }
 
   void take(model::DeviceSet set);
   void give_back(model::DeviceSet set);
-  void set_strangers(model::DeviceSet set) { strangers_ = set; }
+  void set_strangers(model::DeviceSet alone, model::DeviceSet with_others) {
+    strangers_ = alone;
+    with_strangers_ = with_others;
+  }
 
  private:
   std::shared_ptr<const model::DeviceTopology> topology_;  // shared by nodes that are alike
   model::DeviceSet usable_ = 0;                            // healthy, and not cut into MIG instances
-  model::DeviceSet taken_ = 0, strangers_ = 0;
+  model::DeviceSet taken_ = 0, strangers_ = 0, with_strangers_ = 0;
   std::array<uint32_t, model::kNodeDevicesMax> pods_{};  // by device, that have it
 };
 
@@ -98,6 +103,7 @@ class ListedDevices {
 struct DeviceUse {
   int32_t device = -1;         // of SharedDevices; -1: none
   bool guessed = false;        // nobody has said that it is this device, or these
+  bool gone = false;           // `device` stands for one that the pod names and that is not there any more
   model::DeviceSet whole = 0;  // of ListedDevices
   int64_t amount = 0;    // units of `device`; without one, replicas of the node's resource, beside the pod's requests
   int64_t replicas = 0;  // of one device that nobody knows, those of the pod's requests among them

@@ -79,8 +79,10 @@ class State {
   int32_t lowest_priority() const { return placed_priorities_.empty() ? INT32_MAX : placed_priorities_.begin()->first; }
   // What is decided about the pods of a node has to be looked at again.
   void touch_node_of(PodSlot pod) { touch(pods_[pod.value].node); }
-  // The slot of a node that may not exist yet (a placeholder).
-  NodeSlot node_or_placeholder(const std::string& name);
+  // For trials: a pod of the class comes (+1) or goes (-1).
+  static void charge_ports(NodeState& node, const PodClass& cls, int64_t sign);
+  static void count_share(NodeState& node, const DeviceUse& use, int sign);
+  NodeSlot node_or_placeholder(const std::string& name);  // the slot of a node that may not exist yet
 
   // Storage. What changes invalidates the classes and nodes that it concerns, and no others.
   void upsert_storage(model::StorageObject object);
@@ -132,13 +134,11 @@ class State {
   void give_order(absl::btree_map<std::string, NodeSlot>::iterator at);
   void renumber();
   void charge(NodeState& node, const PodClass& cls, int64_t sign);
-  static void charge_ports(NodeState& node, const PodClass& cls, int64_t sign);
   // Devices: engine/state_gpus.cc.
   static bool names_devices(const NodeState& node, const PodClass& cls);
   DeviceUse find_share(const NodeState& node, const PodState& pod, int32_t device) const;
   DeviceUse find_whole(const NodeState& node, const PodState& pod, model::DeviceSet own) const;
   DeviceUse find_devices(const NodeState& node, const PodState& pod, const DeviceUse& own) const;
-  static void count_share(NodeState& node, const DeviceUse& use, int sign);
   void charge_devices(PodState& pod, const DeviceUse& own = {});
   void charge_use(PodState& pod, const DeviceUse& use);
   DeviceUse release_devices(PodState& pod);

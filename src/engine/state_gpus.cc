@@ -55,8 +55,7 @@ model::DeviceSet told_by_pod(const NodeState& node, const model::Pod& pod) {
 // one for all pods that name it. It is in use until they have left, and nobody else gets a share of it.
 int32_t gone_device(const NodeState& node, const PodState& pod, const std::vector<PodState>& pods) {
   for (const PodSlot slot : node.pods)
-    if (const PodState& other = pods[slot.value];
-        other.devices.device >= node.listed.size() && other.pod.gpu_devices == pod.pod.gpu_devices)
+    if (const PodState& other = pods[slot.value]; other.devices.gone && other.pod.gpu_devices == pod.pod.gpu_devices)
       return other.devices.device;
   return node.devices.next_closed(node.listed.size());
 }
@@ -106,8 +105,10 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
   if (const model::DeviceSet told = told_by_agent(node.node.devices, pod); std::has_single_bit(told))
     device = std::countr_zero(told);
   else if (pod.pod.gpu_devices.size() == 1)
-    if (const int32_t named = device_number(node, pod.pod.gpu_devices.front()); named >= 0 || node.listed)
-      device = named >= 0 ? named : gone_device(node, pod, pods_);
+    if (const int32_t named = device_number(node, pod.pod.gpu_devices.front()); named >= 0 || node.listed) {
+      out.gone = named < 0;
+      device = out.gone ? gone_device(node, pod, pods_) : named;
+    }
   out.guessed = device < 0 || device >= device_count(node);
   if (device < 0) device = node.best_shared(out.amount);
   if (device < 0 && node.listed) {
@@ -169,8 +170,8 @@ void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
 }
 
 // Counts what the agent says is given to pods none of which is bound to the node and asks for GPUs: such devices are in
-// use until the agent says otherwise, and so are MIG instances. `gone`: the node is, or becomes another. True if they
-// have become others.
+// use until the agent says otherwise, and so are MIG instances; what such a pod leaves of a device that others share
+// nobody knows, so that it takes no more. `gone`: the node is, or becomes another. True if they have become others.
 bool State::set_strangers(NodeState& node, bool gone) {
   if (!node.ended.empty())
     for (const PodSlot slot : node.pods) node.ended.erase(pods_[slot.value].pod.full_name());  // one of the same name
@@ -186,17 +187,27 @@ bool State::set_strangers(NodeState& node, bool gone) {
   const bool instances = count_stranger_instances(node, taken, resources_);
   const std::vector<model::GpuDevice>& devices = node.node.devices.devices;
   model::DeviceSet set = !gone && node.listed ? model::whole_devices(node.node.devices) : 0;
-  const auto has_ended = [&](const std::string& pod) { return node.ended.contains(pod); };
-  for (size_t i = 0; i < devices.size(); ++i)
-    if (std::ranges::all_of(devices[i].pods, has_ended)) set &= ~(model::DeviceSet{1} << i);
+  std::set<std::string> known;  // pods that are there
   for (size_t p = 0; p < node.pods.size() && set != 0; ++p)
-    if (const PodState& pod = pods_[node.pods[p].value]; names_devices(node, classes_[pod.cls.value]))
-      set &= ~told_by_agent(node.node.devices, pod);
-  if (set == node.listed.strangers()) return instances;
+    if (const PodState& pod = pods_[node.pods[p].value];
+        pod.phase == PodPhase::kBound && names_devices(node, classes_[pod.cls.value]))
+      known.insert(pod.pod.full_name());
+  model::DeviceSet with_others = 0;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const model::DeviceSet device = model::DeviceSet{1} << i;
+    if ((set & device) == 0) continue;
+    const bool some_known =
+        std::ranges::any_of(devices[i].pods, [&](const std::string& pod) { return known.contains(pod); });
+    const bool all_explained = std::ranges::all_of(
+        devices[i].pods, [&](const std::string& pod) { return known.contains(pod) || node.ended.contains(pod); });
+    if (some_known || all_explained) set &= ~device;
+    if (some_known && !all_explained) with_others |= device;
+  }
+  if (set == node.listed.strangers() && with_others == node.listed.with_strangers()) return instances;
   const uint32_t id = node.share_resource.value;
   if (node.used.size() <= id) node.used.resize(id + 1, 0);
   node.used[id] += std::popcount(set) - std::popcount(node.listed.strangers());
-  node.listed.set_strangers(set);
+  node.listed.set_strangers(set, with_others);
   return true;
 }
 
@@ -225,6 +236,7 @@ void State::charge_use(PodState& pod, const DeviceUse& use) {
   count_share(node, use, +1);
   node.listed.take(use.whole);
   node.guesses += use.guessed ? 1 : 0;
+  node.on_gone += use.gone ? 1 : 0;
 }
 
 DeviceUse State::release_devices(PodState& pod) {
@@ -233,6 +245,7 @@ DeviceUse State::release_devices(PodState& pod) {
   count_share(node, use, -1);
   node.listed.give_back(use.whole);
   node.guesses -= use.guessed ? 1 : 0;
+  node.on_gone -= use.gone ? 1 : 0;
   return use;
 }
 

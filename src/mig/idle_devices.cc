@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/queued_workloads.h"
+#include "mig/node_without.h"
 #include "model/device_ties.h"
 
 namespace berth::mig {
@@ -21,21 +22,25 @@ using engine::State;
 
 constexpr size_t kShapesMax = 10'000;
 
-bool uses_gpus(const State& state, const NodeState& node) {
-  for (uint32_t id = 0; id < node.used.size(); ++id)
-    if (node.used[id] > 0 && state.resources().is_gpu(ResourceId{id})) return true;
-  return false;
+// Somebody does beside those.
+bool uses_gpus(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
+  const auto in_use = [&](const NodeState& known) {
+    for (uint32_t id = 0; id < known.used.size(); ++id)
+      if (known.used[id] > 0 && state.resources().is_gpu(ResourceId{id})) return true;
+    return false;
+  };
+  return in_use(kept.empty() ? node : node_without(state, state.find_node(node.node.name), kept));
 }
 
-// The agent has said of every pod that uses GPUs of the node, or will, where it is.
-bool all_located(const State& state, const NodeState& node) {
+// The agent has said of every pod that uses GPUs of the node, or will, where it is, but for those.
+bool all_located(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
   std::set<std::string_view> located;
   for (const model::GpuDevice& device : node.node.cut_by_agent())
     located.insert(device.pods.begin(), device.pods.end());
   return std::ranges::all_of(node.pods, [&](PodSlot slot) {
     const engine::PodState& pod = state.pod(slot);
     const engine::PodClass& cls = state.pod_class(pod.cls);
-    if (!cls.requests_gpu && !cls.shares_gpu) return true;
+    if ((!cls.requests_gpu && !cls.shares_gpu) || std::ranges::find(kept, slot) != kept.end()) return true;
     return located.contains(pod.pod.full_name());
   });
 }
@@ -59,9 +64,9 @@ std::string shape_of(const model::Node& node) {
 
 }  // namespace
 
-const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState& node) {
+const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
   const bool told = !node.node.cut_by_agent().empty();
-  if (told ? !all_located(state, node) : uses_gpus(state, node)) return nullptr;
+  if (told ? !all_located(state, node, kept) : uses_gpus(state, node, kept)) return nullptr;
   const std::string shape = shape_of(node.node);
   const auto [at, fresh] = known_.try_emplace(shape);
   Known& known = at->second;
@@ -75,14 +80,26 @@ const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState&
   return known.idle.count > 0 ? &known : nullptr;
 }
 
-const IdleDevices::Known* IdleDevices::find(const State& state, engine::NodeSlot slot) {
+const IdleDevices::Seen& IdleDevices::seen(const State& state, engine::NodeSlot slot) {
+  static const Seen kNothing;
   const NodeState& node = state.node(slot);
-  if (node.repartitioning) return nullptr;
+  if (node.repartitioning) return kNothing;
   if (known_.size() > kShapesMax) known_.clear(), seen_.clear();
   if (seen_.size() <= slot.value) seen_.resize(slot.value + 1);
   Seen& seen = seen_[slot.value];
-  if (seen.generation != node.generation) seen = {node.generation, look(state, node)};
-  return seen.known;
+  if (seen.generation == node.generation) return seen;
+  const std::vector<PodSlot> kept = kept_room(state, node);
+  seen = {node.generation, look(state, node, {}), nullptr};
+  seen.beside_kept = kept.empty() ? seen.known : look(state, node, kept);
+  return seen;
+}
+
+const IdleDevices::Known* IdleDevices::find(const State& state, engine::NodeSlot slot) {
+  return seen(state, slot).known;
+}
+
+const IdleDevices::Known* IdleDevices::find_beside_kept(const State& state, engine::NodeSlot slot) {
+  return seen(state, slot).beside_kept;
 }
 
 std::vector<engine::ResourceRoom> measure_fragmentation(const engine::Engine& engine, IdleDevices& idle) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,17 +27,21 @@ class IdleDevices {
     engine::IdleGpus idle;           // of these
   };
 
-  // Of a node that has dynamic MIG; null if no device is idle, as while the node is being repartitioned. Valid until
-  // the next call. O(1) for a node that has not changed since the last.
+  // Of a node that has dynamic MIG; null if no device is idle, as while the node is being repartitioned. Room that is
+  // kept for workloads which wait (kept_room) keeps devices in use, but for who may have it. Valid until the next call.
+  // O(1) for a node that has not changed since the last.
   const Known* find(const engine::State& state, engine::NodeSlot slot);
+  const Known* find_beside_kept(const engine::State& state, engine::NodeSlot slot);
 
  private:
   struct Seen {
     std::optional<uint32_t> generation;  // of the node
     const Known* known = nullptr;
+    const Known* beside_kept = nullptr;
   };
 
-  const Known* look(const engine::State& state, const engine::NodeState& node);
+  const Seen& seen(const engine::State& state, engine::NodeSlot slot);
+  const Known* look(const engine::State& state, const engine::NodeState& node, std::span<const engine::PodSlot> kept);
 
   std::map<std::string, Known> known_;  // by shape; without devices: refused by devices_of()
   std::vector<Seen> seen_;              // by slot

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/evaluate.h"
+#include "mig/node_without.h"
 
 namespace berth::mig {
 namespace {
@@ -39,7 +40,14 @@ model::ResourceList cut_requests(const State& state, const engine::PodClass& cls
 
 Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
                           int64_t work)
-    : engine_(engine), state_(engine.state()), offers_(offers), peers_(state_), demand_(demand), work_(work) {}
+    : engine_(engine), state_(engine.state()), offers_(offers), peers_(state_), demand_(demand), work_(work) {
+  for (Offer& offer : offers_)
+    for (const PodSlot slot : offer.kept) {
+      const std::optional<quota::WorkloadId> id = engine_.workloads().find(state_.pod(slot).pod.workload);
+      const engine::QueueRank rank = engine::queue_rank(engine_.admission().status(*id).workload);
+      offer.kept_for = std::min(offer.kept_for.value_or(rank), rank);
+    }
+}
 
 void Repartitioner::Plan::run() {
   promise();
@@ -98,10 +106,13 @@ void Repartitioner::Plan::promise() {
       unfinished_ = true;
       return;
     }
-    late_ = held && turns.begin()->first >= *held;
+    const engine::QueueRank rank = turns.begin()->first;
+    late_ = held && rank >= *held;
     Turn turn = turns.begin()->second;
     turns.erase(turns.begin());
+    turn_.reset();
     if (turn.wanted != nullptr) {
+      turn_ = rank;
       if (!promise_workload(turn)) continue;
       promised = true;
       if (++turn.workload < turn.wanted->workloads.size())
@@ -116,16 +127,25 @@ void Repartitioner::Plan::promise() {
   }
 }
 
-// The node that has been promised to the class's next pod; null: none is of use to the class any more. Who comes first
-// of pods that are to be together passes over nodes that may be of use to the others.
+// The node that has been promised to the class's next pod, one that is to be cut anyhow where that will do; null: none
+// is of use to the class any more. Who comes first of pods that are to be together passes over nodes that may be of use
+// to the others.
 const Repartitioner::Offer* Repartitioner::Plan::promise_one(Turn& turn) {
   const engine::DomainId within = roomiest(turn);
-  for (size_t i = turn.offer; i < offers_.size(); ++i) {
-    Offer& offer = offers_[i];
+  const auto serves = [&](Offer& offer) {
     const bool passed = within.valid() && peers_.gathers_in(turn.asker.cls, offer.slot) != within;
-    if (passed || !serve(turn.asker, *turn.next, offer)) continue;
+    return !passed && serve(turn.asker, *turn.next, offer);
+  };
+  for (size_t i = turn.promised; i < promised_.size(); ++i) {
+    if (!serves(*promised_[i])) continue;
+    if (!within.valid()) turn.promised = i;
+    return promised_[i];
+  }
+  if (!within.valid()) turn.promised = promised_.size();
+  for (size_t i = turn.offer; i < offers_.size(); ++i) {
+    if (!serves(offers_[i])) continue;
     if (!within.valid()) turn.offer = i;
-    return &offer;
+    return &offers_[i];
   }
   return nullptr;
 }
@@ -145,6 +165,7 @@ engine::DomainId Repartitioner::Plan::roomiest(const Turn& turn) {
   engine::DomainId best;
   int64_t most = 0;
   const engine::PromisedPeers now = peers_;
+  const size_t promised = promised_.size();
   for (auto& [domain, offers] : domains) {
     int64_t served = 0;
     size_t at = 0;
@@ -153,6 +174,7 @@ engine::DomainId Repartitioner::Plan::roomiest(const Turn& turn) {
       served += at < offers.size() ? 1 : 0;
     }
     peers_ = now;
+    promised_.resize(promised);
     if (served > most) best = domain, most = served;
   }
   return best;
@@ -163,7 +185,7 @@ bool Repartitioner::Plan::serve(const Asker& asker, PodSlot pod, Offer& offer) {
   const engine::PodClass& cls = state_.pod_class(asker.cls);
   const bool asks = asker.request != kNothing;
   if (asks && offer.full_for[asker.request] && !shares_with_others(cls, offer)) return false;
-  if (late_ && !offer.under_way && offer.needs.empty()) return false;
+  if ((late_ && !offer.under_way && offer.needs.empty()) || is_kept_from_it(offer)) return false;
   ++work_used_;
   if (!offer.node) offer.node = imagined(offer);
   if (!may_have(asker, *offer.node, offer.slot)) return false;
@@ -208,8 +230,10 @@ bool Repartitioner::Plan::cut(const Asker& asker, Offer& offer) {
     return false;
   }
   if (late_ && !leaves_whole(offer, beyond)) return false;
-  if (offer.needs.empty())
+  if (offer.needs.empty()) {
+    promised_.push_back(&offer);
     work_used_ += offer.idle.size() > size_t{offer.idle.contains(model::kWholeGpuResource)} ? kSearchUnits : kCutUnits;
+  }
   offer.needs = std::move(needs);
   offer.beyond = std::move(beyond);
   return true;
@@ -261,7 +285,7 @@ void Repartitioner::Plan::occupy(const engine::PodClass& cls, NodeState& node) c
 // The node as it would be once it is cut: under way, with what it will have; else open, since cut_for() says what it
 // could have. GPUs that are shared now count as in use: who would fit there does not wait for others to be cut.
 NodeState Repartitioner::Plan::imagined(const Offer& offer) const {
-  NodeState out = state_.node(offer.slot);
+  NodeState out = node_without(state_, offer.slot, offer.kept);
   out.repartitioning = false;
   out.devices = engine::SharedDevices(out.node.gpus.units());
   out.listed = {};

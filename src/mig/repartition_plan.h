@@ -39,13 +39,15 @@ struct Repartitioner::Offer {
   bool under_way = false;
   bool named = false;
   std::vector<GpuDevice> before, devices;
-  std::string config;          // named: of `devices`
-  model::ResourceList needs;   // of those pods
-  model::ResourceList beyond;  // what of it the devices that are cut have to give
-  model::ResourceList idle;    // what the idle devices are advertised as
-  model::ResourceList spare;   // free on devices that stay as they are
-  model::ResourceList wanted;  // under way: what it will have; else: what it has
-  std::vector<bool> full_for;  // by request: the geometry has no room for one more
+  std::string config;                         // named: of `devices`
+  model::ResourceList needs;                  // of those pods
+  model::ResourceList beyond;                 // what of it the devices that are cut have to give
+  model::ResourceList idle;                   // what the idle devices are advertised as
+  model::ResourceList spare;                  // free on devices that stay as they are
+  model::ResourceList wanted;                 // under way: what it will have; else: what it has
+  std::vector<bool> full_for;                 // by request: the geometry has no room for one more
+  std::vector<engine::PodSlot> kept;          // kept_room() of the node, which `node` is without
+  std::optional<engine::QueueRank> kept_for;  // of their workloads, the first
 };
 
 class Repartitioner::Plan {
@@ -66,12 +68,12 @@ class Repartitioner::Plan {
     bool has_place_as_is = false;  // perhaps: it is one of several pods that need places together
   };
   static constexpr size_t kNothing = SIZE_MAX;
-  // A waiting class, the first of its pods that has not had its turn, and the first node that may be of use to it; or
-  // workloads that are alike, and the first of these.
+  // A waiting class, the first of its pods that has not had its turn, and the first node that may be of use to it, of
+  // all and of those that are promised to somebody; or workloads that are alike, and the first of these.
   struct Turn {
     Asker asker;
     Pods::const_iterator next, end;
-    size_t offer = 0;
+    size_t offer = 0, promised = 0;
     const engine::WantedPlaces* wanted = nullptr;
     size_t workload = 0;
   };
@@ -87,6 +89,7 @@ class Repartitioner::Plan {
   engine::DomainId roomiest(const Turn& turn);
   bool serve(const Asker& asker, engine::PodSlot pod, Offer& offer);
   bool may_have(const Asker& asker, const engine::NodeState& node, engine::NodeSlot slot);
+  bool is_kept_from_it(const Offer& offer) const { return offer.kept_for && (!turn_ || *offer.kept_for < *turn_); }
   bool shares_with_others(const engine::PodClass& cls, const Offer& offer) const;
   bool cut(const Asker& asker, Offer& offer);
   bool leaves_whole(const Offer& offer, const model::ResourceList& beyond) const;
@@ -113,12 +116,14 @@ class Repartitioner::Plan {
   const engine::Engine& engine_;
   const engine::State& state_;
   std::vector<Offer>& offers_;
+  std::vector<Offer*> promised_;  // that are to be cut, as they came to be
   engine::PromisedPeers peers_;
   packing::MigDemand& demand_;
   const int64_t work_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;
-  bool late_ = false;  // the turn is that of pods behind one that is held
+  bool late_ = false;                      // the turn is that of pods behind one that is held
+  std::optional<engine::QueueRank> turn_;  // the turn is that of a workload
   std::vector<model::ResourceList> requests_;
   std::map<std::string, size_t> known_requests_;
   bool all_or_none_ = false;                              // what is promised may have to be undone

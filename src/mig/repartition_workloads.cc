@@ -3,6 +3,7 @@
 #include <set>
 
 #include "engine/evaluate.h"
+#include "mig/node_without.h"
 #include "mig/repartition_plan.h"
 #include "quota/flavors.h"
 
@@ -81,7 +82,8 @@ bool Repartitioner::Plan::promise_set(const WantedPlaces::Set& set) {
   return promise_set_in(set, asker, {});  // the filters of groups see to it that those that must be are together
 }
 
-// The places that are there come first, then nodes in the order in which they are offered.
+// The places that are there come first, then nodes in the order in which they are offered, those that are to be cut
+// anyhow before others.
 bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Asker& asker, DomainId within) {
   std::vector<NodeSlot> places = set.places;
   std::vector<Offer*> offers;
@@ -93,6 +95,8 @@ bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Ask
   }
   for (Offer& offer : offers_)
     if (is_within(offer.slot)) offers.push_back(&offer);
+  std::stable_partition(offers.begin(), offers.end(),
+                        [](const Offer* offer) { return offer->under_way || !offer->needs.empty(); });
   auto place = places.begin();
   auto offer = offers.begin();
   for (int32_t i = 0; i < set.count; ++i) {
@@ -119,16 +123,14 @@ bool Repartitioner::Plan::place_as_is(const Asker& asker, PodSlot pod, NodeSlot 
   return true;
 }
 
-// The node as it would be without the pod, unless it is to be cut.
+// The node as it would be without the pod; those that could be cut are without it anyhow.
 void Repartitioner::Plan::leave_out(PodSlot pod) {
   const engine::PodState& leaves = state_.pod(pod);
-  if (!engine::holds_room(leaves.phase) || offer_of(leaves.node) != nullptr) return;
+  const bool is_kept = leaves.pod.stand_in && leaves.phase == engine::PodPhase::kNominated;
+  if (!is_kept || offer_of(leaves.node) != nullptr) return;
   NodeState& node = standing_.try_emplace(leaves.node, state_.node(leaves.node)).first->second;
   changed_standing_.emplace_back(leaves.node, node);
-  for (const engine::ResourceAmount& request : state_.pod_class(leaves.cls).requests)
-    node.used[request.id.value] -= request.amount;
-  if (leaves.devices.device >= 0 && leaves.devices.amount > 0)
-    node.used[node.share_resource.value] += node.devices.give_back(leaves.devices.device, leaves.devices.amount);
+  take_out(state_, pod, node);
 }
 
 Repartitioner::Offer* Repartitioner::Plan::offer_of(NodeSlot node) {

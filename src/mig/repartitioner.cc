@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/queued_workloads.h"
+#include "mig/node_without.h"
 #include "mig/repartition_plan.h"
 #include "quota/flavors.h"
 
@@ -60,6 +61,7 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
   offer.name = name;
   offer.slot = state.find_node(name);
   const NodeState& node = state.node(offer.slot);
+  offer.kept = kept_room(state, node);
   const auto record = nodes_.find(name);
   if (record != nodes_.end() && record->second.under_way) {
     offer.under_way = true;
@@ -68,14 +70,14 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
   }
   if (record != nodes_.end() && record->second.until > now) return std::nullopt;
   const bool told = !node.node.cut_by_agent().empty();
-  const IdleDevices::Known* found = idle_.find(state, offer.slot);
+  const IdleDevices::Known* found = idle_.find_beside_kept(state, offer.slot);
   if (found == nullptr) return std::nullopt;
   offer.shape = found->shape;
   offer.named = node.node.mig.hand == model::MigHand::kNamed;
   offer.before = offer.devices = found->devices;
   offer.wanted = cut_resources(node.node.allocatable);
   offer.idle = found->idle.advertised;
-  if (told) offer.spare = free_in_use(state, node, offer.before);
+  if (told) offer.spare = free_in_use(state, node_without(state, offer.slot, offer.kept), offer.before);
   return offer;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/policy.h"
 #include "model/device_topology.h"
@@ -38,22 +39,29 @@ std::string replicas_detail(const PodClass& pod, const NodeView& node) {
       gpus.replicas_of(pod.spec->gpu_share), all, gpus.resource, free);
 }
 
-// That shares are on devices beyond those that the agent lists.
-std::string gone_gpus(const NodeView& node) {
+// Which GPUs are in use, or not to be shared further, though no pod that is there explains it.
+std::string unexplained_gpus(const NodeView& node) {
   if (!node.listed()) return "";
-  const std::vector<int64_t>& shares = node.devices().all();
-  const auto first = shares.begin() + std::min<ptrdiff_t>(node.listed().size(), std::ssize(shares));
-  const auto count = std::count_if(first, shares.end(), [](int64_t used) { return used > 0; });
-  if (count == 0) return "";
-  return count == 1 ? "; 1 shared GPU is not listed any more, and counts while it is in use"
-                    : fmt::format("; {} shared GPUs are not listed any more, and count while they are in use", count);
+  std::string out;
+  if (const uint32_t pods = node.on_gone(); pods > 0)
+    out += fmt::format("; {} {} a GPU that is not listed any more, and counts while {}", pods,
+                       pods == 1 ? "pod shares" : "pods share", pods == 1 ? "it runs" : "they run");
+  std::string which;
+  const model::DeviceSet strangers = node.listed().strangers() | node.listed().with_strangers();
+  for (model::DeviceSet left = strangers; left != 0; left &= left - 1)
+    which += fmt::format("{}{}", which.empty() ? "" : ", ",
+                         node.node().devices.devices[static_cast<size_t>(std::countr_zero(left))].uuid);
+  if (strangers != 0)
+    out += fmt::format("; {} of {} GPUs {} given to pods that are not known there ({})", std::popcount(strangers),
+                       node.listed().size(), std::has_single_bit(strangers) ? "is" : "are", which);
+  return out;
 }
 
 // What is free of the devices that are shared; the ask is rounded up and this down, so that they compare as they are.
 std::string device_detail(const PodClass& pod, const NodeView& node, const Reason&) {
   const model::NodeGpus& gpus = node.node().gpus;
   const int64_t free = node.free(node.share_resource()), all = node.allocatable(node.share_resource());
-  const std::string ill = model::ill_gpus(node.node().devices) + gone_gpus(node);
+  const std::string ill = model::ill_gpus(node.node().devices) + unexplained_gpus(node);
   if (gpus.sharing == model::GpuSharing::kReplicas) return replicas_detail(pod, node) + ill;
   const std::string asks = percent_text(gpus.units_of(pod.spec->gpu_share), gpus.units(), true);
   if (free < 0)

@@ -71,8 +71,17 @@ bool never_together(const PodClass& pod, const NodeView& node) {
   return !has_them && !packing::can_be_cut_for(mig, asked);
 }
 
-// Why the GPUs of a node, which could give what is short were all of them idle, are not cut anew for it now.
-std::string why_not_cut(const std::string& resource, int64_t lacking, const NodeView& node) {
+// How much of the resource a device has as it is.
+int64_t amount_on(const model::GpuDevice& device, const std::string& resource) {
+  if (resource == model::kWholeGpuResource) return device.mig_enabled ? 0 : 1;
+  return std::ranges::count_if(device.mig_instances, [&](const model::MigDeviceInstance& instance) {
+    return resource == model::mig_resource_name(instance.profile);
+  });
+}
+
+// Why the GPUs of a node, which could give what is asked for were all of them idle, are not cut anew for it now.
+// `free`: of the resource.
+std::string why_not_cut(const std::string& resource, int64_t asked, int64_t free, const NodeView& node) {
   constexpr std::string_view kSoon = ", though not right after another change";
   const std::span<const model::GpuDevice> devices = node.node().cut_by_agent();
   model::DynamicMig idle = node.node().mig;
@@ -82,15 +91,21 @@ std::string why_not_cut(const std::string& resource, int64_t lacking, const Node
         return "; its GPUs are cut anew only while none is in use or promised";
     return fmt::format("; its GPUs are idle and may be cut anew{}", kSoon);
   }
-  idle.devices = std::ranges::count_if(
-      devices, [](const model::GpuDevice& device) { return device.pods.empty() && device.unhealthy.empty(); });
+  idle.devices = 0;
+  int64_t elsewhere = free;  // of what is free, on devices in use
+  for (const model::GpuDevice& device : devices) {
+    if (!device.pods.empty() || !device.unhealthy.empty()) continue;
+    ++idle.devices;
+    elsewhere -= amount_on(device, resource);
+  }
   if (idle.devices == 0) return "; only GPUs that are idle are cut anew, and none is";
-  model::ResourceList asked;
-  asked.set(resource, lacking);
-  if (!packing::can_be_cut_for(idle, asked))
-    return fmt::format("; only GPUs that are idle are cut anew, and {} are too few", idle.devices);
-  return fmt::format("; its {} idle GPUs may be cut anew once the agent has told where all pods are{}", idle.devices,
-                     kSoon);
+  model::ResourceList of_idle;
+  of_idle.set(resource, asked - std::max<int64_t>(elsewhere, 0));
+  if (!packing::can_be_cut_for(idle, of_idle))
+    return fmt::format("; only GPUs that are idle are cut anew, and {} {} too few", idle.devices,
+                       idle.devices == 1 ? "is" : "are");
+  return fmt::format("; its {} idle GPU{} may be cut anew once the agent has told where all pods are{}", idle.devices,
+                     idle.devices == 1 ? "" : "s", kSoon);
 }
 
 // What is to be known of the GPUs of a node that has too few of them: those that are ill, and that others are cut.
@@ -112,7 +127,7 @@ std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t 
                              mig.model->name, how);
   }
   const bool may = slices ? most_of(resource, node).has_value() : asked <= mig.devices;
-  return may && !node.repartitioning() ? out + why_not_cut(resource, asked - free, node) : out;
+  return may && !node.repartitioning() ? out + why_not_cut(resource, asked, free, node) : out;
 }
 
 std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {

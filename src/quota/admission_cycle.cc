@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <tuple>
 
 #include "quota/admission_keeper.h"
@@ -21,6 +24,46 @@ Amounts reservation(const QuotaTree& tree, QuotaNode queue, const Assignment& as
     if (amount > 0) kept.emplace_back(fr, amount);
   }
   return kept;
+}
+
+// Those without whose reservations the entry would have its quota: one of them where that would do, else the first
+// ones.
+std::vector<WorkloadId> who_keeps_quota(QuotaTree& tree, const Entry& entry, const Temporary& temporary) {
+  const Amounts& asked = entry.assignment.usage;
+  const auto concerns = [&](const Reservation& kept) {
+    return tree.root(kept.queue) == tree.root(entry.queue) &&
+           std::ranges::any_of(kept.amounts, [&](const auto& amount) {
+             return std::ranges::any_of(asked, [&](const auto& each) { return each.first == amount.first; });
+           });
+  };
+  Temporary all;
+  std::ranges::copy_if(temporary, std::back_inserter(all), concerns);
+  for (const Reservation& kept : all) {
+    tree.remove_usage(kept.queue, kept.amounts);
+    const bool would_do = tree.has_room(entry.queue, asked);
+    tree.add_usage(kept.queue, kept.amounts);
+    if (would_do) return {kept.id};
+  }
+  std::vector<WorkloadId> out;
+  bool would_do = false;
+  for (size_t i = 0; i < all.size() && !would_do; ++i) {
+    tree.remove_usage(all[i].queue, all[i].amounts);
+    out.push_back(all[i].id);
+    would_do = tree.has_room(entry.queue, asked);
+  }
+  for (size_t i = 0; i < out.size(); ++i) tree.add_usage(all[i].queue, all[i].amounts);
+  return would_do ? out : std::vector<WorkloadId>();
+}
+
+std::string kept_for(std::span<const WorkloadStatus* const> all) {
+  constexpr size_t kNamedMax = 3;
+  std::vector<std::string> names;
+  for (const WorkloadStatus* each : all.first(std::min(all.size(), kNamedMax)))
+    names.push_back(fmt::format("Workload {}, which comes first in ClusterQueue {}", each->workload.full_name(),
+                                each->cluster_queue));
+  std::string out = fmt::format("quota is kept for {}", fmt::join(names, ", and for "));
+  if (all.size() > kNamedMax) out += fmt::format(", and for {} more", all.size() - kNamedMax);
+  return out;
 }
 
 }  // namespace
@@ -141,11 +184,7 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->take_out(id);
   bool has_room = tree.has_room(entry.queue, entry.assignment.usage);
-  for (size_t i = 0; i < temporary.size() && !has_room && !entry.passed_by.valid(); ++i) {
-    tree.remove_usage(temporary[i].queue, temporary[i].amounts);
-    if (tree.has_room(entry.queue, entry.assignment.usage)) entry.passed_by = temporary[i].id;
-    tree.add_usage(temporary[i].queue, temporary[i].amounts);
-  }
+  if (!has_room) entry.passed_by = who_keeps_quota(tree, entry, temporary);
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->put_back(id);
   if (has_room && places_ != nullptr && !waits_for_room && !provisions(entry) &&
@@ -263,10 +302,10 @@ bool Admission::requeue(Entry& entry) {
   const bool has_room_kept = kept_.rooms.contains(entry.id);
   if (!entry.preempts && !has_room_kept) release_places(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
-  if (entry.passed_over && entry.passed_by.valid()) {
-    const WorkloadStatus& other = this->record(entry.passed_by).status;
-    status.message += fmt::format(": quota is kept for Workload {}, which comes first in ClusterQueue {}",
-                                  other.workload.full_name(), other.cluster_queue);
+  if (entry.passed_over && !entry.passed_by.empty()) {
+    std::vector<const WorkloadStatus*> others;
+    for (const WorkloadId id : entry.passed_by) others.push_back(&this->record(id).status);
+    status.message += ": " + kept_for(others);
   }
   record.lacks_quota = found.no_place.empty() && !of_user && !entry.passed_over;
   if (entry.preempts) {

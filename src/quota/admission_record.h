@@ -149,8 +149,8 @@ struct Entry {
   std::vector<WorkloadId> over = {};
   bool borrows_room = false;
   bool held_up = false;  // quota would do, but is kept for others: Assignment::no_place says for whom
-  WorkloadId passed_by =
-      {};  // passed_over: quota would do without what is there in this cycle for this one; invalid: no
+  // passed_over: those without whose reservations in this cycle quota would do; none: others have been given it.
+  std::vector<WorkloadId> passed_by = {};
 };
 
 // Usage that is there for a cycle only, of one who waits.

@@ -74,8 +74,9 @@ class ScenarioPlayer {
   size_t heard_ = 0;       // entries of the log that earlier expectations have seen
   size_t cuts_heard_ = 0;  // and so many repartitions
   size_t broken_seen_ = 0;
-  std::vector<std::pair<std::string, int>> node_numbers_;   // next number of each shape
-  std::set<std::string> flavors_named_, priorities_named_;  // that have been submitted
+  std::vector<std::pair<std::string, int>> node_numbers_;       // next number of each shape
+  std::set<std::string> flavors_named_, priorities_named_;      // that have been submitted
+  std::set<std::pair<std::string, std::string>> queues_named_;  // the same: kind and name of ClusterQueues and Cohorts
   std::vector<Mismatch> mismatches_;
 };
 

@@ -116,17 +116,24 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
       text += flavor_text(name, nullptr);
     }
   };
+  const auto is_new = [&](const std::string& name, const LinedValue& at, std::string_view kind) {
+    if (queues_named_.emplace(kind, name).second) return true;
+    mismatch(at, fmt::format("there is a {} '{}' already; change it with `update`", kind, name));
+    return false;
+  };
   for (size_t i = 0; flavors != nullptr && i < flavors->members.size(); ++i)
     text += flavor_text(flavors->members[i].name, &flavors->members[i].value);
   if (const LinedValue* checks = what.find("checks"))
     for (const auto& [name, check] : checks->members) text += check_text(name, check);
   if (const LinedValue* cohorts = what.find("cohorts"))
     for (const auto& [name, cohort] : cohorts->members) {
+      if (!is_new(name, cohort, "Cohort")) return;
       name_flavors(cohort);
       text += cohort_text(name, cohort);
     }
   if (const LinedValue* queues = what.find("queues"))
     for (const auto& [name, queue] : queues->members) {
+      if (!is_new(name, queue, "ClusterQueue")) return;
       name_flavors(queue);
       text += queue_text(name, queue);
     }

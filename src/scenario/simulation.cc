@@ -16,6 +16,8 @@ namespace {
 
 constexpr int64_t kCyclesPerTimeMax = 1'000'000;  // at one moment; each but the last decides something
 constexpr int64_t kIdleWakeupsMax = 1'000'000;    // one after another without any decision
+// So many pods that come in the place of others, and as many times those there are, while none ends, go on for ever.
+constexpr int64_t kReplacedMax = 1'000, kReplacedEachMax = 4;
 
 // How many pods a workload makes in all, before any of them is made.
 int64_t pods_in_all(const api::Object& object, size_t nodes) {
@@ -202,16 +204,22 @@ void Simulation::advance(Duration duration) {
   settle();
 }
 
-void Simulation::run_to_end(std::function<void()> on_cycle) {
+bool Simulation::run_to_end(std::function<void()> on_cycle) {
   on_cycle_ = std::move(on_cycle);
   settle();
-  int64_t idle = 0;
+  int64_t idle = 0, ended = -1, pods_max = 0;
+  bool goes_round = false;
   for (auto next = next_time(); next && idle < kIdleWakeupsMax && !(in_vain_ && due_.empty()); next = next_time()) {
+    if (std::exchange(ended, ended_pods_) != ended_pods_)
+      pods_max = expected_pods_ + kReplacedMax + kReplacedEachMax * std::ssize(pods_);
+    goes_round = std::ssize(pods_) > pods_max;
+    if (goes_round) break;
     idle = due_.empty() || std::get<Time>(*due_.begin()) > *next ? idle + 1 : 0;
     now_ = std::max(*next, now_ + Duration{1});
     settle();
   }
   on_cycle_ = nullptr;
+  return !goes_round;
 }
 
 }  // namespace berth::scenario

@@ -55,8 +55,8 @@ class Simulation {
   // Delivers what has happened and runs cycles until nothing more is decided at the present time.
   void settle();
   void advance(Duration duration);  // settles at each event on the way
-  // Goes on until nothing is left to happen. `on_cycle` is called after every cycle, to say how far it is.
-  void run_to_end(std::function<void()> on_cycle = {});
+  // Until nothing is left to happen; false: pods are replaced again and again, and none ends. `on_cycle`: each cycle.
+  bool run_to_end(std::function<void()> on_cycle = {});
 
   // What others do to the cluster; each takes effect at the next settle(). Pods are named "namespace/name"; a namespace
   // "default" may be left out. An error when there is no such object, or none in a state for it.
@@ -168,7 +168,7 @@ class Simulation {
   Time now_;
   Time happened_;  // when something last arrived, started or ended; a verdict that is told again is no such thing
   uint64_t sequence_ = 0;
-  int64_t made_pods_ = 0, placed_pods_ = 0, expected_pods_ = 0;
+  int64_t made_pods_ = 0, placed_pods_ = 0, expected_pods_ = 0, ended_pods_ = 0;
   std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces
   std::deque<SimPod> pods_;
   PodGroups groups_;

@@ -335,6 +335,7 @@ void Simulation::end(size_t index, const std::string& phase, const std::string& 
     return gives_up(workload) ? stop_job(pod.workload, kBackoffLimitExceeded) : replace_pod(index);
   }
   ++workload.ended;
+  ++ended_pods_;
   next_job_pods(pod.workload);
   follow_job(pod.workload);
 }

@@ -8,6 +8,7 @@
 #include "bridge/mig.h"
 #include "bridge/mig_desired.h"
 #include "bridge/to_model.h"
+#include "mig/node_without.h"
 #include "scenario/simulation.h"
 
 namespace berth::scenario {
@@ -28,7 +29,9 @@ model::ResourceList with_gpus(const model::ResourceList& before, const model::Re
 // Sentences about GPUs of a node that are in use, where nobody knows which.
 std::vector<std::string> in_use(const engine::State& state, const std::string& node) {
   std::vector<std::string> out;
-  const engine::NodeView view = state.view(state.find_node(node));
+  const engine::NodeSlot slot = state.find_node(node);
+  const engine::NodeState without_kept = mig::node_without(state, slot, mig::kept_room(state, state.node(slot)));
+  const engine::NodeView view(without_kept, state.resources(), state.volumes(), state.mix());
   for (uint32_t id = 0; id < state.resources().size(); ++id)
     if (state.resources().is_gpu(engine::ResourceId{id}) && view.used(engine::ResourceId{id}) > 0)
       out.push_back(fmt::format("node {} is cut anew, and {} {} are in use", node, view.used(engine::ResourceId{id}),

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/printable.h"
 #include "scenario/trace_csv.h"
@@ -119,6 +121,32 @@ void read_trace_pods(std::string_view text, const std::string& file, Trace& trac
                           .milli_each = static_cast<int32_t>(*milli),
                           .models = *gpus == 0 ? packing::kAnyModel : *models});
   }
+}
+
+std::vector<std::string> models_without_nodes(const Trace& trace) {
+  constexpr size_t kToldMax = 5;
+  packing::ModelSet there = 0;
+  for (const packing::Node& node : trace.nodes)
+    if (node.devices().count > 0) there |= packing::ModelSet{1} << node.model();
+  std::map<packing::ModelSet, int64_t> pods;
+  for (const packing::Request& pod : trace.pods)
+    if (pod.devices > 0 && (pod.models & there) == 0) ++pods[pod.models];
+  std::vector<std::pair<int64_t, packing::ModelSet>> most;
+  for (const auto& [models, count] : pods) most.emplace_back(-count, models);
+  std::ranges::sort(most);
+  std::vector<std::string> out;
+  for (const auto& [count, models] : most) {
+    if (out.size() == kToldMax) {
+      out.push_back(fmt::format("so it is of {} more choices of models", most.size() - kToldMax));
+      break;
+    }
+    std::string names;
+    for (size_t i = 0; i < trace.models.size(); ++i)
+      if (((models >> i) & 1) != 0) names += (names.empty() ? "" : "|") + printable(trace.models[i], 80);
+    out.push_back(fmt::format("no node has GPUs of gpu_spec '{}', which {} of {} pods ask for: they are placed nowhere",
+                              models == packing::kAnyModel ? "" : names, -count, trace.pods.size()));
+  }
+  return out;
 }
 
 }  // namespace berth::scenario

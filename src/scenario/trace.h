@@ -31,5 +31,7 @@ struct Trace {
 void read_trace_nodes(std::string_view text, const std::string& file, Trace& trace, api::Problems& problems);
 // The pods of `text` into `trace`; the nodes may be read before or after.
 void read_trace_pods(std::string_view text, const std::string& file, Trace& trace, api::Problems& problems);
+// A sentence for each choice of models that pods have and no node, the most frequent first: these are placed nowhere.
+std::vector<std::string> models_without_nodes(const Trace& trace);
 
 }  // namespace berth::scenario

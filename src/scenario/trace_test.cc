@@ -62,6 +62,15 @@ TEST(TraceCsv, ReadsWhatItNeedsInAnyOrderOfColumns) {
   EXPECT_THAT(trace.pods, ElementsAre(share, packing::Request{.cpu_milli = 1, .memory_bytes = 1 << 20}));
 }
 
+TEST(TraceCsv, ModelsThatNoNodeHasAreTold) {
+  const Trace trace = read("a,1,1,1,T4\nb,1,1,0,\n",
+                           "p,1,1,1,1000,T4|XX\nq,1,1,1,500, T4\nr,1,1,2,1000,XX|YY\ns,1,1,1,1000,YY|XX\n"
+                           "t,1,1,0,0,ZZ\nu,1,1,1,1,\n");
+  EXPECT_THAT(models_without_nodes(trace),
+              ElementsAre("no node has GPUs of gpu_spec 'XX|YY', which 2 of 6 pods ask for: they are placed nowhere",
+                          "no node has GPUs of gpu_spec ' T4', which 1 of 6 pods ask for: they are placed nowhere"));
+}
+
 TEST(TraceCsv, LinesEndAsOnAnySystem) {
   for (const std::string end : {"\n", "\r\n", "\r"}) {
     const std::string text =
