@@ -73,7 +73,11 @@ void Engine::meet_arrivals() {
   for (const std::string& uid : std::exchange(arrivals_, {}))
     if (const PodSlot slot = state_.find_pod(uid); slot.valid()) slots.push_back(slot);
   std::sort(slots.begin(), slots.end(), QueueOrder{&state_});
-  for (const PodSlot slot : slots) {
+  const auto waiting = std::stable_partition(slots.begin(), slots.end(),
+                                             [&](PodSlot slot) { return holds_room(state_.pod(slot).phase); });
+  for (auto at = slots.begin(); at != slots.end(); ++at) {
+    if (at == waiting) workloads_->fill_short();  // what those are to have that come now
+    const PodSlot slot = *at;
     const PodState& pod = state_.pod(slot);
     const Time until = backs_off_until(pod);
     if (until > now_ && pod.phase == PodPhase::kNotQueued && wants_place(pod.pod) &&
@@ -93,6 +97,7 @@ void Engine::meet_arrivals() {
     nominate(slot, kept);
     state_.mutable_pod(slot).takes_over = true;
   }
+  if (waiting == slots.end()) workloads_->fill_short();
 }
 
 // Pods of workloads that were admitted or evicted, and others where one has gone.

@@ -60,6 +60,7 @@ struct Engine::Rehearsal {
   bool carry_out(const CycleResult& result);
   void end_due();
   void end_workload(const std::string& uid, bool finished);
+  void undo_start(const std::string& uid);
 
   std::set<std::tuple<Time, Kind, std::string>> ends_ = {};
   std::set<std::string> leaving_ = {};  // workloads that are on their way out, by "namespace/name"
@@ -172,7 +173,10 @@ void Engine::Rehearsal::await_end(const std::optional<Time>& end, Kind kind, con
 bool Engine::Rehearsal::carry_out(const CycleResult& result) {
   bool decided = !result.admissions.empty();
   for (const Decision& decision : result.decisions) {
-    if (decision.kind == DecisionKind::kEvict) second.apply(PodDeleted{decision.pod_uid});
+    if (decision.kind == DecisionKind::kEvict) {
+      undo_start(decision.pod_uid);
+      second.apply(PodDeleted{decision.pod_uid});
+    }
     if (decision.kind == DecisionKind::kBind) {
       second.apply(BindProgress{decision.pod_uid, BindOutcome::kSucceeded});
       started.emplace(decision.pod_uid, now);
@@ -185,7 +189,10 @@ bool Engine::Rehearsal::carry_out(const CycleResult& result) {
   }
   for (const quota::AdmissionDecision& decision : result.admissions) {
     const std::string uid = second.admission().status(decision.workload).workload.uid;
-    if (decision.kind == quota::AdmissionDecision::Kind::kEvict) end_workload(uid, false);
+    if (decision.kind == quota::AdmissionDecision::Kind::kEvict) {
+      undo_start(uid);
+      end_workload(uid, false);
+    }
     if (decision.kind != quota::AdmissionDecision::Kind::kAdmit) continue;
     started.emplace(uid, now);
     second.apply(WorkloadPodsReady{uid, true, now});
@@ -194,6 +201,12 @@ bool Engine::Rehearsal::carry_out(const CycleResult& result) {
     await_end(end, Kind::kWorkload, uid);
   }
   return decided;
+}
+
+// It is evicted, and ends at no time that is known; at the time of its start: as if it had not been.
+void Engine::Rehearsal::undo_start(const std::string& uid) {
+  std::erase_if(ends_, [&](const auto& end) { return std::get<std::string>(end) == uid; });
+  if (const auto start = started.find(uid); start != started.end() && start->second == now) started.erase(start);
 }
 
 // Its pods go with it.
@@ -317,6 +330,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
   for (auto& [uid, forecast] : out) {
     if (const auto start = longest.started.find(uid); start != longest.started.end()) {
       forecast.p50 = forecast.p90 = start->second - now_;
+      forecast.unknown.clear();
       if (!middle) continue;
       const auto sooner = middle->started.find(uid);
       if (sooner != middle->started.end()) forecast.p50 = std::min(*forecast.p90, sooner->second - now_);

@@ -42,6 +42,7 @@ void QueuedWorkloads::restore_places() {
       group.sets.push_back({pods.name, spec_of(request, i), quota::still_needed(status.assignment[i], pods)});
     }
     short_.insert(id);
+    filled_at_ = UINT64_MAX;
   }
 }
 
@@ -279,6 +280,7 @@ bool QueuedWorkloads::could_have_kept(quota::WorkloadId id) {
 // Places that were lost, with their node or to a pod that came in between. Who comes first in the queue has the first
 // turn, whoever was known first.
 void QueuedWorkloads::fill_short() {
+  if (short_.empty() || filled_at_ == context_.state.change_end()) return;
   std::vector<quota::WorkloadId> all(short_.begin(), short_.end());
   short_.clear();
   std::ranges::sort(all, [&](quota::WorkloadId a, quota::WorkloadId b) { return comes_before(a, b); });
@@ -302,6 +304,7 @@ void QueuedWorkloads::fill_short() {
       }
     }
   }
+  filled_at_ = context_.state.change_end();
 }
 
 // With its admission a workload's pods may come.

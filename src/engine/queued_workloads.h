@@ -58,9 +58,11 @@ class QueuedWorkloads : public quota::Places {
   std::optional<quota::WorkloadId> find(const std::string& name) const;
 
   void upsert(model::Workload&& workload);
-  // One that had been admitted; restore_places() makes room for its pods known, once the flavors are.
+  // One that had been admitted. In each cycle before others are placed: restore_places() notes which places it has,
+  // once flavors are known; fill_short() finds those that are lacking, once the pods that have a node have met.
   void restore(WorkloadAdmitted&& event);
   void restore_places();
+  void fill_short();
   void end(const std::string& uid, bool deleted);
   void released(const std::string& uid);
   void pods_ready(const WorkloadPodsReady& event);
@@ -74,8 +76,7 @@ class QueuedWorkloads : public quota::Places {
   void part(PodSlot pod);
   void give_up_place(PodSlot pod);
   void refill(const std::string& workload, NodeSlot node);
-  // The node's GPUs are to be cut anew: those who wait give back what is kept for them there, with all that is.
-  void give_back_kept(NodeSlot node);
+  void give_back_kept(NodeSlot node);  // it is to be cut anew: for whom room is kept there gives back all that is
   // Whether the workload is admitted, so that places are kept for its pods.
   bool admits(const std::string& workload) const;
   // Whether the pod's set is cut into slices, so that it takes no place but that which is kept for it.
@@ -163,7 +164,6 @@ class QueuedWorkloads : public quota::Places {
   void trim(quota::WorkloadId id);
   void leave_unfit();
   bool could_have_kept(quota::WorkloadId id);
-  void fill_short();
   void fill_slices(quota::WorkloadId id, size_t set);
   int agreement(const PlaceSearch::Set& set, const model::PodSet& pods, int32_t number, NodeSlot node) const;
   std::optional<int32_t> number_at(quota::WorkloadId id, size_t set, NodeSlot node) const;
@@ -193,7 +193,7 @@ class QueuedWorkloads : public quota::Places {
   std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
   quota::WorkloadId held_;
   bool gave_back_ = false, changed_ = false;  // some let go of places; something else admission has not looked at
-  uint64_t seen_until_ = 0;                   // of the change log when the heads were last decided about
+  uint64_t seen_until_ = 0, filled_at_ = 0;   // of the change log when heads, and places, were last looked at
   int64_t used_ = 0;                          // work units since the last run began
 };
 

@@ -11,6 +11,7 @@
 // and one step for each distinct shape of several devices. Immutable; any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -39,13 +40,14 @@ class FragmentMeasure {
   int64_t used_by_several(const int64_t* runnable, const Devices& devices) const;
 
   int64_t count_ = 0;
-  std::vector<int64_t> cpu_demands_;  // distinct, ascending
-  std::vector<int32_t> sizes_;        // in milli, of requests of one device; distinct, ascending
-  std::vector<Shape> shapes_;         // of several devices; ascending
-  // How many requests of one device and of the first k sizes a node of the model with CPU for demand c can run:
-  // [(model * demands + c) * (sizes + 1) + k].
+  std::vector<int64_t> cpu_demands_;          // distinct, ascending
+  std::vector<int32_t> sizes_;                // in milli, of requests of one device; distinct, ascending
+  std::vector<Shape> shapes_;                 // of several devices; ascending
+  std::array<uint32_t, kModelsMax> kinds_{};  // by model; of one kind are those that the same requests may have
+  // How many requests of one device and of the first k sizes a node of the kind with CPU for demand c can run:
+  // [(kind * demands + c) * (sizes + 1) + k].
   std::vector<int64_t> of_one_;
-  // How many requests of shape s: [(model * demands + c) * shapes + s].
+  // How many requests of shape s: [(kind * demands + c) * shapes + s].
   std::vector<int64_t> of_several_;
 };
 

@@ -55,6 +55,27 @@ std::vector<WorkloadId> who_keeps_quota(QuotaTree& tree, const Entry& entry, con
   return would_do ? out : std::vector<WorkloadId>();
 }
 
+// The entry's victims, and those of others in whose room its places are, too: all of them are waited for.
+std::vector<Victim> who_makes_way(Places& places, const PlaceRequest& request, const std::vector<Victim>& victims,
+                                  const std::set<WorkloadId>& preempted) {
+  std::vector<WorkloadId> own;
+  for (const Victim& victim : victims) own.push_back(victim.id);
+  std::vector<Victim> out = victims;
+  if (preempted.size() == own.size() || places.fit(request, own)) return out;
+  for (const WorkloadId id : places.in_the_way(request, {preempted.begin(), preempted.end()}))
+    if (std::ranges::find(own, id) == own.end()) out.push_back({id, VictimReason::kInCohortReclamation});
+  return out;
+}
+
+// Of a StrictFIFO queue another comes first now: what it was told as the head need not hold any more.
+void pass_turn(Record& record) {
+  if (record.standing != Standing::kPending || !record.key.behind_sticky) return;
+  record.lacks_quota = false;
+  record.kept_for_it.clear();
+  record.status.reason = "PendingEvaluation";
+  record.status.message = turn_text(record);
+}
+
 std::string kept_for(std::span<const WorkloadStatus* const> all) {
   constexpr size_t kNamedMax = 3;
   std::vector<std::string> names;
@@ -79,6 +100,9 @@ std::vector<Entry> Admission::heads() {
     if (waiting.pending.empty()) continue;
     const auto spec = queues_.find(name);
     const WorkloadId id = head(spec->second, waiting.pending);
+    const WorkloadId last = std::exchange(waiting.last_head, id);
+    if (last != id && spec->second.strategy == model::QueueingStrategy::kStrictFifo && last.valid())
+      pass_turn(record(last));
     entries.push_back({id, ledger_->tree().queue(name), &spec->second, record(id).next_flavor, {}, {}, {}});
   }
   return entries;
@@ -174,10 +198,14 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   }
   entry.passed_over = true;
   if (!Keeper{*this}.may_have(entry)) return;
-  if (std::ranges::any_of(entry.victims, [&](const Victim& v) { return preempted.contains(v.id); })) return;
-  // Who has to make room counts with all that others make in this cycle; who is admitted now, with what is free now.
-  std::set<WorkloadId> gone = preempted;
-  for (const Victim& victim : entry.victims) gone.insert(victim.id);
+  const auto is_taken = [&](const Victim& v) { return preempted.contains(v.id) && !leaving(record(v.id)); };
+  if (std::ranges::any_of(entry.victims, is_taken)) return;
+  // Who has to make room counts with all that others make in this cycle, and who waits for that with all that leave;
+  // who is admitted now, with what is free now.
+  std::set<WorkloadId> preempted_with = preempted;
+  for (const Victim& victim : entry.victims) preempted_with.insert(victim.id);
+  std::set<WorkloadId> gone = preempted_with;
+  if (entry.anew) gone.insert(ledger_->leaving().begin(), ledger_->leaving().end());
   const bool waits_for_room = entry.assignment.outcome == Outcome::kPreempt;
   entry.waits_for_pods = !waits_for_room && options_.pods_ready.block_admission && !not_ready_.empty();
   if (entry.waits_for_pods) return;
@@ -199,12 +227,14 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   }
   if (!has_room) return;
   entry.passed_over = false;
-  preempted = std::move(gone);
+  preempted = std::move(preempted_with);
   if (entry.assignment.outcome == Outcome::kPreempt) {
     hold(entry.assignment.usage);
     entry.preempts = true;
     record(entry.id).promised = entry.assignment;
-    record(entry.id).made_way = entry.victims;
+    record(entry.id).made_way = places_ == nullptr || entry.placeless
+                                    ? entry.victims
+                                    : who_makes_way(*places_, place_of(entry), entry.victims, gone);
     issue_preemptions(entry, decisions);
     return;
   }
@@ -300,7 +330,9 @@ bool Admission::requeue(Entry& entry) {
     status.message = entry.assignment.user_limit;
   }
   const bool has_room_kept = kept_.rooms.contains(entry.id);
-  if (!entry.preempts && !has_room_kept) release_places(entry.id);
+  const auto leaves = [&](const Victim& v) { return ledger_->find(v.id) != nullptr && leaving(this->record(v.id)); };
+  const bool waits_on = entry.passed_over && entry.promise && std::ranges::any_of(entry.made_way, leaves);
+  if (!entry.preempts && !waits_on && !has_room_kept) release_places(entry.id);
   if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
   if (entry.passed_over && !entry.passed_by.empty()) {
     std::vector<const WorkloadStatus*> others;
@@ -308,6 +340,11 @@ bool Admission::requeue(Entry& entry) {
     status.message += ": " + kept_for(others);
   }
   record.lacks_quota = found.no_place.empty() && !of_user && !entry.passed_over;
+  if (waits_on) {  // what would do now was another's turn: it waits for those who leave, as it did
+    record.promised = std::move(entry.promise);
+    record.made_way = std::move(entry.made_way);
+    return false;
+  }
   if (entry.preempts) {
     record.next_flavor.clear();
     if (record.key.behind_sticky) make_sticky(entry.id);

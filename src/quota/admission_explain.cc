@@ -9,12 +9,13 @@ namespace berth::quota {
 
 namespace {
 
-// By all its pods that need something still.
-int64_t asked_of(const model::Workload& workload, const std::string& resource) {
+// By all its pods that need something still; `fewest`: by as many as will do.
+int64_t asked_of(const model::Workload& workload, const std::string& resource, bool fewest) {
   int64_t sum = 0;
   for (const model::PodSet& set : workload.pod_sets) {
+    const int32_t count = fewest ? std::min(set.count, set.min_count.value_or(set.count)) : set.count;
     int64_t amount = 0;
-    if (__builtin_mul_overflow(set.requests.get(resource), int64_t{std::max(0, set.count - set.reclaimable)}, &amount))
+    if (__builtin_mul_overflow(set.requests.get(resource), int64_t{std::max(0, count - set.reclaimable)}, &amount))
       return std::numeric_limits<int64_t>::max();
     sum = saturating_add(sum, amount);
   }
@@ -49,8 +50,14 @@ Assignment Admission::Explainer::free_flavors(const Record& record, std::vector<
 
 // As things stand now, where the status says how they stood when it had its turn.
 std::string Admission::Explainer::message(const Record& record, bool is_head) const {
-  const std::string now = free_flavors(record, {}).message();
-  if (!now.empty()) return with_kept(now, record);
+  Assignment free = free_flavors(record, {});
+  if (free.exceeds_quota) {  // fewer pods may do
+    std::vector<int32_t> fewest;
+    for (const model::PodSet& set : record.status.workload.pod_sets)
+      fewest.push_back(std::max(0, std::min(set.count, set.min_count.value_or(set.count)) - set.reclaimable));
+    free = free_flavors(record, std::move(fewest));
+  }
+  if (const std::string now = free.message(); !now.empty()) return with_kept(now, record);
   return is_head || !has_a_turn(record, admission.waiting_) ? record.status.message : turn_text(record);
 }
 
@@ -106,8 +113,12 @@ WaitingFor Admission::explain(WorkloadId id) const {
   for (const model::ResourceGroup& group : queue->second.groups)
     for (const model::FlavorQuotas& flavor : group.flavors)
       for (const auto& [resource, quota] : flavor.resources)
-        if (const int64_t asked = asked_of(record.status.workload, resource); asked > 0)
-          out.quota.push_back(explainer.account(node, tree.find(flavor.flavor, resource), asked));
+        if (const int64_t asked = asked_of(record.status.workload, resource, false); asked > 0) {
+          const FlavorResource fr = tree.find(flavor.flavor, resource);
+          const bool too_much = asked > tree.potential(node, fr);
+          out.quota.push_back(
+              explainer.account(node, fr, too_much ? asked_of(record.status.workload, resource, true) : asked));
+        }
   if (!record.lacks_quota || out.position == 0) return out;
   out.message = explainer.message(record, out.position == 1);
   out.fits = explainer.fits_now(record);

@@ -11,21 +11,26 @@ bool Admission::nominate(Entry& entry) {
   Record& record = this->record(entry.id);
   const auto labels = namespaces_.find(record.status.workload.namespace_name);
   if (!entry.spec->namespaces.matches(labels == namespaces_.end() ? model::Labels{} : labels->second)) return false;
-  const std::optional<Assignment> promised = std::exchange(record.promised, std::nullopt);
-  const std::vector<Victim> made_way = std::exchange(record.made_way, {});
-  if (promised && keep_promise(entry, *promised, {})) return true;
+  entry.promise = std::exchange(record.promised, std::nullopt);
+  entry.made_way = std::exchange(record.made_way, {});
+  if (entry.promise && keep_promise(entry, *entry.promise, {})) return true;
   try_assignment(entry, {});
   record.next_flavor = entry.assignment.next_flavor;
   if (entry.assignment.outcome == Outcome::kFit) return true;
-  if (Entry waits = entry; promised && keep_promise(waits, *promised, made_way)) {
+  if (Entry waits = entry; entry.promise && keep_promise(waits, *entry.promise, entry.made_way)) {
     waits.anew = std::move(entry.assignment);
     entry = std::move(waits);
     return true;
   }
   if (!entry.victims.empty()) return true;
   Entry fewer = entry;
-  if (consider_fewer_pods(fewer)) entry = std::move(fewer);
-  else entry.options = std::move(fewer.options);
+  if (consider_fewer_pods(fewer)) {
+    entry = std::move(fewer);
+    return true;
+  }
+  entry.options = std::move(fewer.options);
+  if (entry.assignment.exceeds_quota && fewer.assignment.waits_for_quota)  // so many never, but as few as will do
+    entry.anew = std::move(fewer.assignment);
   return true;
 }
 
@@ -34,14 +39,12 @@ bool Admission::nominate(Entry& entry) {
 // (that is asked with `made_way`), what has become free stays kept until then, whether or not they could be told to go
 // now.
 bool Admission::keep_promise(Entry& entry, const Assignment& promised, const std::vector<Victim>& made_way) {
-  std::vector<WorkloadId> gone;
   entry.victims.clear();
   for (const Victim& victim : made_way)
-    if (ledger_->find(victim.id) != nullptr && leaving(record(victim.id))) {
-      entry.victims.push_back(victim);
-      gone.push_back(victim.id);
-    }
-  if (gone.empty() != made_way.empty()) return false;
+    if (ledger_->find(victim.id) != nullptr && leaving(record(victim.id))) entry.victims.push_back(victim);
+  if (entry.victims.empty() != made_way.empty()) return false;
+  std::vector<WorkloadId> gone;  // beside others who wait for theirs, all that leave
+  if (!made_way.empty()) gone.assign(ledger_->leaving().begin(), ledger_->leaving().end());
   for (const WorkloadId id : gone) ledger_->take_out(id);
   const bool has_quota = ledger_->tree().has_room(entry.queue, promised.usage);
   for (const WorkloadId id : gone) ledger_->put_back(id);

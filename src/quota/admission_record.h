@@ -141,7 +141,9 @@ struct Entry {
   Assignment assignment;
   std::optional<Assignment> anew = {};  // what it would come to now, while it waits for those to leave who were told to
   std::vector<Victim> victims;
-  std::vector<PlaceOption> options = {};  // that were tried
+  std::optional<Assignment> promise = {};  // for which others have been evicted,
+  std::vector<Victim> made_way = {};       // these
+  std::vector<PlaceOption> options = {};   // that were tried
   bool admitted = false, preempts = false, passed_over = false, waits_for_pods = false;
   bool placeless = false;  // admitted, and has quota alone
   bool gives_way = false;  // it could have places, which may be wanted by those before it

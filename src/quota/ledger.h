@@ -6,6 +6,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,9 @@ class Ledger {
 
   void reserve(Holder holder);
   void release(WorkloadId id);
-  void set_evicted(WorkloadId id) { holders_.at(id.value).evicted = true; }
+  void set_evicted(WorkloadId id);
+  // The holders that are evicted.
+  const std::set<WorkloadId>& leaving() const { return leaving_; }
   // Of a ClusterQueue; those of a new ledger are the default.
   void set_terms(QuotaNode queue, const model::VictimTerms& terms) { terms_[queue.value] = terms; }
   const model::VictimTerms& terms(QuotaNode queue) const { return terms_[queue.value]; }
@@ -67,6 +70,7 @@ class Ledger {
   std::vector<std::vector<WorkloadId>> by_queue_;  // by QuotaNode
   std::vector<model::VictimTerms> terms_;          // by QuotaNode
   absl::flat_hash_map<uint32_t, Holder> holders_;  // by WorkloadId
+  std::set<WorkloadId> leaving_;
 };
 
 }  // namespace berth::quota

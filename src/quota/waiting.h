@@ -47,6 +47,7 @@ struct Waiting {
   std::map<uint64_t, Group> groups;                                  // by Record::likeness; all of one are alike
   absl::flat_hash_map<uint64_t, absl::btree_set<WorkloadId>> alike;  // those pending, by Record::likeness
   std::vector<uint64_t> leaderless;                                  // groups that may be awake without a leader
+  WorkloadId last_head = {};                                         // that had the turn in the last cycle
 
   void add(const OrderKey& key, uint64_t likeness) {
     pending.insert(key);

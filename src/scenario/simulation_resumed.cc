@@ -113,6 +113,7 @@ void Simulation::resume(size_t workload) {
   if (!given && !leaves) return;
   const api::Object before = before_admission(*job, stored.workload);
   if (given && !released) release_job(workload, *given);
+  else if (given) mark(job->pod_template.metadata, stored.workload);  // of the pods that it still makes
   record.before_admission = before;
   record.released = now_;
   if (const auto deadline = deadline_of(record)) schedule(now_, *deadline - now_, DueKind::kJobDeadline, workload);

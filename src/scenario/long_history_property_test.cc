@@ -1,0 +1,100 @@
+// Properties of long histories of Jobs in many queues that lend to each other, take back and evict lesser work, on
+// nodes that are full: they come to their end, everybody who could run has, and no quota is lost. Several wait at a
+// time for others to leave the same nodes, which short histories do not bring about. BERTH_LONG=1 runs twenty times as
+// many.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/rng.h"
+#include "policy/registry.h"
+#include "scenario/simulation.h"
+
+namespace berth::scenario {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr const char* kApi = "apiVersion: kueue.x-k8s.io/v1beta2, kind";
+
+std::string queue_text(uint64_t number, uint64_t cohorts, bool alike, Rng& rng) {
+  constexpr const char* kWithin[] = {"LowerPriority", "LowerOrNewerEqualPriority", "Never"};
+  constexpr const char* kReclaim[] = {"Any", "LowerPriority", "Never"};
+  const char* reclaim = alike ? "Any" : kReclaim[rng.below(3)];
+  const bool while_borrowing = !alike && rng.chance(30) && std::string_view(reclaim) != "Never";
+  return fmt::format(
+      "---\n{{{0}: ClusterQueue, metadata: {{name: q{1}}}, spec: {{cohortName: c{2}, namespaceSelector: {{}}, "
+      "queueingStrategy: {3}, preemption: {{withinClusterQueue: {4}, reclaimWithinCohort: {5}{6}}}, resourceGroups: "
+      "[{{coveredResources: [nvidia.com/gpu], flavors: [{{name: f, resources: [{{name: nvidia.com/gpu, nominalQuota: "
+      "{7}}}]}}]}}]}}}}\n---\n{{{0}: LocalQueue, metadata: {{name: q{1}}}, spec: {{clusterQueue: q{1}}}}}\n",
+      kApi, number, number % cohorts, !alike && rng.chance(20) ? "StrictFIFO" : "BestEffortFIFO",
+      alike ? kWithin[0] : kWithin[rng.below(3)], reclaim,
+      while_borrowing ? ", borrowWithinCohort: {policy: LowerPriority}" : "", 4 << rng.below(3));
+}
+
+std::string job_text(uint64_t number, uint64_t queues, uint64_t minutes, Rng& rng) {
+  constexpr int kRuntimes[] = {5, 20, 60};
+  const uint64_t pods = rng.chance(33) ? 2 : 1;
+  return fmt::format(
+      "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j{}, labels: {{kueue.x-k8s.io/queue-name: q{}, "
+      "kueue.x-k8s.io/priority-class: p{}}}, annotations: {{berth.dev/simulated-arrival: {}m, "
+      "berth.dev/runtime-estimate: 1h}}}}, spec: {{parallelism: {}, completions: {}, template: {{metadata: "
+      "{{annotations: {{berth.dev/simulated-runtime: {}m}}}}, spec: {{restartPolicy: Never, containers: [{{name: c, "
+      "image: i, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}}}}}\n",
+      number, rng.below(queues), rng.below(3), rng.below(minutes), pods, pods, kRuntimes[rng.below(3)],
+      1 << rng.below(3));
+}
+
+std::string cluster_text(Rng& rng) {
+  const uint64_t nodes = 2 + rng.below(4), cohorts = 1 + rng.below(3), queues = 4 + rng.below(5);
+  const bool alike = rng.chance(50);
+  std::string out = fmt::format("{{{}: ResourceFlavor, metadata: {{name: f}}}}\n", kApi);
+  for (uint64_t i = 0; i < nodes; ++i)
+    out += fmt::format(
+        "---\n{{apiVersion: v1, kind: Node, metadata: {{name: n{}}}, status: {{capacity: {{cpu: 64, memory: 64Gi, "
+        "pods: "
+        "110, nvidia.com/gpu: 8}}}}}}\n",
+        i);
+  for (int i = 0; i < 3; ++i)
+    out += fmt::format("---\n{{{}: WorkloadPriorityClass, metadata: {{name: p{}}}, value: {}}}\n", kApi, i, i);
+  for (uint64_t i = 0; i < queues; ++i) out += queue_text(i, cohorts, alike, rng);
+  const uint64_t jobs = 40 * (1 + rng.below(3)), minutes = 60 * (1 + rng.below(5));
+  for (uint64_t i = 0; i < jobs; ++i) out += job_text(i, queues, minutes, rng);
+  return out;
+}
+
+TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {
+  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  int64_t evictions = 0;
+  for (uint64_t seed = 1; seed <= histories; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    PriorityClasses classes;
+    api::Problems problems;
+    std::vector<std::string> notes;
+    auto manifests = read_manifests({{"a.yaml", cluster_text(rng)}}, classes, problems, notes);
+    ASSERT_THAT(problems, IsEmpty());
+    engine::EngineOptions options;
+    options.reservations.enabled = seed % 2 == 0;
+    if (seed % 5 == 0) options.admission.fair = quota::FairRules{quota::FairRule::kLessThanOrEqualToFinalShare};
+    Simulation cluster({.policies = policy::default_policies(), .engine = options});
+    ASSERT_TRUE(cluster.submit(std::move(manifests)));
+    ASSERT_TRUE(cluster.run_to_end());
+    EXPECT_THAT(cluster.broken(), IsEmpty());
+    const Report report = cluster.report();
+    for (const WorkloadReport& workload : report.workloads) {
+      evictions += workload.evictions;
+      const bool never = workload.reason == "ExceedsMaxQuota";
+      EXPECT_TRUE(never || workload.state == "Finished") << workload.name << ": " << workload.message;
+    }
+    for (const QueueReport& queue : report.queues)
+      for (const auto& held : queue.held) EXPECT_EQ(held.used, 0) << queue.name;
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(evictions, static_cast<int64_t>(histories));
+}
+
+}  // namespace
+}  // namespace berth::scenario
