@@ -214,6 +214,7 @@ template Result<CsiDriver> decode_json<CsiDriver>(std::string_view);
 template Result<CsiStorageCapacity> decode_json<CsiStorageCapacity>(std::string_view);
 template Result<ResourceQuota> decode_json<ResourceQuota>(std::string_view);
 template Result<LimitRange> decode_json<LimitRange>(std::string_view);
+template Result<RuntimeClass> decode_json<RuntimeClass>(std::string_view);
 template Result<PodDisruptionBudget> decode_json<PodDisruptionBudget>(std::string_view);
 
 }  // namespace berth::api

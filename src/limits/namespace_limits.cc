@@ -6,7 +6,6 @@
 
 #include "base/int128.h"
 #include "limits/amounts.h"
-#include "limits/limit_range.h"
 
 namespace berth::limits {
 namespace {
@@ -34,15 +33,9 @@ ResourceList sum_of(const api::ResourceQuota& quota, const std::vector<Usage>& p
 
 }  // namespace
 
-std::string Refusal::message(std::string_view resource, std::string_view kind, std::string_view name) const {
-  return invalid ? fmt::format("{} \"{}\" is invalid: {}", kind, name, text)
-                 : fmt::format("{} \"{}\" is forbidden: {}", resource, name, text);
-}
-
 void NamespaceLimits::put(api::LimitRange range) {
-  const std::string space = range.metadata.namespace_name, name = range.metadata.name;
-  relieved_.insert(space);
-  ranges_[space].insert_or_assign(name, std::move(range));
+  relieved_.insert(range.metadata.namespace_name);
+  ranges_.put(std::move(range));
 }
 
 void NamespaceLimits::put(api::ResourceQuota quota, const std::vector<Usage>& present) {
@@ -104,16 +97,11 @@ std::optional<Refusal> NamespaceLimits::charge_unless_refused(const std::string&
 
 std::optional<Refusal> NamespaceLimits::admit(api::Pod& pod) {
   const std::string& space = pod.metadata.namespace_name;
-  const auto ranges = ranges_.find(space);
-  if (ranges == ranges_.end())
+  if (!ranges_.any(space))
     return has_quota(space) ? charge_unless_refused(space, usage_of(pod), &pod.spec) : std::nullopt;
   api::Pod completed = pod;
-  for (const auto& [name, range] : ranges->second) set_defaults(range, completed.spec);
-  if (std::string why = invalid_with_defaults(completed.spec); !why.empty())
-    return Refusal{.invalid = true, .text = std::move(why)};
-  for (const auto& [name, range] : ranges->second)
-    if (std::string why = refusal(range, completed.spec); !why.empty())
-      return Refusal{.invalid = false, .text = std::move(why)};
+  ranges_.complete(space, completed.spec);
+  if (auto refused = ranges_.refusal(space, completed.spec)) return refused;
   auto refused = charge_unless_refused(space, usage_of(completed), &completed.spec);
   if (!refused) pod = std::move(completed);
   return refused;
@@ -121,10 +109,7 @@ std::optional<Refusal> NamespaceLimits::admit(api::Pod& pod) {
 
 std::optional<Refusal> NamespaceLimits::admit(const api::PersistentVolumeClaim& claim) {
   const std::string& space = claim.metadata.namespace_name;
-  if (const auto ranges = ranges_.find(space); ranges != ranges_.end())
-    for (const auto& [name, range] : ranges->second)
-      if (std::string why = refusal(range, claim.spec); !why.empty())
-        return Refusal{.invalid = false, .text = std::move(why)};
+  if (auto refused = ranges_.refusal(space, claim.spec)) return refused;
   return charge_unless_refused(space, usage_of(claim), nullptr);
 }
 

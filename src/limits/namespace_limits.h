@@ -24,18 +24,10 @@
 #include "api/limits.h"
 #include "api/pod.h"
 #include "api/volumes.h"
+#include "limits/limit_ranges.h"
 #include "limits/usage.h"
 
 namespace berth::limits {
-
-// Why the API server does not store an object.
-struct Refusal {
-  bool invalid = false;  // 422 Invalid; else 403 Forbidden
-  std::string text;      // "exceeded quota: gpu-quota, requested: …, used: …, limited: …"
-
-  // As the server says it, of an object of `resource` ("pods") and `kind` ("Pod").
-  std::string message(std::string_view resource, std::string_view kind, std::string_view name) const;
-};
 
 struct QuotaUse {
   std::string namespace_name, name;
@@ -56,6 +48,8 @@ class NamespaceLimits {
   std::optional<Refusal> admit(const api::PersistentVolumeClaim& claim);
   // Any other object of `resource`, such as "jobs.batch".
   std::optional<Refusal> admit(const std::string& namespace_name, std::string_view resource);
+
+  const LimitRanges& ranges() const { return ranges_; }
 
   // An object that is stored, or is so no more.
   void count(const std::string& namespace_name, const Usage& usage) { charge(namespace_name, usage, 1); }
@@ -82,8 +76,8 @@ class NamespaceLimits {
                                                const api::PodSpec* pod);
   void charge(const std::string& namespace_name, const Usage& usage, int sign);
 
-  std::map<std::string, std::map<std::string, api::LimitRange>> ranges_;  // by namespace and name
-  std::map<std::string, Accounts> quotas_;                                // by namespace
+  LimitRanges ranges_;
+  std::map<std::string, Accounts> quotas_;  // by namespace
   std::set<std::string> relieved_;
 };
 

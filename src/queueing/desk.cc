@@ -138,8 +138,13 @@ void Desk::tell_engine(WorkloadRecord& record) {
       owner->sets[i].reclaimable = told.pod_sets[i].reclaimable;
     told.pod_sets = std::move(owner->sets);
   }
+  const JobRecord* job = job_of(seen);
+  if (job != nullptr)
+    for (api::WorkloadPodSet& set : told.pod_sets) defaults_.add_places(set.pod_template.spec);
   model::Workload workload = bridge::to_model(told, levels_);
-  if (const JobRecord* job = job_of(seen)) {
+  if (job != nullptr) {
+    if (!seen.is("QuotaReserved"))
+      workload.problem = refusal(defaults_.ranges(), workload.namespace_name, told.pod_sets);
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
   }

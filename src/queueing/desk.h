@@ -25,6 +25,7 @@
 #include "bridge/to_model.h"
 #include "engine/event.h"
 #include "queueing/lane.h"
+#include "queueing/pod_defaults.h"
 #include "queueing/seen.h"
 #include "queueing/write.h"
 #include "quota/admission.h"
@@ -50,6 +51,11 @@ class Desk {
   // Of WorkloadPriorityClasses and PriorityClasses; empty: it has gone.
   void see_priority(const std::string& workload_priority_class, std::optional<int32_t> value);
   void see_pod_priority(const std::string& priority_class, std::optional<int32_t> value);
+  // What pods are given when they are made. Whoever waits for quota is counted anew with it.
+  void see(api::LimitRange range);
+  void see(const api::RuntimeClass& runtime_class);
+  void limit_range_gone(const std::string& namespace_name, const std::string& name);
+  void runtime_class_gone(const std::string& name);
 
   // For the engine, in their order. Both times are now: what objects say of times becomes that of cycles.
   std::vector<engine::Event> take_events(Time now, Time wall);
@@ -90,6 +96,7 @@ class Desk {
     std::string evicted_for;                                  // in this term, for whom: "Job default/urgent"
     CheckWords words = {};                                    // that are to stand in its status
     std::pair<int64_t, int64_t> followed{-1, -1};             // generations, its Job's and its own: it is as its owner
+    bool recount = false;                                     // what pods are given has changed since it was told
   };
   struct JobRecord {
     SeenJob seen;
@@ -104,7 +111,7 @@ class Desk {
   // Pod sets, and of which templates (JSON) they are.
   struct Owned {
     std::vector<api::WorkloadPodSet> sets;
-    std::vector<const std::string*> templates;
+    std::vector<std::string> templates;
   };
   // Pods of one group, or one by itself.
   struct GroupRecord {
@@ -127,6 +134,7 @@ class Desk {
   std::optional<Owned> owned(const SeenWorkload& seen) const;
   bool follow(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   const WorkloadRecord* workload_of(const SeenJob& job) const;
+  void recount(const std::string& namespace_name);
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   bool is_orphan(const WorkloadRecord& record) const;
   bool want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
@@ -171,6 +179,7 @@ class Desk {
   std::map<Name, GroupRecord> groups_;  // by the name of their Workload
   std::map<Name, Name> group_by_pod_;
   std::map<std::string, int32_t, std::less<>> queue_priorities_, pod_priorities_;
+  PodDefaults defaults_;
   std::vector<engine::Event> events_;
   std::vector<Note> notes_;
   std::set<Name> dirty_workloads_, dirty_jobs_, dirty_groups_;

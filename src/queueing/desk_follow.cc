@@ -13,13 +13,13 @@ namespace {
 
 // What is stored is what is wanted, in every set and in its order.
 bool same_sets(const SeenWorkload& seen, const std::vector<api::WorkloadPodSet>& sets,
-               const std::vector<const std::string*>& templates) {
+               const std::vector<std::string>& templates) {
   const std::vector<api::WorkloadPodSet>& stored = seen.workload.pod_sets;
   if (stored.size() != sets.size()) return false;
   for (size_t i = 0; i < sets.size(); ++i) {
     if (stored[i].name != sets[i].name || stored[i].count != sets[i].count || stored[i].min_count != sets[i].min_count)
       return false;
-    if (nlohmann::json::parse(seen.templates[i]) != nlohmann::json::parse(*templates[i])) return false;
+    if (nlohmann::json::parse(seen.templates[i]) != nlohmann::json::parse(templates[i])) return false;
   }
   return true;
 }
@@ -34,14 +34,16 @@ std::optional<Desk::Owned> Desk::owned(const SeenWorkload& seen) const {
     const SeenJob& job = record->seen;
     if (!job.finished.empty() || !job.job.suspend || job.job.active > 0 || job.started || is_injected(job.job))
       return std::nullopt;
-    Owned out{workloads::workload_of(job.job).pod_sets, {&job.pod_template}};
+    Owned out{workloads::workload_of(job.job).pod_sets, {}};
+    out.templates = {
+        defaults_.complete(job.job.metadata.namespace_name, out.sets.front().pod_template.spec, job.pod_template)};
     if (seen.workload.pod_sets.size() == 1) out.sets.front().name = seen.workload.pod_sets.front().name;
     return out;
   }
   const GroupRecord* group = group_of(seen);
   if (group == nullptr) return std::nullopt;
   std::vector<const api::Pod*> pods;
-  std::vector<const std::string*> templates;
+  std::vector<const std::string*> templates;  // with what pods are given: they are there
   for (const auto& [name, pod] : group->pods) {
     if (pod.seen.pod.terminal() || pod.seen.pod.metadata.deleted) continue;
     if (!workloads::waits_for_admission(pod.seen.pod)) return std::nullopt;
@@ -52,7 +54,7 @@ std::optional<Desk::Owned> Desk::owned(const SeenWorkload& seen) const {
   workloads::ComposedGroup made = workloads::compose_group(pods);
   if (!made.workload) return std::nullopt;
   Owned out{std::move(made.workload->pod_sets), {}};
-  for (const size_t example : made.examples) out.templates.push_back(templates[example]);
+  for (const size_t example : made.examples) out.templates.push_back(*templates[example]);
   return out;
 }
 
@@ -66,6 +68,7 @@ bool Desk::follow(const Name& name, WorkloadRecord& record, std::vector<Write>& 
   if (!owner) return false;
   if (same_sets(seen, owner->sets, owner->templates)) {
     record.followed = versions;
+    if (std::exchange(record.recount, false)) tell_engine(record);  // LimitRanges may refuse it now, or no more
     return false;
   }
   const api::ObjectMeta& metadata = seen.workload.metadata;
@@ -74,7 +77,7 @@ bool Desk::follow(const Name& name, WorkloadRecord& record, std::vector<Write>& 
     const api::WorkloadPodSet& set = owner->sets[i];
     Json& one = sets.emplace_back(Json{{"name", set.name}, {"count", set.count}});
     if (set.min_count) one["minCount"] = *set.min_count;
-    one["template"] = Json::parse(*owner->templates[i]);
+    one["template"] = Json::parse(owner->templates[i]);
   }
   const std::string kind = job != nullptr ? "Job" : "pods";
   Write write{.kind = Write::Kind::kPatchWorkload,
@@ -88,6 +91,36 @@ bool Desk::follow(const Name& name, WorkloadRecord& record, std::vector<Write>& 
   if (send(record.lane, std::move(write), writes)) record.followed = versions;  // once, whatever the server keeps of it
   else if (!record.lane.busy) dirty_workloads_.insert(name);
   return true;
+}
+
+void Desk::see(api::LimitRange range) {
+  const std::string space = range.metadata.namespace_name;
+  if (defaults_.see(std::move(range))) recount(space);
+}
+
+void Desk::see(const api::RuntimeClass& runtime_class) {
+  if (defaults_.see(runtime_class)) recount("");
+}
+
+void Desk::limit_range_gone(const std::string& namespace_name, const std::string& name) {
+  defaults_.range_gone(namespace_name, name);
+  recount(namespace_name);
+}
+
+void Desk::runtime_class_gone(const std::string& name) {
+  defaults_.class_gone(name);
+  recount("");
+}
+
+// Has those that stand for Jobs looked at again, of one namespace or, where it is empty, of all.
+void Desk::recount(const std::string& namespace_name) {
+  auto at = namespace_name.empty() ? workloads_.begin() : workloads_.lower_bound({namespace_name, ""});
+  for (; at != workloads_.end() && (namespace_name.empty() || at->first.first == namespace_name); ++at) {
+    if (job_of(at->second.seen) == nullptr) continue;
+    at->second.followed = {-1, -1};
+    at->second.recount = true;
+    dirty_workloads_.insert(at->first);
+  }
 }
 
 }  // namespace berth::queueing

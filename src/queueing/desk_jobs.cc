@@ -70,10 +70,12 @@ std::optional<Write> Desk::create_workload(JobRecord& record) {
     return std::nullopt;
   }
   record.told.clear();
+  const std::string pod_template = defaults_.complete(job.job.metadata.namespace_name,
+                                                      workload.pod_sets.front().pod_template.spec, job.pod_template);
   return Write{.kind = Write::Kind::kCreateWorkload,
                .namespace_name = job.job.metadata.namespace_name,
                .name = job.job.metadata.name,
-               .body = workload_json(workload, {job.pod_template}, priority_class),
+               .body = workload_json(workload, {pod_template}, priority_class),
                .notes = {note_of(
                    job.job.metadata, "Job", "CreatedWorkload",
                    fmt::format("Created Workload: {}/{}", job.job.metadata.namespace_name, workload.metadata.name))}};

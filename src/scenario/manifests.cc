@@ -15,11 +15,11 @@
 #include "base/printable.h"
 #include "bridge/devices.h"
 #include "bridge/mig.h"
+#include "limits/runtime_classes.h"
 #include "scenario/annotations.h"
 #include "scenario/made_pods.h"
 #include "scenario/pod_names.h"
 #include "scenario/remarks.h"
-#include "scenario/runtime_classes.h"
 #include "scenario/stored_work.h"
 #include "workloads/kueue/queued.h"
 
@@ -203,7 +203,7 @@ class ClassesRead {
 };
 
 // Does what the server does to a new pod of a RuntimeClass.
-void follow_runtime_class(Decoded& decoded, const RuntimeClasses& classes, std::set<std::string>& missing) {
+void follow_runtime_class(Decoded& decoded, const limits::RuntimeClasses& classes, std::set<std::string>& missing) {
   api::Object& object = decoded.manifest.object;
   api::PodSpec* spec = pod_spec_of(object);
   if (spec == nullptr || spec->runtime_class_name.empty()) return;
@@ -330,7 +330,7 @@ std::vector<Manifest> decode_all(const std::vector<api::Document>& documents, bo
   std::vector<api::ProblemSink> sinks(documents.size());
   std::vector<Decoded> all;
   ClassesRead classes_read(classes, all_texts_read);
-  RuntimeClasses runtime_classes;
+  limits::RuntimeClasses runtime_classes;
   for (size_t i = 0; i < documents.size(); ++i) {
     const api::Document& document = documents[i];
     auto object = api::decode_what_holds(document, sinks[i]);

@@ -38,7 +38,7 @@ void QueueController::put(const api::Object& object) {
     for (Record& record : all_)
       if (record.waits_for_class == priority->metadata.name) {
         record.waits_for_class.clear();
-        record.workload.problem.clear();
+        record.workload.problem = record.refused;
         record.workload.priority = priority->value;
         outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
       }
@@ -81,8 +81,9 @@ QueueController::Record& QueueController::add(const api::Workload& workload, Own
 }
 
 void QueueController::submit(const api::Workload& workload, Owner owner, Called called, Time created,
-                             const bridge::TopologyLevels& levels) {
+                             const bridge::TopologyLevels& levels, std::string refused) {
   Record& record = add(workload, owner, std::move(called), created, levels);
+  record.workload.problem = record.refused = std::move(refused);
   if (record.workload.checkpoints.last) record.workload.checkpoints.last = created;  // before it came
   if (const std::string* name = workload.metadata.labels.find(api::kPriorityClassLabel); name != nullptr) {
     if (const auto known = priorities_.find(*name); known != priorities_.end()) {
@@ -121,6 +122,28 @@ std::optional<QueueController::Admitted> QueueController::resume(const queueing:
   if (held->quota_only) return std::nullopt;
   record.admitted = now;
   return told(record, flavors_);
+}
+
+void QueueController::change(Owner owner, const api::Workload& workload, const bridge::TopologyLevels& levels,
+                             std::string refused) {
+  Record& record = all_[by_owner_.at(owner)];
+  std::vector<model::PodSet> sets = bridge::to_model(workload, levels).pod_sets;
+  if (sets.size() != record.workload.pod_sets.size()) return;
+  for (size_t i = 0; i < sets.size(); ++i) {
+    sets[i].name = record.workload.pod_sets[i].name;
+    sets[i].reclaimable = record.workload.pod_sets[i].reclaimable;
+  }
+  record.workload.pod_sets = std::move(sets);
+  record.refused = std::move(refused);
+  if (record.waits_for_class.empty()) record.workload.problem = record.refused;
+  outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
+}
+
+bool QueueController::waits(Owner owner, const quota::Admission& admission) const {
+  const auto known = by_owner_.find(owner);
+  if (known == by_owner_.end() || all_[known->second].finished || is_leaving(owner)) return false;
+  const quota::WorkloadId id = admission.find(all_[known->second].workload.uid);
+  return !id.valid() || admission.status(id).phase == quota::WorkloadPhase::kPending;
 }
 
 void QueueController::reclaim(Owner owner, const std::vector<int32_t>& pods) {

@@ -44,8 +44,11 @@ class QueueController {
   struct Called {
     std::string kind, name;
   };
+  // `refused`: why LimitRanges refuse its pods; empty: they do not.
   void submit(const api::Workload& workload, Owner owner, Called called, Time created,
-              const bridge::TopologyLevels& levels);
+              const bridge::TopologyLevels& levels, std::string refused = "");
+  // One that waits for quota asks for this now.
+  void change(Owner owner, const api::Workload& workload, const bridge::TopologyLevels& levels, std::string refused);
   // As many of its pods are needed no more, by pod set.
   void reclaim(Owner owner, const std::vector<int32_t>& pods);
   void finish(Owner owner, Time now);
@@ -76,6 +79,8 @@ class QueueController {
   const std::vector<Owner>& leaving() const { return leaving_; }
   bool is_leaving(Owner owner) const { return std::ranges::find(leaving_, owner) != leaving_.end(); }
   bool knows(Owner owner) const { return by_owner_.contains(owner); }
+  // It is known, and has no quota.
+  bool waits(Owner owner, const quota::Admission& admission) const;
   // Of one that is known; none: it is not admitted.
   std::optional<Time> admitted_at(Owner owner) const { return all_[by_owner_.at(owner)].admitted; }
 
@@ -86,6 +91,7 @@ class QueueController {
   struct Record {
     model::Workload workload;
     std::string waits_for_class = {};  // a WorkloadPriorityClass that is not there
+    std::string refused = {};          // why LimitRanges refuse its pods
     Owner owner;
     std::string kind, name;
     Time submitted;

@@ -34,6 +34,13 @@ enum class DueKind : uint8_t {
 // True for the kinds that limit a namespace.
 bool is_limit(const api::Object& object);
 
+// The Workload of a Job, which counts what LimitRanges give its pods, and why they refuse these; empty: they do not.
+struct CountedJob {
+  api::Workload workload;
+  std::string refused;
+};
+CountedJob counted(const api::Job& job, const limits::LimitRanges& ranges);
+
 // What stood in a cluster already when it was written down: its API server has admitted it.
 bool is_stored(const api::Pod& pod);
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "queueing/pod_defaults.h"
 #include "scenario/simulation.h"
 
 namespace berth::scenario {
@@ -31,8 +32,29 @@ bool is_limit(const api::Object& object) {
   return std::holds_alternative<api::ResourceQuota>(object) || std::holds_alternative<api::LimitRange>(object);
 }
 
+CountedJob counted(const api::Job& job, const limits::LimitRanges& ranges) {
+  CountedJob out{workloads::workload_of(job), ""};
+  for (api::WorkloadPodSet& set : out.workload.pod_sets)
+    ranges.complete(job.metadata.namespace_name, set.pod_template.spec);
+  out.refused = queueing::refusal(ranges, job.metadata.namespace_name, out.workload.pod_sets);
+  return out;
+}
+
+// Jobs that wait in queues are counted anew with a LimitRange; those that were let in keep what they have.
 void Simulation::put_limit(const api::Object& object) {
-  if (const auto* range = std::get_if<api::LimitRange>(&object)) return limits_.put(*range);
+  if (const auto* range = std::get_if<api::LimitRange>(&object)) {
+    limits_.put(*range);
+    for (size_t i = 0; i < workloads_.size(); ++i) {
+      const auto* job = std::get_if<api::Job>(&workloads_[i].manifest.object);
+      const QueueController::Owner owner{i, SIZE_MAX};
+      if (job == nullptr || job->metadata.namespace_name != range->metadata.namespace_name ||
+          !queues_.waits(owner, engine().admission()))
+        continue;
+      const CountedJob now = counted(*job, limits_.ranges());
+      queues_.change(owner, now.workload, options_.topology_levels, now.refused);
+    }
+    return;
+  }
   const auto& quota = std::get<api::ResourceQuota>(object);
   limits_.put(quota, present_in(quota.metadata.namespace_name));
 }

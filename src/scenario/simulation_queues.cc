@@ -35,8 +35,8 @@ bool Simulation::wait_in_queue(size_t workload) {
   if (record.manifest.stored != nullptr) return resume(workload), true;
   const QueueController::Owner owner{workload, SIZE_MAX};
   const Time created = now_ + Duration{static_cast<int64_t>(sequence_++)};
-  const auto submit = [&](const api::Workload& waits) {
-    queues_.submit(waits, owner, called(record.manifest.object), created, options_.topology_levels);
+  const auto submit = [&](const api::Workload& waits, const std::string& refused = "") {
+    queues_.submit(waits, owner, called(record.manifest.object), created, options_.topology_levels, refused);
   };
   if (const auto* waits = std::get_if<api::Workload>(&record.manifest.object)) return submit(*waits), true;
   auto* job = std::get_if<api::Job>(&record.manifest.object);
@@ -45,7 +45,8 @@ bool Simulation::wait_in_queue(size_t workload) {
       queues_.has_default_queue(job->metadata.namespace_name))  // as the webhook does
     job->metadata.labels.set(std::string(api::kQueueLabel), std::string(api::kDefaultLocalQueue));
   if (workloads::queue_of(job->metadata).empty()) return false;
-  submit(workloads::workload_of(*job));
+  const CountedJob counts = counted(*job, limits_.ranges());
+  submit(counts.workload, counts.refused);
   return true;
 }
 
@@ -191,7 +192,11 @@ void Simulation::let_go() {
       queues_.finish(owner, now_);
       continue;
     }
-    if (record.before_admission) { record.manifest.object = *std::exchange(record.before_admission, std::nullopt); }
+    if (record.before_admission) record.manifest.object = *std::exchange(record.before_admission, std::nullopt);
+    if (const auto* job = std::get_if<api::Job>(&record.manifest.object)) {
+      const CountedJob now = counted(*job, limits_.ranges());  // LimitRanges may have changed since
+      queues_.change(owner, now.workload, options_.topology_levels, now.refused);
+    }
     queues_.released(owner);
   }
 }

@@ -17,6 +17,8 @@ constexpr kube::Resource kResources[kQueueKinds] = {
     {kGroup, kVersion, "localqueues", "LocalQueue"},
     {kGroup, kVersion, "workloadpriorityclasses", "WorkloadPriorityClass"},
     {"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass"},
+    {"", "v1", "limitranges", "LimitRange"},
+    {"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass"},
     {kGroup, kVersion, "workloads", "Workload"},
     {"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest"},
     {"batch", "v1", "jobs", "Job"},
@@ -47,6 +49,14 @@ Result<SeenQueueObject> decode(QueueKind kind, std::string_view json) {
   if (kind == QueueKind::kPriorityClass) {
     BERTH_TRY(priority, api::decode_json<api::PriorityClass>(json));
     return SeenQueueObject(std::move(priority));
+  }
+  if (kind == QueueKind::kLimitRange) {
+    BERTH_TRY(range, api::decode_json<api::LimitRange>(json));
+    return SeenQueueObject(std::move(range));
+  }
+  if (kind == QueueKind::kRuntimeClass) {
+    BERTH_TRY(runtime, api::decode_json<api::RuntimeClass>(json));
+    return SeenQueueObject(std::move(runtime));
   }
   BERTH_TRY(object, queueing::decode_queue_object(json, resource_of(kind).kind));
   return SeenQueueObject(std::move(object));

@@ -1,4 +1,5 @@
-// QueueWatch: follows Kueue's objects, Jobs and pods that name a queue, and priority classes, for a session.
+// QueueWatch: follows Kueue's objects, Jobs and pods that name a queue, priority classes, and what pods are given when
+// they are made, for a session.
 //
 // Updates come on the transport's thread. On a cluster without Kueue's definitions, or where they may not be read,
 // nothing waits in queues: each such kind counts as listed, empty, and is asked for again and again.
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "api/cluster.h"
+#include "api/limits.h"
 #include "kube/reflector.h"
 #include "queueing/seen.h"
 
@@ -28,15 +30,18 @@ enum class QueueKind : uint8_t {
   kLocalQueue,
   kWorkloadPriorityClass,
   kPriorityClass,
+  kLimitRange,
+  kRuntimeClass,
   kWorkload,
   kProvisioningRequest,
   kJob,
   kPod,
 };
-inline constexpr size_t kQueueKinds = 12;
+inline constexpr size_t kQueueKinds = 14;
 
-using SeenQueueObject = std::variant<queueing::SeenQueue, api::PriorityClass, queueing::SeenWorkload, queueing::SeenJob,
-                                     queueing::SeenPod, queueing::ProvisioningConfig, queueing::ProvisioningRequest>;
+using SeenQueueObject =
+    std::variant<queueing::SeenQueue, api::PriorityClass, api::LimitRange, api::RuntimeClass, queueing::SeenWorkload,
+                 queueing::SeenJob, queueing::SeenPod, queueing::ProvisioningConfig, queueing::ProvisioningRequest>;
 
 struct QueueUpdates {
   QueueKind kind = QueueKind::kResourceFlavor;

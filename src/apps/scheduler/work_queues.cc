@@ -32,6 +32,8 @@ std::optional<engine::QueueObject> queue_object_of(const api::KueueObject& objec
 
 const api::ObjectMeta& metadata_of(const SeenQueueObject& seen) {
   if (const auto* priority = std::get_if<api::PriorityClass>(&seen)) return priority->metadata;
+  if (const auto* range = std::get_if<api::LimitRange>(&seen)) return range->metadata;
+  if (const auto* runtime = std::get_if<api::RuntimeClass>(&seen)) return runtime->metadata;
   if (const auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return workload->workload.metadata;
   if (const auto* job = std::get_if<queueing::SeenJob>(&seen)) return job->job.metadata;
   if (const auto* pod = std::get_if<queueing::SeenPod>(&seen)) return pod->pod.metadata;
@@ -135,6 +137,8 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
   if (auto* pod = std::get_if<queueing::SeenPod>(&seen)) return desk_.see(std::move(*pod));
   if (const auto* priority = std::get_if<api::PriorityClass>(&seen))
     return desk_.see_pod_priority(metadata.name, priority->value);
+  if (auto* range = std::get_if<api::LimitRange>(&seen)) return desk_.see(std::move(*range));
+  if (const auto* runtime = std::get_if<api::RuntimeClass>(&seen)) return desk_.see(*runtime);
   if (auto* config = std::get_if<queueing::ProvisioningConfig>(&seen)) return provisioning_.see(std::move(*config));
   if (auto* request = std::get_if<queueing::ProvisioningRequest>(&seen)) return provisioning_.see(std::move(*request));
   statuses_.see(std::get<queueing::SeenQueue>(seen));
@@ -166,6 +170,8 @@ void WorkQueues::forget(QueueKind kind, const Name& name) {
   if (kind == QueueKind::kPod) return desk_.pod_gone(name.first, name.second);
   if (kind == QueueKind::kPriorityClass) return desk_.see_pod_priority(name.second, std::nullopt);
   if (kind == QueueKind::kWorkloadPriorityClass) return desk_.see_priority(name.second, std::nullopt);
+  if (kind == QueueKind::kLimitRange) return desk_.limit_range_gone(name.first, name.second);
+  if (kind == QueueKind::kRuntimeClass) return desk_.runtime_class_gone(name.second);
   if (kind == QueueKind::kProvisioningRequestConfig) return provisioning_.config_gone(name.second);
   if (kind == QueueKind::kProvisioningRequest) return provisioning_.request_gone(name);
   if (kind == QueueKind::kAdmissionCheck) provisioning_.check_gone(name.second);

@@ -11,12 +11,15 @@
 #include "api/cluster.h"
 #include "api/pod.h"
 
-namespace berth::scenario {
+namespace berth::limits {
 
 class RuntimeClasses {
  public:
   void add(const api::RuntimeClass& runtime_class) { classes_[runtime_class.metadata.name] = runtime_class; }
+  void remove(const std::string& name) { classes_.erase(name); }
   bool knows(const std::string& name) const { return classes_.contains(name); }
+  // Null: it is not there.
+  const api::RuntimeClass* find(const std::string& name) const;
   // Gives the spec what its class adds. Returns what contradicts the class, each with the field of the spec; the class
   // must be known.
   std::vector<std::pair<std::string_view, std::string>> apply(api::PodSpec& spec) const;
@@ -25,4 +28,4 @@ class RuntimeClasses {
   std::map<std::string, api::RuntimeClass> classes_;
 };
 
-}  // namespace berth::scenario
+}  // namespace berth::limits

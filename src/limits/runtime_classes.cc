@@ -1,10 +1,15 @@
-#include "scenario/runtime_classes.h"
+#include "limits/runtime_classes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace berth::scenario {
+namespace berth::limits {
+
+const api::RuntimeClass* RuntimeClasses::find(const std::string& name) const {
+  const auto at = classes_.find(name);
+  return at == classes_.end() ? nullptr : &at->second;
+}
 
 std::vector<std::pair<std::string_view, std::string>> RuntimeClasses::apply(api::PodSpec& spec) const {
   const api::RuntimeClass& of = classes_.at(spec.runtime_class_name);
@@ -26,4 +31,4 @@ std::vector<std::pair<std::string_view, std::string>> RuntimeClasses::apply(api:
   return wrong;
 }
 
-}  // namespace berth::scenario
+}  // namespace berth::limits

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""What bounds work in queues beside quota, on a real kube-apiserver: what LimitRanges and RuntimeClasses give pods.
+
+Ends with status 77 (skipped, for ctest) where the test servers or the program are not built.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.daemon import wait_until  # noqa: E402
+from harness.kueue import GPU, flavor, group, make, quota  # noqa: E402
+from harness.suite import MERGE, main  # noqa: E402
+from queues_test import JOBS, QueueSuite, job  # noqa: E402
+
+RANGES = "/api/v1/namespaces/default/limitranges"
+RUNTIMES = "/apis/node.k8s.io/v1/runtimeclasses"
+
+
+class QueueLimits(QueueSuite):
+    def setUp(self) -> None:
+        super().setUp()
+        for path in (RANGES, RUNTIMES):
+            self.api.call("DELETE", path)
+
+    def queue_of_two(self, cpu: int, gpus: int) -> None:
+        covers = group(flavor("gpus", quota(nominal=gpus), quota("cpu", str(cpu))), covers=(GPU, "cpu"))
+        self.apply(make("ResourceFlavor", "gpus", {}),
+                   make("ClusterQueue", "red", {"namespaceSelector": {}, "resourceGroups": [covers]}),
+                   make("LocalQueue", "red", {"clusterQueue": "red"}, namespace="default"))  # fmt: skip
+
+    def limit(self, name: str = "bounds", **item) -> None:
+        body = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": name},
+                "spec": {"limits": [{"type": "Container", **item}]}}  # fmt: skip
+        if self.api.raw("GET", f"{RANGES}/{name}")[0] == 200:
+            self.api.call("PUT", f"{RANGES}/{name}", body)
+        else:
+            self.api.call("POST", RANGES, body)
+
+    def usage(self, name: str) -> dict:
+        return self.workload(name)["status"]["admission"]["podSetAssignments"][0]["resourceUsage"]
+
+    @staticmethod
+    def without_gpus(name: str, queue: str, pods: int = 1) -> dict:
+        made = job(name, queue, 0, pods)
+        made["spec"]["template"]["spec"]["containers"][0].pop("resources")
+        return made
+
+
+class Defaults(QueueLimits):
+    """What the API server gives pods counts before they are made."""
+
+    def test_what_a_limitrange_gives_pods_is_counted_and_kept(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=7)
+        self.limit(max={GPU: "4"})
+        self.apply(self.without_gpus("pair", "red", 2))
+        said = self.is_now("pair", "QuotaReserved", "False")["message"]
+        self.assertIn(GPU, said)
+        self.apply(self.without_gpus("single", "red"))
+        self.runs("single")
+        self.assertEqual(self.usage("single"), {GPU: "4"})
+        asked = self.pods_of("single")[0]["spec"]["containers"][0]["resources"]
+        self.assertEqual(asked["requests"], {GPU: "4"})
+
+        # One that changes counts for those who wait, and is nothing to those who run.
+        self.limit(max={GPU: "4"}, default={GPU: "1"}, defaultRequest={GPU: "1"})
+        self.runs("pair", 2)
+        self.assertEqual(self.usage("pair"), {GPU: "2"})
+        self.assertEqual(self.usage("single"), {GPU: "4"})
+        self.berth.kill()
+        self.berth.start()
+        self.settle()
+        self.assertEqual(self.usage("single"), {GPU: "4"})
+        self.assertFalse(self.job("single")["spec"]["suspend"])
+
+    def test_whom_a_limitrange_refuses_waits_without_quota(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=8)
+        self.limit(max={GPU: "2"})
+        self.apply(job("train", "red", 4))
+        said = self.is_now("train", "QuotaReserved", "False", "Misconfigured")["message"]
+        self.assertEqual(said, "resources didn't satisfy LimitRange constraints: maximum nvidia.com/gpu usage per "
+                               "Container is 2, but limit is 4")  # fmt: skip
+        self.api.call("DELETE", f"{RANGES}/bounds")
+        self.runs("train")
+
+    def test_the_overhead_of_a_runtimeclass_is_counted(self) -> None:
+        self.node(1, gpus=8)
+        self.queue_of_two(cpu=4, gpus=8)
+        self.api.call("POST", RUNTIMES, {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "kata",
+                                         "metadata": {"name": "kata"}, "overhead": {"podFixed": {"cpu": "3"}}})  # fmt: skip
+        wait_until("Berth knows the class", lambda: time.sleep(1) or True)
+        for name, pods in (("pair", 2), ("single", 1)):
+            made = job(name, "red", 1, pods)
+            made["spec"]["template"]["spec"]["runtimeClassName"] = "kata"
+            self.apply(made)
+        self.runs("single")
+        self.assertEqual(self.usage("single"), {GPU: "1", "cpu": "3"})
+        self.is_now("pair", "QuotaReserved", "False")
+
+
+if __name__ == "__main__":
+    main()
