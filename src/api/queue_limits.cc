@@ -1,6 +1,10 @@
 #include "api/queue_limits.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
 
 #include "api/names.h"
 #include "base/printable.h"
@@ -45,6 +49,16 @@ Result<model::ResourceList> read_limits(const std::string& text) {
   return out;
 }
 
+std::string unreadable(const ObjectMeta& metadata, std::initializer_list<std::string_view> keys) {
+  std::string out;
+  for (const std::string_view key : keys) {
+    const std::string* value = metadata.annotation(key);
+    const std::string problem = value == nullptr ? "" : queue_limit_problem(key, *value);
+    if (!problem.empty()) out += fmt::format("{}annotation {}: {}", out.empty() ? "" : "; ", key, problem);
+  }
+  return out;
+}
+
 // The annotation's value where it is there and has no problem; else null.
 const std::string* sound(const ObjectMeta& metadata, std::string_view key) {
   const std::string* value = metadata.annotation(key);
@@ -67,6 +81,27 @@ std::string queue_limit_problem(std::string_view key, const std::string& value) 
   if (key == kBudgetWhenSpentAnnotation && value != kHold && value != kDrain)
     return fmt::format("'{}' is neither {} nor {}", shown, kHold, kDrain);
   return "";
+}
+
+std::string unreadable_limits(const ClusterQueue& queue) {
+  return unreadable(queue.metadata, {kUserLimitsAnnotation, kBudgetGpuHoursAnnotation, kBudgetDollarsAnnotation,
+                                     kBudgetWindowAnnotation, kBudgetWhenSpentAnnotation});
+}
+
+std::string unreadable_limits(const LocalQueue& queue) {
+  return unreadable(queue.metadata, {kBudgetGpuHoursAnnotation, kBudgetDollarsAnnotation, kBudgetWindowAnnotation,
+                                     kBudgetWhenSpentAnnotation});
+}
+
+std::string idle_user_limits(const model::ClusterQueue& queue) {
+  std::vector<std::string> covered, idle;
+  for (const model::ResourceGroup& group : queue.groups)
+    covered.insert(covered.end(), group.resources.begin(), group.resources.end());
+  for (const auto& [resource, limit] : queue.user_limits)
+    if (std::find(covered.begin(), covered.end(), resource) == covered.end()) idle.push_back(resource);
+  if (idle.empty()) return "";
+  return fmt::format("annotation {} limits {}, which the queue does not cover, so that it has no effect; it covers {}",
+                     kUserLimitsAnnotation, fmt::join(idle, ", "), fmt::join(covered, ", "));
 }
 
 std::string user_of(const ObjectMeta& metadata) {

@@ -9,7 +9,7 @@
 //   berth.dev/budget-when-spent: drain                those who run leave, too; by default nobody more is let in (hold)
 // Of Jobs, pods and Workloads:
 //   berth.dev/user: alice                             who submitted it; `berth webhook` writes it
-// A value that is no such thing counts as absent. Pure functions.
+// A value that is no such thing counts as absent; on a cluster its queue lets nobody in. Pure functions.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/kueue.h"
 #include "api/meta.h"
 #include "model/budget.h"
 #include "model/resources.h"
@@ -33,6 +34,11 @@ inline constexpr std::string_view kBudgetCondition = "berth.dev/WithinBudget";
 
 // What is wrong with the value of one of these annotations, and the way out; empty: nothing, or it is none of them.
 std::string queue_limit_problem(std::string_view key, const std::string& value);
+// The same of all limits of a ClusterQueue or LocalQueue, with their names.
+std::string unreadable_limits(const ClusterQueue& queue);
+std::string unreadable_limits(const LocalQueue& queue);
+// Limits of users that limit nothing, since the queue does not cover the resource; empty: there are none.
+std::string idle_user_limits(const model::ClusterQueue& queue);
 
 // Empty: nobody has said.
 std::string user_of(const ObjectMeta& metadata);

@@ -63,5 +63,31 @@ TEST(QueueLimits, WhatWasSpentIsReadFromItsOwnMessage) {
   EXPECT_EQ(spent_of({}), std::nullopt);
 }
 
+TEST(QueueLimits, ThoseThatCannotBeReadAreNamed) {
+  ClusterQueue queue;
+  queue.metadata = with(kBudgetGpuHoursAnnotation, "0,002");
+  EXPECT_EQ(unreadable_limits(queue),
+            "annotation berth.dev/budget-gpu-hours: '0,002' is no amount of GPU-hours; write a number with up to six "
+            "decimals, for example 2500");
+  queue.metadata = with(kBudgetGpuHoursAnnotation, "0.002");
+  EXPECT_EQ(unreadable_limits(queue), "");
+  LocalQueue local;
+  local.metadata = with(kUserLimitsAnnotation, "no business of its own");
+  EXPECT_EQ(unreadable_limits(local), "");
+  local.metadata = with(kBudgetWindowAnnotation, "year");
+  EXPECT_NE(unreadable_limits(local), "");
+}
+
+TEST(QueueLimits, OfUsersOnWhatTheQueueDoesNotCoverAreTold) {
+  model::ClusterQueue queue;
+  queue.groups = {{{"nvidia.com/gpu", "cpu"}, {}}};
+  queue.user_limits.set("cpu", 1);
+  EXPECT_EQ(idle_user_limits(queue), "");
+  queue.user_limits.set("gpu", 1);
+  EXPECT_EQ(idle_user_limits(queue),
+            "annotation berth.dev/user-limits limits gpu, which the queue does not cover, so that it has no effect; it "
+            "covers nvidia.com/gpu, cpu");
+}
+
 }  // namespace
 }  // namespace berth::api

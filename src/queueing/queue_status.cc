@@ -22,14 +22,16 @@ Told active(bool is, std::string reason, std::string message) {
   return {"Active", is, std::move(reason), std::move(message)};
 }
 
-Told activity(const quota::QueueStatus& status) {
-  if (status.active) return active(true, "Ready", "Can admit new workloads");
+Told activity(const quota::QueueStatus& status, const std::string& remark) {
+  if (status.active) return active(true, "Ready", "Can admit new workloads" + (remark.empty() ? "" : "; " + remark));
   return active(false, status.reason, "Can't admit new workloads: " + status.why);
 }
 
 Told local_activity(const quota::Admission& admission, const quota::Spending::Queue& local,
-                    const std::string& cluster_queue, bool stopped, const quota::QueueOverview& overview) {
+                    const std::string& cluster_queue, bool stopped, const std::string& problem,
+                    const quota::QueueOverview& overview) {
   if (stopped) return active(false, "Stopped", "Can't submit new workloads: the LocalQueue is stopped");
+  if (!problem.empty()) return active(false, "InvalidSpec", "Can't admit new workloads: " + problem);
   if (!admission.cluster_queues().contains(cluster_queue))
     return active(false, "ClusterQueueDoesNotExist",
                   fmt::format("Can't submit new workloads to clusterQueue: {} is not there", cluster_queue));
@@ -157,6 +159,8 @@ void QueueStatuses::see(const SeenQueue& seen) {
     next.from = record.from;
   }
   next.status = seen.status;
+  next.problem = seen.problem;
+  next.remark = seen.remark;
   record = std::move(next);
 }
 
@@ -180,13 +184,14 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
     const auto known = overview.local_queues.find({namespace_name, name});
     const quota::LocalQueueStatus held =
         known == overview.local_queues.end() ? quota::LocalQueueStatus{} : known->second;
-    active = local_activity(admission, {namespace_name, name}, record.cluster_queue, record.stopped, overview);
+    active = local_activity(admission, {namespace_name, name}, record.cluster_queue, record.stopped, record.problem,
+                            overview);
     count(status, held.counts);
     status["flavorsReservation"] = usage(held.held);
   } else if (admission.cluster_queues().contains(name)) {
     const quota::QueueStatus queue = admission.queue_status(name, overview);
     const auto known = overview.cluster_queues.find(name);
-    active = activity(queue);
+    active = activity(queue, record.remark);
     count(status, known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second);
     status["flavorsReservation"] = usage(queue);
     tell_share(status, stored, queue.share ? &*queue.share : nullptr);
@@ -199,7 +204,9 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
   set_condition(conditions, active, record.generation, wall);
   const std::optional<Told> spent = spent_now(admission, {namespace_name, name}, now);
   const auto told = find_condition(before, api::kBudgetCondition);
-  if (!spent && told != before.end()) conditions.erase(find_condition(conditions, api::kBudgetCondition));
+  // What was spent stays there while nobody can say of what.
+  if (!spent && told != before.end() && record.problem.empty())
+    conditions.erase(find_condition(conditions, api::kBudgetCondition));
   const bool is_changed = (spent && (told == before.end() || is_news(*spent, *told))) || changes(stored, status);
   if (is_changed && spent) set_condition(conditions, *spent, record.generation, wall);
   return is_changed ? status.dump() : std::string();

@@ -32,7 +32,8 @@ class QueueStatuses {
     std::string cluster_queue;  // of a LocalQueue
     bool stopped = false;       // it is a LocalQueue's own word
     int64_t generation = 0;
-    std::string status;  // JSON, as it is stored
+    std::string status;           // JSON, as it is stored
+    std::string problem, remark;  // as SeenQueue's
     bool busy = false;
     Time from{INT64_MIN};
   };

@@ -189,6 +189,40 @@ TEST_F(QueueStatusTest, WhatWasSpentOfABudgetIsKeptThere) {
   EXPECT_EQ(known.spent->gpu_time, admission_.spending().spent({"", "red"}, now_)->gpu_time);
 }
 
+TEST_F(QueueStatusTest, WhatWasSpentStaysThereWhileItsBudgetCannotBeRead) {
+  const auto local = [](const char* hours) {
+    return Json{{"metadata",
+                 {{"name", "team"},
+                  {"namespace", "default"},
+                  {"uid", "l"},
+                  {"resourceVersion", "7"},
+                  {"annotations", {{"berth.dev/budget-gpu-hours", hours}}}}},
+                {"spec", {{"clusterQueue", "red"}}},
+                {"status",
+                 {{"conditions", Json::array({{{"type", "berth.dev/WithinBudget"},
+                                               {"status", "False"},
+                                               {"reason", "BudgetSpent"},
+                                               {"message", "as it was"}}})}}}};
+  };
+  see("LocalQueue", local("0,002").dump());
+  const Json conditions = store(look())["team"]["conditions"];
+  ASSERT_THAT(conditions, SizeIs(2));
+  EXPECT_EQ(conditions[0]["message"], "as it was");
+  EXPECT_EQ(conditions[1]["status"], "False");
+  EXPECT_EQ(conditions[1]["reason"], "InvalidSpec");
+  EXPECT_EQ(conditions[1]["message"],
+            "Can't admit new workloads: annotation berth.dev/budget-gpu-hours: '0,002' is no amount of GPU-hours; "
+            "write a number with up to six decimals, for example 2500");
+}
+
+TEST_F(QueueStatusTest, ALimitOfUsersThatLimitsNothingIsTold) {
+  see("ClusterQueue", R"({"metadata": {"name": "red", "uid": "q", "resourceVersion": "7",
+                         "annotations": {"berth.dev/user-limits": "gpu=1"}}, "spec": {}})");
+  const Json active = store(look())["red"]["conditions"][0];
+  EXPECT_EQ(active["status"], "True");
+  EXPECT_THAT(active["message"].get<std::string>(), ::testing::HasSubstr("limits gpu, which the queue does not cover"));
+}
+
 TEST_F(QueueStatusTest, WithoutFairSharingNoShareIsToldAndOneThatIsStoredGoes) {
   see("Cohort", R"({"metadata": {"name": "all", "uid": "c", "resourceVersion": "7"}, "spec": {}})");
   auto stored = store(look());

@@ -6,6 +6,7 @@
 
 #include "api/decode.h"
 #include "api/kueue_names.h"
+#include "api/queue_limits.h"
 #include "model/quantity.h"
 
 namespace berth::queueing {
@@ -156,7 +157,18 @@ Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view ki
     object = std::move(queue);
   }
   BERTH_TRY(read, std::move(object));
-  return SeenQueue{std::move(read), member(raw, "status").dump()};
+  SeenQueue out{std::move(read), member(raw, "status").dump()};
+  if (auto* queue = std::get_if<api::ClusterQueue>(&out.object)) {
+    if (queue->queue.problem.empty()) queue->queue.problem = api::unreadable_limits(*queue);
+    if (!queue->queue.problem.empty()) queue->queue.budget = {};
+    out.problem = queue->queue.problem;
+    out.remark = api::idle_user_limits(queue->queue);
+  }
+  if (auto* local = std::get_if<api::LocalQueue>(&out.object)) {
+    out.problem = api::unreadable_limits(*local);
+    if (!out.problem.empty()) local->queue.budget = {};
+  }
+  return out;
 }
 
 Result<SeenWorkload> decode_workload(std::string_view json) {

@@ -72,6 +72,8 @@ struct SeenJob {
 struct SeenQueue {
   api::KueueObject object;
   std::string status;  // JSON, as it is stored
+  // Of a ClusterQueue or LocalQueue: why it cannot be understood and lets nobody in; and what of it has no effect.
+  std::string problem = {}, remark = {};
 };
 
 // A pod that names a queue by itself or with its group.
@@ -113,7 +115,8 @@ Result<SeenPod> decode_pod(std::string_view json);
 Result<ProvisioningConfig> decode_provisioning_config(std::string_view json);
 Result<ProvisioningRequest> decode_provisioning_request(std::string_view json);
 // Flavors, queues, cohorts and priority classes of queues; `kind` is the object's. A ClusterQueue whose spec cannot be
-// understood is one with a problem and without quota.
+// understood is one with a problem and without quota. Limits in annotations that cannot be read are a problem, too; the
+// queue has no budget then.
 Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind);
 
 // Versions of objects are numbers (Kubernetes 1.35 says so); one that is none counts as new.

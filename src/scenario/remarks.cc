@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "api/queue_limits.h"
 #include "bridge/mig.h"
 #include "bridge/to_model.h"
 #include "limits/remarks.h"
@@ -51,6 +52,8 @@ std::vector<std::string> remarks(const api::Object& object) {
   if (const auto* quota = std::get_if<api::ResourceQuota>(&object)) return limits::remarks(*quota);
   if (const auto* range = std::get_if<api::LimitRange>(&object)) return limits::remarks(*range);
   if (const auto* node = std::get_if<api::Node>(&object)) return remarks_on(*node);
+  if (const auto* queue = std::get_if<api::ClusterQueue>(&object))
+    if (std::string idle = api::idle_user_limits(queue->queue); !idle.empty()) return {std::move(idle)};
   return {};
 }
 

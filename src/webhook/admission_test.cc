@@ -50,6 +50,29 @@ AdmissionAnswer validate_pod(Json object, const Rules& rules = {}) {
   return validate(create("", "Pod", std::move(object)), rules);
 }
 
+// ---- what queues say of budgets and users
+
+TEST(Validate, LimitsOfAQueueThatCannotBeReadAreWarnedOfWhenTheyComeToo) {
+  const auto queue = [](const char* annotations) {
+    return Json{{"apiVersion", "kueue.x-k8s.io/v1beta2"},
+                {"kind", "ClusterQueue"},
+                {"metadata", {{"name", "q"}, {"annotations", json(annotations)}}},
+                {"spec", json(R"({"resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"f","resources":[
+                                {"name":"cpu","nominalQuota":1}]}]}]})")}};
+  };
+  AdmissionRequest update =
+      create("kueue.x-k8s.io", "ClusterQueue", queue(R"({"berth.dev/budget-gpu-hours":"0,002"})"));
+  update.operation = "UPDATE";
+  update.old_object = queue("{}");
+  AdmissionAnswer answer = validate(update, {});
+  EXPECT_TRUE(answer.allowed);
+  EXPECT_THAT(answer.warnings,
+              ElementsAre("annotation berth.dev/budget-gpu-hours: '0,002' is no amount of GPU-hours; write a number "
+                          "with up to six decimals, for example 2500; until then the queue lets nobody in"));
+  update.object = queue(R"({"berth.dev/user-limits":"gpu=1"})");
+  EXPECT_THAT(validate(update, {}).warnings, ElementsAre(HasSubstr("limits gpu, which the queue does not cover")));
+}
+
 // ---- what is added
 
 TEST(Mutate, AJobThatNamesAQueueIsSuspendedAndComesToBerth) {

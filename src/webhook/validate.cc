@@ -136,30 +136,38 @@ void check_kueue(const AdmissionRequest& request, const Json& object, Findings& 
   if (!api::is_kueue_kind(document)) return;
   api::Problems problems;
   for (const api::Document& each :
-       api::read_documents(object.dump(-1, ' ', false, Json::error_handler_t::replace), "", problems))
-    (void)api::decode_kueue(each, problems, true);
+       api::read_documents(object.dump(-1, ' ', false, Json::error_handler_t::replace), "", problems)) {
+    const auto read = api::decode_kueue(each, problems, true);
+    const auto* queue = read ? std::get_if<api::ClusterQueue>(&*read) : nullptr;
+    if (std::string idle = queue == nullptr ? "" : api::idle_user_limits(queue->queue); !idle.empty())
+      findings.warnings.push_back(std::move(idle));
+  }
   for (const api::Problem& problem : problems)
     findings.invalid.push_back(problem.path.empty() ? problem.message : problem.path + ": " + problem.message);
   if (request.kind == "Cohort") check_parent(object, findings);
 }
 
-// Of Jobs and queues: what they say of victims, users and budgets, where it has no effect.
-void check_queue_annotations(const Json& object, Findings& findings) {
+// Of Jobs and queues: what they say of victims, users and budgets, where it cannot be read.
+void check_queue_annotations(const AdmissionRequest& request, const Json& object, Findings& findings) {
+  const bool is_queue = request.kind == "ClusterQueue" || request.kind == "LocalQueue";
   const Json* all = part_of(part_of(object, "metadata"), "annotations");
   if (all == nullptr || !all->is_object()) return;
   for (const auto& [key, value] : all->items()) {
     if (!value.is_string()) continue;
     const auto& text = value.get_ref<const std::string&>();
-    std::string problem = api::victim_annotation_problem(key, text);
-    if (problem.empty()) problem = api::queue_limit_problem(key, text);
-    if (!problem.empty()) findings.warnings.push_back(fmt::format("annotation {}: {}; it has no effect", key, problem));
+    const std::string of_victims = api::victim_annotation_problem(key, text);
+    const std::string of_limits = api::queue_limit_problem(key, text);
+    const bool closes = is_queue && !of_limits.empty();
+    if (!of_victims.empty() || !of_limits.empty())
+      findings.warnings.push_back(fmt::format("annotation {}: {}; {}", key, of_victims.empty() ? of_limits : of_victims,
+                                              closes ? "until then the queue lets nobody in" : "it has no effect"));
   }
 }
 
 // What is wrong with an object alone.
 Findings findings_in(const AdmissionRequest& request, const Json& object, const Rules& rules) {
   Findings findings;
-  check_queue_annotations(object, findings);
+  check_queue_annotations(request, object, findings);
   if (request.group.empty() && request.kind == "Pod") check_plain_pod(object, rules, findings);
   else if (request.group == "batch" && request.kind == "Job") check_job(object, rules, findings);
   else if (request.group == kKueueGroup) check_kueue(request, object, findings);
@@ -198,12 +206,15 @@ bool unchanged(const AdmissionRequest& request) {
     const auto member = object.find(key);
     return member != object.end() ? *member : Json();
   };
-  const auto labels = [](const Json& object) {
-    const Json* found = part_of(part_of(object, "metadata"), "labels");
+  const auto texts = [](const Json& object, const char* key) {
+    const Json* found = part_of(part_of(object, "metadata"), key);
     return found != nullptr ? *found : Json::object();
   };
+  const auto labels = [&](const Json& object) { return texts(object, "labels"); };
+  const auto annotations = [&](const Json& object) { return texts(object, "annotations"); };
   return of(request.object, "spec") == of(request.old_object, "spec") &&
          labels(request.object) == labels(request.old_object) &&
+         (request.group != kKueueGroup || annotations(request.object) == annotations(request.old_object)) &&
          annotation_of(request.object, api::kUserAnnotation) == annotation_of(request.old_object, api::kUserAnnotation);
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What bounds work in queues beside quota, on a real kube-apiserver: what LimitRanges and RuntimeClasses give pods.
+"""What bounds work in queues beside quota, on a real kube-apiserver: what LimitRanges and RuntimeClasses give pods,
+budgets and limits of users.
 
 Ends with status 77 (skipped, for ctest) where the test servers or the program are not built.
 """
@@ -102,6 +103,72 @@ class Defaults(QueueLimits):
         self.runs("single")
         self.assertEqual(self.usage("single"), {GPU: "1", "cpu": "3"})
         self.is_now("pair", "QuotaReserved", "False")
+
+
+class Budgets(QueueLimits):
+    """What was spent stays counted, whatever becomes of the budget, of Berth and of the Jobs."""
+
+    EXPECTED_ERRORS = ("an object was set aside: it cannot be understood",)
+
+    def active(self, plural: str, name: str) -> dict:
+        conditions = self.status(plural, name).get("conditions", [])
+        return next((one for one in conditions if one["type"] == "Active"), {})
+
+    def annotate_local(self, queue: str, annotations: dict) -> None:
+        self.api.call("PATCH", f"{self.of_kind('localqueues')}/{queue}", {"metadata": {"annotations": annotations}},
+                      content_type=MERGE)  # fmt: skip
+
+    def account(self, plural: str, name: str) -> str:
+        conditions = self.status(plural, name).get("conditions", [])
+        return next((one["message"] for one in conditions if one["type"] == "berth.dev/WithinBudget"), "")
+
+    def spent(self, plural: str, name: str) -> float:
+        return float(self.account(plural, name).split(" of ")[0])
+
+    def rests(self, plural: str, name: str) -> float:
+        """What was spent, once nobody spends any more."""
+        wait_until("nobody spends", lambda: not self.account(plural, name).endswith("GPUs"))
+        return self.spent(plural, name)
+
+    def test_a_limit_that_cannot_be_read_closes_its_queue_and_forgets_nothing(self) -> None:
+        hours, limits = "berth.dev/budget-gpu-hours", "berth.dev/user-limits"
+        self.node(1, gpus=8)
+        self.queues(team=4, users=4)
+        self.annotate_local("team", {hours: "0.001"})
+        self.apply(job("runs", "users", 1))
+        self.runs("runs")
+        self.apply(job("first", "team", 4, runs="2s"))
+        self.ends("first")
+        self.apply(job("second", "team", 1, runs="1s"))
+        self.is_now("second", "QuotaReserved", "False", "BudgetSpent")
+        before = self.rests("localqueues", "team")
+        self.assertGreater(before, 0.001)
+
+        self.annotate_local("team", {hours: "0,002"})
+        self.annotate("users", {limits: "nvidia.com/gpu:2"})
+        for plural, name, what in (("localqueues", "team", hours), ("clusterqueues", "users", limits)):
+            said = wait_until(f"{name} is not active", lambda p=plural, n=name: (
+                one if (one := self.active(p, n)).get("status") == "False" and one["reason"] == "InvalidSpec" else None))  # fmt: skip
+            self.assertRegex(said["message"], f"annotation {what}: '.*' is no .*; write ")
+            wait_until("an event", lambda n=name: self.events_of(n, "Quarantined"))
+        self.is_now("second", "QuotaReserved", "False", "Suspended")
+        self.assertEqual(self.spent("localqueues", "team"), before)
+        self.apply(job("later", "users", 1))
+        self.is_now("later", "QuotaReserved", "False", "Suspended")
+        self.assertEqual(self.condition("runs", "Admitted")["status"], "True")
+
+        # A Berth that takes over knows nothing else.
+        self.berth.kill()
+        self.berth.start()
+        self.settle()
+        self.is_now("second", "QuotaReserved", "False", "Suspended")
+        self.assertEqual(self.spent("localqueues", "team"), before)
+        self.annotate_local("team", {hours: "0.001"})
+        self.is_now("second", "QuotaReserved", "False", "BudgetSpent")
+        self.assertEqual(self.spent("localqueues", "team"), before)
+        self.annotate("users", {limits: "nvidia.com/gpu=2"})
+        self.runs("later")
+        self.assertEqual(len(self.runs("runs")), 1)
 
 
 if __name__ == "__main__":

@@ -141,26 +141,46 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
   if (const auto* runtime = std::get_if<api::RuntimeClass>(&seen)) return desk_.see(*runtime);
   if (auto* config = std::get_if<queueing::ProvisioningConfig>(&seen)) return provisioning_.see(std::move(*config));
   if (auto* request = std::get_if<queueing::ProvisioningRequest>(&seen)) return provisioning_.see(std::move(*request));
-  statuses_.see(std::get<queueing::SeenQueue>(seen));
-  provisioning_.see(std::get<queueing::SeenQueue>(seen));
-  const auto& object = std::get<queueing::SeenQueue>(seen).object;
-  if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&object))
+  const auto& queue = std::get<queueing::SeenQueue>(seen);
+  statuses_.see(queue);
+  provisioning_.see(queue);
+  if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&queue.object))
     return desk_.see_priority(metadata.name, priority->value);
-  if (const auto* queue = std::get_if<api::ClusterQueue>(&object)) tell_problem(*queue);
-  if (auto known = queue_object_of(object)) engine_.apply(engine::QueueObjectUpserted{std::move(*known)});
+  tell_problem(queue);
+  if (const auto* local = std::get_if<api::LocalQueue>(&queue.object))
+    return see_local_queue(local->queue, queue.problem);
+  if (auto known = queue_object_of(queue.object)) engine_.apply(engine::QueueObjectUpserted{std::move(*known)});
+}
+
+// One whose limits cannot be read is on hold, and what was known of its budget counts on.
+void WorkQueues::see_local_queue(model::LocalQueue queue, const std::string& problem) {
+  if (!problem.empty()) {
+    if (queue.stop == model::StopPolicy::kNone) queue.stop = model::StopPolicy::kHold;
+    const auto& all = engine_.admission().local_queues();
+    const auto known = all.find(std::pair(queue.namespace_name, queue.name));
+    if (known != all.end()) queue.budget = known->second.budget;
+  }
+  engine_.apply(engine::QueueObjectUpserted{std::move(queue)});
 }
 
 // Of one that was set aside: once, while it stays so.
-void WorkQueues::tell_problem(const api::ClusterQueue& object) {
-  const std::string& problem = object.queue.problem;
-  if (problem.empty()) return;
-  const auto& queues = engine_.admission().cluster_queues();
-  const auto known = queues.find(object.metadata.name);
-  if (known == queues.end() || known->second.problem != problem)
-    hooks_.quarantine(
-        "ClusterQueue",
-        {.name = object.metadata.name, .uid = object.metadata.uid, .error = {ErrorCode::kInvalidInput, problem}});
-  else set_aside_.add("ClusterQueue", object.metadata.name, problem);
+void WorkQueues::tell_problem(const queueing::SeenQueue& seen) {
+  const bool local = std::holds_alternative<api::LocalQueue>(seen.object);
+  const std::string kind = local ? "LocalQueue" : "ClusterQueue";
+  const api::ObjectMeta& metadata =
+      std::visit([](const auto& object) -> const api::ObjectMeta& { return object.metadata; }, seen.object);
+  const std::pair key(kind, Name{metadata.namespace_name, metadata.name});
+  if (seen.problem.empty()) {
+    if (local || std::holds_alternative<api::ClusterQueue>(seen.object)) told_problems_.erase(key);
+    return;
+  }
+  const std::string text = seen.problem + "; until then it lets nobody in";
+  if (std::exchange(told_problems_[key], text) != text)
+    hooks_.quarantine(kind, {.name_space = metadata.namespace_name,
+                             .name = metadata.name,
+                             .uid = metadata.uid,
+                             .error = {ErrorCode::kInvalidInput, text}});
+  else set_aside_.add(kind, local ? metadata.namespace_name + "/" + metadata.name : metadata.name, text);
 }
 
 void WorkQueues::forget(QueueKind kind, const Name& name) {
@@ -175,7 +195,9 @@ void WorkQueues::forget(QueueKind kind, const Name& name) {
   if (kind == QueueKind::kProvisioningRequestConfig) return provisioning_.config_gone(name.second);
   if (kind == QueueKind::kProvisioningRequest) return provisioning_.request_gone(name);
   if (kind == QueueKind::kAdmissionCheck) provisioning_.check_gone(name.second);
-  statuses_.gone(std::string(resource_of(kind).kind), name.first, name.second);
+  const std::string kind_name(resource_of(kind).kind);
+  told_problems_.erase({kind_name, name});
+  statuses_.gone(kind_name, name.first, name.second);
   engine_.apply(engine::QueueObjectDeleted{named(kind, name.first, name.second)});
 }
 

@@ -72,7 +72,8 @@ class WorkQueues {
   bool handle(QueueUpdates& batch);
   void handle(const queueing::Answer& answer, Time now);
   void take_in(QueueKind kind, SeenQueueObject&& seen);
-  void tell_problem(const api::ClusterQueue& object);
+  void tell_problem(const queueing::SeenQueue& seen);
+  void see_local_queue(model::LocalQueue queue, const std::string& problem);
   void forget(QueueKind kind, const Name& name);
   void send(queueing::Write&& write);
   void call(QueueKind kind, queueing::Write&& write, kube::Client::Done answered);
@@ -92,9 +93,10 @@ class WorkQueues {
   std::optional<Time> counted_at_;   // what queues have
   std::optional<Time> waits_since_;  // for lists
   bool told_overdue_ = false;
-  std::map<QueueKind, std::set<Name>> known_;  // of the kinds that were listed
-  size_t under_way_ = 0;                       // writes that are not answered
-  size_t telling_ = 0;                         // those of them that only tell
+  std::map<QueueKind, std::set<Name>> known_;                          // of the kinds that were listed
+  std::map<std::pair<std::string, Name>, std::string> told_problems_;  // of queues, by kind
+  size_t under_way_ = 0;                                               // writes that are not answered
+  size_t telling_ = 0;                                                 // those of them that only tell
 };
 
 }  // namespace berth::apps
