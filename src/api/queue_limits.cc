@@ -7,13 +7,15 @@
 #include <initializer_list>
 
 #include "api/names.h"
+#include "base/int128.h"
 #include "base/printable.h"
 #include "model/quantity.h"
 
 namespace berth::api {
 namespace {
 
-constexpr std::string_view kHours = "GPU-hours", kDollars = "dollars", kHold = "hold", kDrain = "drain";
+constexpr std::string_view kHours = "GPU-hours", kDollars = "dollars", kGpus = "GPUs", kDollarsAnHour = "dollars/hour";
+constexpr std::string_view kHold = "hold", kDrain = "drain";
 
 std::optional<Period> window_of(std::string_view text) {
   for (const Period window : {Period::kDay, Period::kWeek, Period::kMonth})
@@ -123,15 +125,18 @@ model::Budget budget_of(const ObjectMeta& metadata) {
   return out;
 }
 
-std::string budget_message(const model::Budget& budget, const model::Spent& spent) {
+std::string budget_message(const model::Budget& budget, const model::Spent& spent, const SpendingRate& rate) {
   const auto part = [](const std::optional<int64_t>& limit, int64_t amount, std::string_view unit) {
     return limit ? fmt::format("{} of {} {}", model::format_micros(amount), model::format_micros(*limit), unit) : "";
   };
   const std::string hours = part(budget.gpu_time, spent.gpu_time, kHours);
   const std::string dollars = part(budget.cost, spent.cost, kDollars);
-  return fmt::format("{}{}{} of the {} since {}, counted until {}", hours,
-                     hours.empty() || dollars.empty() ? "" : " and ", dollars, to_string(budget.window),
-                     format_rfc3339(spent.since), format_rfc3339_micro(spent.until));
+  std::string out =
+      fmt::format("{}{}{} of the {} since {}, counted until {}", hours, hours.empty() || dollars.empty() ? "" : " and ",
+                  dollars, to_string(budget.window), format_rfc3339(spent.since), format_rfc3339_micro(spent.until));
+  if (rate.gpus > 0) out += fmt::format(", since then {} {}", model::format_micros(rate.gpus), kGpus);
+  if (rate.gpus > 0 && rate.cost > 0) out += fmt::format(" at {} {}", model::format_micros(rate.cost), kDollarsAnHour);
+  return out;
 }
 
 std::optional<model::Spent> spent_of(const std::vector<Condition>& conditions) {
@@ -153,6 +158,32 @@ std::optional<model::Spent> spent_of(const std::vector<Condition>& conditions) {
     }
   }
   return since && until ? std::optional(out) : std::nullopt;
+}
+
+SpendingRate spending_rate_of(const std::vector<Condition>& conditions) {
+  SpendingRate out;
+  for (const Condition& condition : conditions) {
+    if (condition.type != kBudgetCondition) continue;
+    const std::vector<std::string> words = split(condition.message, " ,");
+    for (size_t i = 1; i < words.size(); ++i) {
+      const std::optional<int64_t> amount = model::parse_micros(words[i - 1]);
+      if (words[i] == kGpus) out.gpus = amount.value_or(0);
+      if (words[i] == kDollarsAnHour) out.cost = amount.value_or(0);
+    }
+  }
+  return out;
+}
+
+model::Spent spent_by(model::Spent written, const SpendingRate& rate, Period window, Time now) {
+  const Time begin = period_begin(window, now);
+  const bool earlier_window = written.since < begin;
+  if (rate.gpus <= 0 || now <= written.until || (!earlier_window && written.since != begin)) return written;
+  const Int128 passed = (now - std::max(written.until, begin)).nanos, hour = Duration::seconds(3600).nanos;
+  const auto more = [&](int64_t an_hour) {
+    return static_cast<int64_t>(std::min<Int128>(model::kBudgetMax, passed * an_hour / hour));
+  };
+  return {begin, now, (earlier_window ? 0 : written.gpu_time) + more(rate.gpus),
+          (earlier_window ? 0 : written.cost) + more(rate.cost)};
 }
 
 }  // namespace berth::api

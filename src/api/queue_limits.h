@@ -45,10 +45,19 @@ std::string user_of(const ObjectMeta& metadata);
 model::ResourceList user_limits_of(const ObjectMeta& metadata);
 model::Budget budget_of(const ObjectMeta& metadata);
 
+// What is spent in each hour from then on: micro-GPUs, and micro-dollars.
+struct SpendingRate {
+  int64_t gpus = 0, cost = 0;
+};
 // "41.25 of 100 GPU-hours and 12.5 of 500 dollars of the month since 2026-11-01T00:00:00Z, counted until
-// 2026-11-23T16:00:00Z", the message of the condition.
-std::string budget_message(const model::Budget& budget, const model::Spent& spent);
+// 2026-11-23T16:00:00Z, since then 8 GPUs at 16 dollars/hour", the message of the condition; the last part only where
+// somebody spends.
+std::string budget_message(const model::Budget& budget, const model::Spent& spent, const SpendingRate& rate = {});
 // What the message of that condition says; none: it is not there, or says nothing of the kind.
 std::optional<model::Spent> spent_of(const std::vector<Condition>& conditions);
+// All 0 where it names none.
+SpendingRate spending_rate_of(const std::vector<Condition>& conditions);
+// What has been spent by `now`, by the wall clock, if those who spent when it was written have done so ever since.
+model::Spent spent_by(model::Spent written, const SpendingRate& rate, Period window, Time now);
 
 }  // namespace berth::api

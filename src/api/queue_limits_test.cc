@@ -89,5 +89,25 @@ TEST(QueueLimits, OfUsersOnWhatTheQueueDoesNotCoverAreTold) {
             "covers nvidia.com/gpu, cpu");
 }
 
+TEST(QueueLimits, WhoSpendsIsReadFromTheSameMessage) {
+  const auto at = [](const char* text) { return *parse_rfc3339(text); };
+  const model::Spent spent{at("2026-11-01T00:00:00Z"), at("2026-11-23T16:00:00Z"), 41'250'000, 12'500'000};
+  const std::string text = budget_message({100'000'000, 500'000'000}, spent, {8'000'000, 16'000'000});
+  EXPECT_TRUE(text.ends_with("counted until 2026-11-23T16:00:00.000000Z, since then 8 GPUs at 16 dollars/hour"))
+      << text;
+  const std::vector<Condition> stored = {{std::string(kBudgetCondition), "True", "WithinBudget", text}};
+  EXPECT_EQ(spent_of(stored), spent);
+  const SpendingRate rate = spending_rate_of(stored);
+  EXPECT_EQ(rate.gpus, 8'000'000);
+  EXPECT_EQ(rate.cost, 16'000'000);
+  const model::Spent later = spent_by(spent, rate, Period::kMonth, at("2026-11-23T16:30:00Z"));
+  EXPECT_EQ(later, (model::Spent{spent.since, at("2026-11-23T16:30:00Z"), 45'250'000, 20'500'000}));
+  // Of the next window only what is spent in it.
+  EXPECT_EQ(spent_by(spent, rate, Period::kMonth, at("2026-12-01T01:00:00Z")),
+            (model::Spent{at("2026-12-01T00:00:00Z"), at("2026-12-01T01:00:00Z"), 8'000'000, 16'000'000}));
+  EXPECT_EQ(spent_by(spent, {}, Period::kMonth, at("2026-11-23T16:30:00Z")), spent) << "written before rates were";
+  EXPECT_EQ(spent_by(spent, rate, Period::kMonth, at("2026-11-23T15:00:00Z")), spent) << "a clock that goes back";
+}
+
 }  // namespace
 }  // namespace berth::api

@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "api/queue_limits.h"
 #include "model/quantity.h"
@@ -49,23 +52,36 @@ const model::Budget& budget_of(const quota::Admission& admission, const quota::S
   return admission.cluster_queues().find(queue.second)->second.budget;
 }
 
+// What is spent in an hour; the one after the next where a window ends meanwhile.
+api::SpendingRate rate_of(const quota::Spending& spending, const quota::Spending::Queue& queue, Time now) {
+  const Duration hour = Duration::seconds(3600);
+  std::optional<model::Spent> from = spending.spent(queue, now), to = spending.spent(queue, now + hour);
+  if (!from || !to) return {};
+  if (from->since != to->since) from = std::exchange(to, spending.spent(queue, now + hour * 2));
+  return {to->gpu_time - from->gpu_time, to->cost - from->cost};
+}
+
 // What has been spent up to now of the queue's budget; none: it has none.
 std::optional<Told> spent_now(const quota::Admission& admission, const quota::Spending::Queue& queue, Time now) {
   const std::optional<model::Spent> spent = admission.spending().spent(queue, now);
   if (!spent) return std::nullopt;
   const bool within = !admission.spending().is_spent(queue);
   return Told{api::kBudgetCondition, within, within ? "WithinBudget" : std::string(quota::kBudgetSpent),
-              api::budget_message(budget_of(admission, queue), *spent)};
+              api::budget_message(budget_of(admission, queue), *spent, rate_of(admission.spending(), queue, now))};
 }
 
-// It is written beside anything else, or alone now and then while it changes: so a restart loses nothing that a status
-// has not told, and a queue is not written all the time.
+// It is written beside anything else, when somebody begins or ends to spend, or alone now and then while it changes: so
+// a restart loses nothing that a status has not told, and a queue is not written all the time.
 bool is_news(const Told& spent, const Json& stored) {
   const std::vector<api::Condition> before = {
       {std::string(spent.type), stored.value("status", ""), stored.value("reason", ""), stored.value("message", "")}};
   const std::optional<model::Spent> was = api::spent_of(before);
   const std::optional<model::Spent> is = api::spent_of({{std::string(spent.type), "", "", spent.message}});
   if (!was || !is || spent.reason != stored.value("reason", "") || was->since != is->since) return true;
+  const api::SpendingRate rate_before = api::spending_rate_of(before),
+                          rate_now = api::spending_rate_of({{std::string(spent.type), "", "", spent.message}});
+  const auto differs = [](int64_t a, int64_t b) { return std::abs(a - b) > 1; };  // they are rounded
+  if (differs(rate_before.gpus, rate_now.gpus) || differs(rate_before.cost, rate_now.cost)) return true;
   const bool same = was->gpu_time == is->gpu_time && was->cost == is->cost;
   return !same && is->until - was->until >= kSpentEvery;
 }

@@ -171,7 +171,8 @@ TEST_F(QueueStatusTest, WhatWasSpentOfABudgetIsKeptThere) {
   const Json within = budget(store(look())["red"]);
   EXPECT_EQ(within["status"], "True");
   EXPECT_EQ(within["message"],
-            "0.071111 of 1 GPU-hours of the day since 1970-01-01T00:00:00Z, counted until 1970-01-01T00:01:06.000000Z");
+            "0.071111 of 1 GPU-hours of the day since 1970-01-01T00:00:00Z, counted until 1970-01-01T00:01:06.000000Z, "
+            "since then 4 GPUs");
   now_ = now_ + Duration::seconds(900);
   const Json status = store(look())["red"];
   EXPECT_EQ(budget(status)["status"], "False");
@@ -187,6 +188,8 @@ TEST_F(QueueStatusTest, WhatWasSpentOfABudgetIsKeptThere) {
   const model::ClusterQueue& known = std::get<api::ClusterQueue>(after.object).queue;
   ASSERT_TRUE(known.spent);
   EXPECT_EQ(known.spent->gpu_time, admission_.spending().spent({"", "red"}, now_)->gpu_time);
+  const auto later = spent_by_now(after, known.spent->until + Duration::seconds(900));
+  EXPECT_EQ(later->gpu_time, known.spent->gpu_time + 1'000'000) << "as if who spends had gone on";
 }
 
 TEST_F(QueueStatusTest, WhatWasSpentStaysThereWhileItsBudgetCannotBeRead) {

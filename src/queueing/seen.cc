@@ -41,6 +41,13 @@ std::vector<StoredCondition> conditions_of(const Json& status) {
   return out;
 }
 
+api::SpendingRate rate_of(const Json& status) {
+  std::vector<api::Condition> conditions;
+  for (const StoredCondition& one : conditions_of(status))
+    conditions.push_back({one.type, one.status, one.reason, one.message});
+  return api::spending_rate_of(conditions);
+}
+
 // An amount that cannot be read counts as nothing: what a queue holds is never less for a word of a tenant's, since
 // only the schema's quantities are stored.
 std::optional<StoredAdmission> admission_of(const Json& status) {
@@ -145,6 +152,16 @@ Duration SeenWorkload::admitted_for(Time wall) const {
   return since ? std::max(Duration{}, wall - *since) : Duration{};
 }
 
+std::optional<model::Spent> spent_by_now(const SeenQueue& seen, Time wall) {
+  const auto by_now = [&](const auto& queue) {
+    return queue.spent ? std::optional(api::spent_by(*queue.spent, seen.rate, queue.budget.window, wall))
+                       : std::nullopt;
+  };
+  if (const auto* queue = std::get_if<api::ClusterQueue>(&seen.object)) return by_now(queue->queue);
+  if (const auto* local = std::get_if<api::LocalQueue>(&seen.object)) return by_now(local->queue);
+  return std::nullopt;
+}
+
 Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view kind) {
   BERTH_TRY(raw, parse(json));
   auto object = decode_object(json, kind);
@@ -158,6 +175,7 @@ Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view ki
   }
   BERTH_TRY(read, std::move(object));
   SeenQueue out{std::move(read), member(raw, "status").dump()};
+  out.rate = rate_of(member(raw, "status"));
   if (auto* queue = std::get_if<api::ClusterQueue>(&out.object)) {
     if (queue->queue.problem.empty()) queue->queue.problem = api::unreadable_limits(*queue);
     if (!queue->queue.problem.empty()) queue->queue.budget = {};

@@ -10,6 +10,7 @@
 
 #include "api/controllers.h"
 #include "api/kueue.h"
+#include "api/queue_limits.h"
 #include "base/result.h"
 #include "quota/decision.h"
 
@@ -74,7 +75,10 @@ struct SeenQueue {
   std::string status;  // JSON, as it is stored
   // Of a ClusterQueue or LocalQueue: why it cannot be understood and lets nobody in; and what of it has no effect.
   std::string problem = {}, remark = {};
+  api::SpendingRate rate = {};  // as its budget's condition says
 };
+// What its budget's condition says was spent, counted up to now; nothing: it says nothing.
+std::optional<model::Spent> spent_by_now(const SeenQueue& seen, Time wall);
 
 // A pod that names a queue by itself or with its group.
 struct SeenPod {

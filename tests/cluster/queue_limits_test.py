@@ -170,6 +170,25 @@ class Budgets(QueueLimits):
         self.runs("later")
         self.assertEqual(len(self.runs("runs")), 1)
 
+    def test_what_is_deleted_while_berth_is_away_has_spent_until_it_is_back(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(team=8)
+        self.annotate("team", {"berth.dev/budget-gpu-hours": "1"})
+        self.apply(job("train", "team", 8))
+        self.runs("train")
+        started = time.time()
+        wait_until("the account says who spends", lambda: self.budget("team").get("message", "").endswith("8 GPUs"))
+        time.sleep(3)
+        self.berth.kill()
+        self.api.call("DELETE", f"{JOBS}/train", {"propagationPolicy": "Foreground"})
+        wait_until("its Workload is gone", lambda: not self.workload("train"))
+        least = (time.time() - started) * 8 / 3600
+        self.berth.start()
+        self.settle()
+        spent = self.rests("clusterqueues", "team")
+        self.assertGreaterEqual(spent, least)
+        self.assertLess(spent, (time.time() - started + 3) * 8 / 3600)
+
 
 if __name__ == "__main__":
     main()

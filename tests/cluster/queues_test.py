@@ -295,6 +295,7 @@ class Queues(QueueSuite):
         self.apply(job("first", "team", 2, runs="2s"))
         self.ends("first")
         wait_until("the budget is spent", lambda: self.budget("team").get("status") == "False")
+        wait_until("nobody spends", lambda: not self.budget("team")["message"].endswith("GPUs"))
         before = self.budget("team")["message"]
         self.berth.kill()
         self.apply(job("second", "team", 1, runs="1s"))

@@ -108,7 +108,7 @@ class Session {
   void handle(BudgetUpdates& updates);
   void handle(EvictionReport& report);
   void handle(NodePatched& answer) { mig_->handle(answer, clock_.monotonic()); }
-  void handle(QueueMessage& message) { doubtful_ = queues_->handle(message, clock_.monotonic()) || doubtful_; }
+  void handle(QueueMessage& message) { doubtful_ = queues_->handle(message, clock_) || doubtful_; }
   void handle(WakeUp&) {}
   void list_pods(kube::ListReplaced<SeenPod>& list, const PodUpdates& batch);
   void take_in(SeenPod& seen);

@@ -129,7 +129,7 @@ bool WorkQueues::overdue(Time now) {
   return true;
 }
 
-void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
+void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen, Time wall) {
   const api::ObjectMeta& metadata = metadata_of(seen);
   known_[kind].insert({metadata.namespace_name, metadata.name});
   if (auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return desk_.see(std::move(*workload));
@@ -141,7 +141,10 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen) {
   if (const auto* runtime = std::get_if<api::RuntimeClass>(&seen)) return desk_.see(*runtime);
   if (auto* config = std::get_if<queueing::ProvisioningConfig>(&seen)) return provisioning_.see(std::move(*config));
   if (auto* request = std::get_if<queueing::ProvisioningRequest>(&seen)) return provisioning_.see(std::move(*request));
-  const auto& queue = std::get<queueing::SeenQueue>(seen);
+  auto& queue = std::get<queueing::SeenQueue>(seen);
+  const std::optional<model::Spent> spent = queueing::spent_by_now(queue, wall);
+  if (auto* cluster_queue = std::get_if<api::ClusterQueue>(&queue.object)) cluster_queue->queue.spent = spent;
+  if (auto* local = std::get_if<api::LocalQueue>(&queue.object)) local->queue.spent = spent;
   statuses_.see(queue);
   provisioning_.see(queue);
   if (const auto* priority = std::get_if<api::WorkloadPriorityClass>(&queue.object))
@@ -201,13 +204,13 @@ void WorkQueues::forget(QueueKind kind, const Name& name) {
   engine_.apply(engine::QueueObjectDeleted{named(kind, name.first, name.second)});
 }
 
-bool WorkQueues::handle(QueueMessage& message, Time now) {
-  if (auto* batch = std::get_if<QueueUpdates>(&message)) return handle(*batch);
-  handle(std::get<queueing::Answer>(message), now);
+bool WorkQueues::handle(QueueMessage& message, const Clock& clock) {
+  if (auto* batch = std::get_if<QueueUpdates>(&message)) return handle(*batch, clock.wall());
+  handle(std::get<queueing::Answer>(message), clock.monotonic());
   return false;
 }
 
-bool WorkQueues::handle(QueueUpdates& batch) {
+bool WorkQueues::handle(QueueUpdates& batch, Time wall) {
   const std::string kind(resource_of(batch.kind).kind);
   const bool is_set_aside = batch.kind != QueueKind::kPod;  // the session's own watch sees to pods
   bool went_back = false;
@@ -218,7 +221,7 @@ bool WorkQueues::handle(QueueUpdates& batch) {
       std::set<Name> gone = std::exchange(known_[batch.kind], {});
       for (SeenQueueObject& seen : list->objects) {
         gone.erase({metadata_of(seen).namespace_name, metadata_of(seen).name});
-        take_in(batch.kind, std::move(seen));
+        take_in(batch.kind, std::move(seen), wall);
       }
       for (const auto& each : batch.updates)  // what cannot be read is there nevertheless
         if (const auto* malformed = std::get_if<kube::Malformed>(&each))
@@ -227,7 +230,7 @@ bool WorkQueues::handle(QueueUpdates& batch) {
     } else if (auto* upserted = std::get_if<kube::Upserted<SeenQueueObject>>(&update)) {
       const api::ObjectMeta& metadata = metadata_of(upserted->object);
       if (is_set_aside) set_aside_.remove(kind, metadata.namespace_name, metadata.name);
-      take_in(batch.kind, std::move(upserted->object));
+      take_in(batch.kind, std::move(upserted->object), wall);
     } else if (auto* deleted = std::get_if<kube::Deleted<SeenQueueObject>>(&update)) {
       const api::ObjectMeta& metadata = metadata_of(deleted->object);
       if (is_set_aside) set_aside_.remove(kind, metadata.namespace_name, metadata.name);

@@ -16,6 +16,7 @@
 #include "apps/scheduler/queue_metrics.h"
 #include "apps/scheduler/queue_watch.h"
 #include "apps/scheduler/set_aside.h"
+#include "base/time.h"
 #include "engine/engine.h"
 #include "kube/event_recorder.h"
 #include "queueing/desk.h"
@@ -49,7 +50,7 @@ class WorkQueues {
   void stop() { watch_.stop(); }
 
   // True: the store has lost what had been seen of it.
-  bool handle(QueueMessage& message, Time now);
+  bool handle(QueueMessage& message, const Clock& clock);
   // Every kind has been listed, or is not there to be.
   bool listed();
   // That takes too long: whoever names no queue does not wait for it any more.
@@ -69,9 +70,9 @@ class WorkQueues {
  private:
   using Name = std::pair<std::string, std::string>;  // namespace, name
 
-  bool handle(QueueUpdates& batch);
+  bool handle(QueueUpdates& batch, Time wall);
   void handle(const queueing::Answer& answer, Time now);
-  void take_in(QueueKind kind, SeenQueueObject&& seen);
+  void take_in(QueueKind kind, SeenQueueObject&& seen, Time wall);
   void tell_problem(const queueing::SeenQueue& seen);
   void see_local_queue(model::LocalQueue queue, const std::string& problem);
   void forget(QueueKind kind, const Name& name);
