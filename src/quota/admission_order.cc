@@ -1,0 +1,112 @@
+// Whose turn it is: the part of Admission that orders those who wait.
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "quota/admission.h"
+
+namespace berth::quota {
+namespace {
+
+// Of a StrictFIFO queue another comes first now: what it was told as the head need not hold any more.
+void pass_turn(Record& record) {
+  if (record.standing != Standing::kPending || !record.key.behind_sticky) return;
+  record.lacks_quota = false;
+  record.kept_for_it.clear();
+  record.status.reason = "PendingEvaluation";
+  record.status.message = turn_text(record);
+}
+
+}  // namespace
+
+// The first of each active queue. They stay in their queue's set until they are admitted or parked.
+std::vector<Entry> Admission::heads() {
+  std::vector<Entry> entries;
+  for (auto& [name, waiting] : waiting_) {
+    for (const WorkloadId id : waiting.lead()) {
+      want_place_.erase(id);
+      await_turn(record(id));
+    }
+    if (waiting.pending.empty()) continue;
+    const auto spec = queues_.find(name);
+    const WorkloadId id = head(spec->second, waiting.pending);
+    const WorkloadId last = std::exchange(waiting.last_head, id);
+    if (last != id && spec->second.strategy == model::QueueingStrategy::kStrictFifo && last.valid())
+      pass_turn(record(last));
+    entries.push_back({id, ledger_->tree().queue(name), &spec->second, record(id).next_flavor, {}, {}, {}});
+  }
+  return entries;
+}
+
+// What the workload's LocalQueue has used of late, where its ClusterQueue goes by that.
+double Admission::local_usage(const model::ClusterQueue& queue, const model::Workload& workload) const {
+  if (!queue.usage_based) return 0;
+  const model::LocalQueue* local = local_queue(workload);
+  const int64_t weight = local == nullptr ? model::kFairWeightUnit : local->fair_weight;
+  return usage_.weighted({workload.namespace_name, workload.queue}, weight, now_);
+}
+
+// Whose turn it is of those that wait in a queue. Where it is usage-based, the first of the LocalQueue that has used
+// the least of late; but who others have been evicted for comes first there, too. O(those waiting).
+WorkloadId Admission::head(const model::ClusterQueue& queue, const std::set<OrderKey>& pending) const {
+  const OrderKey* best = &*pending.begin();
+  if (!queue.usage_based || !best->behind_sticky) return best->id;
+  double least = local_usage(queue, record(best->id).status.workload);
+  std::set<std::pair<std::string_view, std::string_view>> seen;  // LocalQueues
+  for (const OrderKey& key : pending) {
+    const model::Workload& workload = record(key.id).status.workload;
+    if (!seen.emplace(workload.namespace_name, workload.queue).second) continue;
+    const double used = local_usage(queue, workload);
+    if (used >= least) continue;
+    best = &key;
+    least = used;
+  }
+  return best->id;
+}
+
+// Of those left, the one whose turn it is by fair shares: at every Cohort the child that would have the least share.
+size_t Admission::next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done) {
+  QuotaTree& tree = ledger_->tree();
+  std::map<QuotaNode, size_t> by_queue;
+  size_t first = entries.size();
+  for (size_t i = entries.size(); i-- > 0;)
+    if (!done[i]) by_queue[entries[i].queue] = first = i;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (!done[i] && !record(entries[i].id).key.behind_sticky) return i;
+  if (!tree.has_parent(entries[first].queue)) return first;
+  // Less is earlier: borrows what it asks for, share, priority, age.
+  const auto rank = [&](size_t i, QuotaNode child) {
+    tree.add_usage(entries[i].queue, entries[i].assignment.usage);
+    const FairShare share = tree.share(child);
+    const bool borrows = std::ranges::any_of(entries[i].assignment.usage,
+                                             [&](const auto& used) { return tree.borrows_with(child, used.first, 0); });
+    tree.remove_usage(entries[i].queue, entries[i].assignment.usage);
+    return std::pair(borrows, share);
+  };
+  const auto earlier = [&](size_t a, QuotaNode child_a, size_t b, QuotaNode child_b) {
+    const auto [borrows_a, share_a] = rank(a, child_a);
+    const auto [borrows_b, share_b] = rank(b, child_b);
+    if (borrows_a != borrows_b) return borrows_b;
+    if (share_a < share_b || share_b < share_a) return share_a < share_b;
+    const OrderKey& key_a = record(entries[a].id).key;
+    const OrderKey& key_b = record(entries[b].id).key;
+    return std::tie(key_a.less_important, key_a.since, key_a.uid) <
+           std::tie(key_b.less_important, key_b.since, key_b.uid);
+  };
+  const auto winner = [&](const auto& self, QuotaNode cohort) -> size_t {
+    size_t best = entries.size();
+    QuotaNode best_child;
+    for (const QuotaNode child : tree.children(cohort)) {
+      const auto own = by_queue.find(child);
+      const size_t i = !tree.is_queue(child) ? self(self, child) : own == by_queue.end() ? entries.size() : own->second;
+      if (i == entries.size() || (best != entries.size() && !earlier(i, child, best, best_child))) continue;
+      best = i;
+      best_child = child;
+    }
+    return best;
+  };
+  return winner(winner, tree.root(entries[first].queue));
+}
+
+}  // namespace berth::quota
