@@ -184,13 +184,13 @@ std::string Desk::why_evicted(const WorkloadRecord& record) {
   return record.evicted_for.empty() ? text : fmt::format("{}, for {}", text, record.evicted_for);
 }
 
-const Desk::JobRecord* Desk::job_of(const SeenWorkload& workload) const {
+const JobRecord* Desk::job_of(const SeenWorkload& workload) const {
   const api::OwnerReference* owner = workload.workload.metadata.controller();
   const auto name = owner == nullptr ? job_by_uid_.end() : job_by_uid_.find(owner->uid);
   return name == job_by_uid_.end() ? nullptr : &jobs_.at(name->second);
 }
 
-const Desk::WorkloadRecord* Desk::workload_of(const SeenJob& job) const {
+const WorkloadRecord* Desk::workload_of(const SeenJob& job) const {
   const auto name = workload_of_owner_.find(job.job.metadata.uid);
   return name == workload_of_owner_.end() ? nullptr : &workloads_.at(name->second);
 }
@@ -301,7 +301,7 @@ void Desk::answered(const Answer& answer, Time now) {
   take_in(answer);
   if (answer.write.kind == Write::Kind::kPatchWorkload && !answer.stored)
     if (const auto at = workloads_.find({answer.write.namespace_name, answer.write.name}); at != workloads_.end())
-      at->second.followed = {-1, -1};
+      at->second.followed = {-1, -1, ""};
   Lane* lane = lane_of(answer.write);
   if (lane == nullptr) return;
   lane->answered(answer, now);

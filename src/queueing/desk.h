@@ -24,7 +24,7 @@
 #include "base/time.h"
 #include "bridge/to_model.h"
 #include "engine/event.h"
-#include "queueing/lane.h"
+#include "queueing/desk_records.h"
 #include "queueing/seen.h"
 #include "queueing/write.h"
 #include "quota/admission.h"
@@ -78,41 +78,6 @@ class Desk {
 
  private:
   using Name = std::pair<std::string, std::string>;  // namespace, name
-  struct WorkloadRecord {
-    SeenWorkload seen;
-    Lane lane;
-    bool in_engine = false;
-    bool ended = false;       // the engine knows that it has finished
-    bool released = false;    // since it was last evicted
-    bool told_ready = false;  // the engine knows its pods as ready
-    Time told_at{INT64_MIN};
-    std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
-    std::string evicted_for;                                  // in this term, for whom: "Job default/urgent"
-    CheckWords words = {};                                    // that are to stand in its status
-    std::pair<int64_t, int64_t> followed{-1, -1};             // generations, its Job's and its own: it is as its owner
-  };
-  struct JobRecord {
-    SeenJob seen;
-    Lane lane;
-    std::string told;  // why it has no Workload
-  };
-  struct PodRecord {
-    SeenPod seen;
-    Lane lane;
-    std::string told;  // why it does not follow its group
-  };
-  // Pod sets, and of which templates (JSON) they are.
-  struct Owned {
-    std::vector<api::WorkloadPodSet> sets;
-    std::vector<const std::string*> templates;
-  };
-  // Pods of one group, or one by itself.
-  struct GroupRecord {
-    std::map<std::string, PodRecord> pods;
-    Lane lane;
-    std::string told;  // why it has no Workload
-  };
-
   void compare_some();
   void tell_some(const quota::Admission& admission, std::vector<Write>& writes, size_t room);
   void take_in(SeenWorkload seen);
@@ -122,9 +87,11 @@ class Desk {
   void forget(std::map<Name, WorkloadRecord>::iterator at);
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
   void tell(JobRecord& record, const char* reason, const std::string& text);
+  void tell_of_priority_class(JobRecord& record);
   std::optional<Write> warn_of_other_scheduler(const SeenJob& job) const;
   static bool is_injected(const api::Job& job);  // with what its flavors add
   std::optional<Owned> owned(const SeenWorkload& seen) const;
+  std::optional<Named> named_by_owner(const SeenWorkload& seen) const;
   bool follow(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   const WorkloadRecord* workload_of(const SeenJob& job) const;
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);

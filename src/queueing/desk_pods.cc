@@ -77,7 +77,7 @@ void Desk::pod_gone(const std::string& namespace_name, const std::string& name) 
   dirty_workloads_.insert(group);
 }
 
-const Desk::GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
+const GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
   if (!workloads::is_of_pods(workload.workload)) return nullptr;
   const auto at = groups_.find({workload.workload.metadata.namespace_name, workload.workload.metadata.name});
   return at == groups_.end() ? nullptr : &at->second;
