@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness.daemon import wait_until  # noqa: E402
 from harness.kueue import make  # noqa: E402
+from harness.objects import pod  # noqa: E402
 from harness.suite import PODS, main  # noqa: E402
 from queues_test import JOBS, QUEUE, QueueSuite, job, waiting_pod  # noqa: E402
 
@@ -64,6 +65,19 @@ class Labels(QueueSuite):
         self.label(f"{JOBS}/third", {PRIORITY: "low"})  # one with quota, too
         wait_until("third has the other", lambda: self.workload("third")["spec"]["priority"] == 1)
         self.assertEqual(len(self.runs("third")), 1)
+
+
+class Step(QueueSuite):
+    """What runs is what was admitted, and what cannot start holds nothing."""
+
+    def test_a_pod_that_claims_a_full_workload_hears_why_it_waits(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=4)
+        self.apply(job("owner", "red", 4))
+        self.runs("owner")
+        name = self.workload("owner")["metadata"]["name"]
+        self.create(pod("thief", gpus=1, annotations={"kueue.x-k8s.io/workload": name}))
+        self.assertIn("has all the pods that it was admitted with", self.waiting("thief"))
 
 
 if __name__ == "__main__":
