@@ -87,6 +87,7 @@ class Desk {
   void forget(std::map<Name, WorkloadRecord>::iterator at);
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
   void tell(JobRecord& record, const char* reason, const std::string& text);
+  void tell(PodRecord& record, const char* reason, const std::string& why);
   void tell_of_priority_class(JobRecord& record);
   std::optional<Write> warn_of_other_scheduler(const SeenJob& job) const;
   static bool is_injected(const api::Job& job);  // with what its flavors add

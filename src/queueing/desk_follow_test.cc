@@ -113,5 +113,23 @@ TEST_F(DeskFollowTest, AGroupOfPodsMovesOnceAllOfThemNameTheOtherQueue) {
   EXPECT_TRUE(gated("a") && gated("b"));
 }
 
+TEST_F(DeskFollowTest, APodThatComesToAGroupWhichHasFinishedHearsSo) {
+  submit_pod("a", "red", 1, "g", 1);
+  settle();
+  change_pod("a", {{"status", {{"phase", "Succeeded"}}}});
+  settle();
+  ASSERT_EQ(condition("a", "Finished"), "True Succeeded");
+  submit_pod("late", "red", 1, "g", 1);
+  settle();
+  settle();
+  EXPECT_TRUE(gated("late"));
+  EXPECT_EQ(std::ranges::count_if(notes,
+                                  [](const std::string& note) {
+                                    return note.starts_with(
+                                        "late ErrWorkloadCompose: the Workload g of its group has finished");
+                                  }),
+            1);
+}
+
 }  // namespace
 }  // namespace berth::queueing

@@ -99,7 +99,16 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
     group.told = text;
     return;
   }
-  let_pods_go(group, workload.ended || stored.is("Finished"), writes);
+  const bool over = workload.ended || stored.is("Finished");
+  let_pods_go(group, over, writes);
+  for (auto& [pod_name, pod] : group.pods) {
+    const api::Pod& one = pod.seen.pod;
+    if (over && workloads::waits_for_admission(one) && !one.terminal() && !one.metadata.deleted)
+      tell(pod, "ErrWorkloadCompose",
+           fmt::format("the Workload {} of its group has finished; give the pod a group of its own, or delete that "
+                       "Workload",
+                       name.second));
+  }
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload.ended || stored.workload.metadata.deleted) return;
   adopt_pods(name, group, workload, writes);
@@ -177,6 +186,12 @@ void Desk::begin_group(const Name& name, GroupRecord& group, std::vector<Write>&
   if (!send(group.lane, std::move(write), writes) && !group.lane.busy) dirty_groups_.insert(name);
 }
 
+// Says once why the pod is not started; empty: nothing is in its way.
+void Desk::tell(PodRecord& record, const char* reason, const std::string& why) {
+  if (std::exchange(record.told, why) != why && !why.empty())
+    notes_.push_back(note_of(record.seen.pod.metadata, "Pod", reason, why, true));
+}
+
 // As many of each pod set as were admitted; what ended well goes on counting, what failed may be replaced.
 void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const quota::Admission& admission,
                       std::vector<Write>& writes) {
@@ -207,9 +222,7 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
     const bool outside = workloads::waits_for_admission(one) && !one.metadata.deleted && !one.terminal() &&
                          served_.contains(one.spec.scheduler_name) && !inside.contains(&pod);
     const std::string why = outside ? workloads::why_outside(one, spec) : std::string();
-    if (!why.empty() && pod.told != why)
-      notes_.push_back(note_of(one.metadata, "Pod", "ErrWorkloadCompose", why, true));
-    pod.told = why;
+    tell(pod, "ErrWorkloadCompose", why);
   }
 }
 
