@@ -53,7 +53,10 @@ void Desk::take_in(SeenWorkload seen) {
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
   if (groups_.contains(name)) dirty_groups_.insert(name);
-  if (!same || record.seen.is("Finished")) tell_engine(record);
+  const bool taken_back = record.withdrawn && !record.seen.is("QuotaReserved");
+  if (taken_back) record.withdrawn = false;
+  if (taken_back) introduce_anew(record);
+  else if (!same || record.seen.is("Finished")) tell_engine(record);
   dirty_workloads_.insert(name);
 }
 
@@ -69,7 +72,10 @@ void Desk::see(SeenJob seen) {
     return std::pair(api::checkpoints_of(of.job.metadata), api::user_of(of.job.metadata));
   };
   const bool news = told(record.seen) != told(seen);
+  const api::ObjectMeta &was = record.seen.job.metadata, &is = seen.job.metadata;
+  const bool changed = was.generation != is.generation || was.labels != is.labels || was.annotations != is.annotations;
   record.seen = std::move(seen);
+  if (changed) end_hold(record);
   job_by_uid_[record.seen.job.metadata.uid] = name;
   dirty_jobs_.insert(name);
   const auto workload = workload_of_owner_.find(record.seen.job.metadata.uid);
@@ -143,6 +149,7 @@ void Desk::tell_engine(WorkloadRecord& record) {
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
   }
+  workload.problem = record.held;
   if (!record.in_engine) workload.requeue = requeue_of(seen);
   if (auto held = record.in_engine ? std::nullopt : held_by(seen)) {
     events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), std::move(*held)});
@@ -306,6 +313,7 @@ void Desk::answered(const Answer& answer, Time now) {
   if (lane == nullptr) return;
   lane->answered(answer, now);
   const Name name{answer.write.namespace_name, answer.write.name};
+  if (answer.write.party == Write::Party::kJob) hear_of_start(jobs_.at(name), answer);
   switch (answer.write.party) {
     case Write::Party::kWorkload: dirty_workloads_.insert(name); break;
     case Write::Party::kJob: dirty_jobs_.insert(name); break;

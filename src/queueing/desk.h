@@ -93,6 +93,13 @@ class Desk {
   static bool is_injected(const api::Job& job);  // with what its flavors add
   std::optional<Owned> owned(const SeenWorkload& seen) const;
   std::optional<Named> named_by_owner(const SeenWorkload& seen) const;
+  void introduce_anew(WorkloadRecord& record);
+  bool withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
+                std::vector<Write>& writes);
+  void hear_of_start(JobRecord& record, const Answer& answer);
+  void refuse(JobRecord& record, const std::string& why, bool for_good);
+  bool is_held(WorkloadRecord& record);
+  void end_hold(JobRecord& record);
   bool follow(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   const WorkloadRecord* workload_of(const SeenJob& job) const;
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/kueue_names.h"
+#include "queueing/step.h"
 #include "queueing/write_json.h"
 #include "workloads/kueue/pod_group.h"
 #include "workloads/kueue/queued.h"
@@ -32,8 +33,7 @@ std::optional<Owned> Desk::owned(const SeenWorkload& seen) const {
   if (seen.is("QuotaReserved")) return std::nullopt;
   if (const JobRecord* record = job_of(seen)) {
     const SeenJob& job = record->seen;
-    if (!job.finished.empty() || !job.job.suspend || job.job.active > 0 || job.started || is_injected(job.job))
-      return std::nullopt;
+    if (!job.finished.empty() || !is_at_rest(job)) return std::nullopt;
     Owned out{workloads::workload_of(job.job).pod_sets, {&job.pod_template}};
     if (seen.workload.pod_sets.size() == 1) out.sets.front().name = seen.workload.pod_sets.front().name;
     return out;
@@ -125,6 +125,7 @@ bool Desk::follow(const Name& name, WorkloadRecord& record, std::vector<Write>& 
     if (owner) record.followed = std::move(versions);
     return false;
   }
+  const bool reshapes = spec.contains("podSets");
   const std::string kind = job != nullptr ? "Job" : "pods";
   Write write{.kind = Write::Kind::kPatchWorkload,
               .party = Write::Party::kWorkload,
@@ -136,6 +137,7 @@ bool Desk::follow(const Name& name, WorkloadRecord& record, std::vector<Write>& 
                          fmt::format("Updated Workload to match the {}: {}/{}", kind, name.first, name.second))};
   if (send(record.lane, std::move(write), writes)) {
     record.followed = std::move(versions);  // once, whatever the server keeps of it
+    record.reshaped |= reshapes;
   } else if (!record.lane.busy) dirty_workloads_.insert(name);
   return true;
 }

@@ -197,7 +197,7 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
                       std::vector<Write>& writes) {
   const api::Workload& spec = workload.seen.workload;
   const StoredAdmission& stored = *workload.seen.admission;
-  std::set<const PodRecord*> inside;
+  std::map<const PodRecord*, std::string> inside;  // and why it is not started nevertheless
   for (const api::WorkloadPodSet& set : spec.pod_sets) {
     const auto given = std::ranges::find(stored.pod_sets, set.name, &quota::PodSetAssignment::name);
     if (given == stored.pod_sets.end()) continue;
@@ -212,17 +212,20 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
     std::stable_partition(waiting.begin(), waiting.end(),
                           [](const PodRecord* pod) { return pod->lane.busy; });  // on their way in
     for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room) {
-      inside.insert(waiting[i]);
-      send(waiting[i]->lane,
-           start(waiting[i]->seen, workload.seen, *given, quota::terms_of(*given, admission.flavors())), writes);
+      const quota::FlavorTerms terms = quota::terms_of(*given, admission.flavors());
+      std::string& conflict = inside[waiting[i]];
+      if (!workload.seen.checks.empty())
+        conflict = conflict_of(workload.seen, *given, terms, Json::parse(waiting[i]->seen.pod_template));
+      if (conflict.empty()) send(waiting[i]->lane, start(waiting[i]->seen, workload.seen, *given, terms), writes);
     }
   }
   for (auto& [name, pod] : group.pods) {
     const api::Pod& one = pod.seen.pod;
+    const auto let_in = inside.find(&pod);
     const bool outside = workloads::waits_for_admission(one) && !one.metadata.deleted && !one.terminal() &&
-                         served_.contains(one.spec.scheduler_name) && !inside.contains(&pod);
-    const std::string why = outside ? workloads::why_outside(one, spec) : std::string();
-    tell(pod, "ErrWorkloadCompose", why);
+                         served_.contains(one.spec.scheduler_name) && let_in == inside.end();
+    if (outside) tell(pod, "ErrWorkloadCompose", workloads::why_outside(one, spec));
+    else tell(pod, "FailedToStart", let_in == inside.end() ? "" : let_in->second);
   }
 }
 

@@ -29,12 +29,19 @@ struct WorkloadRecord {
   std::string evicted_for;                                         // in this term, for whom: "Job default/urgent"
   CheckWords words = {};                                           // that are to stand in its status
   std::tuple<int64_t, int64_t, std::string> followed{-1, -1, ""};  // generations and names: it is as its owner
+  bool reshaped = false;   // its pod sets were written; the engine may have decided about those before
+  bool withdrawn = false;  // that its quota is taken back has been written, and perhaps not stored yet
+  std::string held;        // why it is not to be admitted for now, though its queue would
+  Time held_until;
 };
 
 struct JobRecord {
   SeenJob seen;
   Lane lane;
-  std::string told;  // why it has no Workload
+  std::string told;       // why it has no Workload
+  bool starting = false;  // its start is on its way
+  int refusals = 0;       // of its start by the server, one after the other
+  int given_up = 0;       // so often it has had to wait since for trying again
 };
 
 struct PodRecord {

@@ -404,6 +404,20 @@ TEST(Validate, ACohortIsNotAboveItself) {
   EXPECT_EQ(message("b"), "");
 }
 
+TEST(Validate, AJobThatFewerPodsMayDoForKeepsItsParallelismWhileItRuns) {
+  AdmissionRequest update = create("batch", "Job", job(kJobSpec));
+  update.operation = "UPDATE";
+  update.object["spec"]["suspend"] = false;
+  update.old_object = update.object;
+  update.object["spec"]["parallelism"] = 3;
+  EXPECT_TRUE(validate(update, {}).allowed);
+  for (Json* each : {&update.object, &update.old_object})
+    (*each)["metadata"]["annotations"]["kueue.x-k8s.io/job-min-parallelism"] = "1";
+  EXPECT_THAT(validate(update, {}).message, HasSubstr("cannot change when partial admission is enabled"));
+  update.old_object["spec"]["suspend"] = true;
+  EXPECT_TRUE(validate(update, {}).allowed) << "it is being started with fewer";
+}
+
 TEST(Validate, APodThatHasBeenLetInKeepsItsQueue) {
   AdmissionRequest update = create("", "Pod", json(R"({"metadata":{"name":"p","labels":
       {"kueue.x-k8s.io/queue-name":"a","kueue.x-k8s.io/managed":"true"}},
