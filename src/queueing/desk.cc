@@ -53,7 +53,10 @@ void Desk::take_in(SeenWorkload seen) {
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
   if (groups_.contains(name)) dirty_groups_.insert(name);
-  if (!same || record.seen.is("Finished")) tell_engine(record);
+  const bool taken_back = record.withdrawn && !record.seen.is("QuotaReserved");
+  if (taken_back) record.withdrawn = false;
+  if (taken_back) introduce_anew(record);
+  else if (!same || record.seen.is("Finished")) tell_engine(record);
   dirty_workloads_.insert(name);
 }
 
@@ -69,7 +72,10 @@ void Desk::see(SeenJob seen) {
     return std::pair(api::checkpoints_of(of.job.metadata), api::user_of(of.job.metadata));
   };
   const bool news = told(record.seen) != told(seen);
+  const api::ObjectMeta &was = record.seen.job.metadata, &is = seen.job.metadata;
+  const bool changed = was.generation != is.generation || was.labels != is.labels || was.annotations != is.annotations;
   record.seen = std::move(seen);
+  if (changed) end_hold(record);
   job_by_uid_[record.seen.job.metadata.uid] = name;
   dirty_jobs_.insert(name);
   const auto workload = workload_of_owner_.find(record.seen.job.metadata.uid);
@@ -148,6 +154,7 @@ void Desk::tell_engine(WorkloadRecord& record) {
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
   }
+  workload.problem = record.held;
   if (!record.in_engine) workload.requeue = requeue_of(seen);
   if (auto held = record.in_engine ? std::nullopt : held_by(seen)) {
     events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), std::move(*held)});
@@ -189,13 +196,13 @@ std::string Desk::why_evicted(const WorkloadRecord& record) {
   return record.evicted_for.empty() ? text : fmt::format("{}, for {}", text, record.evicted_for);
 }
 
-const Desk::JobRecord* Desk::job_of(const SeenWorkload& workload) const {
+const JobRecord* Desk::job_of(const SeenWorkload& workload) const {
   const api::OwnerReference* owner = workload.workload.metadata.controller();
   const auto name = owner == nullptr ? job_by_uid_.end() : job_by_uid_.find(owner->uid);
   return name == job_by_uid_.end() ? nullptr : &jobs_.at(name->second);
 }
 
-const Desk::WorkloadRecord* Desk::workload_of(const SeenJob& job) const {
+const WorkloadRecord* Desk::workload_of(const SeenJob& job) const {
   const auto name = workload_of_owner_.find(job.job.metadata.uid);
   return name == workload_of_owner_.end() ? nullptr : &workloads_.at(name->second);
 }
@@ -306,11 +313,12 @@ void Desk::answered(const Answer& answer, Time now) {
   take_in(answer);
   if (answer.write.kind == Write::Kind::kPatchWorkload && !answer.stored)
     if (const auto at = workloads_.find({answer.write.namespace_name, answer.write.name}); at != workloads_.end())
-      at->second.followed = {-1, -1};
+      at->second.followed = {-1, -1, ""};
   Lane* lane = lane_of(answer.write);
   if (lane == nullptr) return;
   lane->answered(answer, now);
   const Name name{answer.write.namespace_name, answer.write.name};
+  if (answer.write.party == Write::Party::kJob) hear_of_start(jobs_.at(name), answer);
   switch (answer.write.party) {
     case Write::Party::kWorkload: dirty_workloads_.insert(name); break;
     case Write::Party::kJob: dirty_jobs_.insert(name); break;

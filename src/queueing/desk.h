@@ -24,7 +24,7 @@
 #include "base/time.h"
 #include "bridge/to_model.h"
 #include "engine/event.h"
-#include "queueing/lane.h"
+#include "queueing/desk_records.h"
 #include "queueing/pod_defaults.h"
 #include "queueing/seen.h"
 #include "queueing/write.h"
@@ -84,42 +84,6 @@ class Desk {
 
  private:
   using Name = std::pair<std::string, std::string>;  // namespace, name
-  struct WorkloadRecord {
-    SeenWorkload seen;
-    Lane lane;
-    bool in_engine = false;
-    bool ended = false;       // the engine knows that it has finished
-    bool released = false;    // since it was last evicted
-    bool told_ready = false;  // the engine knows its pods as ready
-    Time told_at{INT64_MIN};
-    std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
-    std::string evicted_for;                                  // in this term, for whom: "Job default/urgent"
-    CheckWords words = {};                                    // that are to stand in its status
-    std::pair<int64_t, int64_t> followed{-1, -1};             // generations, its Job's and its own: it is as its owner
-    bool recount = false;                                     // what pods are given has changed since it was told
-  };
-  struct JobRecord {
-    SeenJob seen;
-    Lane lane;
-    std::string told;  // why it has no Workload
-  };
-  struct PodRecord {
-    SeenPod seen;
-    Lane lane;
-    std::string told;  // why it does not follow its group
-  };
-  // Pod sets, and of which templates (JSON) they are.
-  struct Owned {
-    std::vector<api::WorkloadPodSet> sets;
-    std::vector<std::string> templates;
-  };
-  // Pods of one group, or one by itself.
-  struct GroupRecord {
-    std::map<std::string, PodRecord> pods;
-    Lane lane;
-    std::string told;  // why it has no Workload
-  };
-
   void compare_some();
   void tell_some(const quota::Admission& admission, std::vector<Write>& writes, size_t room);
   void take_in(SeenWorkload seen);
@@ -129,9 +93,19 @@ class Desk {
   void forget(std::map<Name, WorkloadRecord>::iterator at);
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
   void tell(JobRecord& record, const char* reason, const std::string& text);
+  void tell(PodRecord& record, const char* reason, const std::string& why);
+  void tell_of_priority_class(JobRecord& record);
   std::optional<Write> warn_of_other_scheduler(const SeenJob& job) const;
   static bool is_injected(const api::Job& job);  // with what its flavors add
   std::optional<Owned> owned(const SeenWorkload& seen) const;
+  std::optional<Named> named_by_owner(const SeenWorkload& seen) const;
+  void introduce_anew(WorkloadRecord& record);
+  bool withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
+                std::vector<Write>& writes);
+  void hear_of_start(JobRecord& record, const Answer& answer);
+  void refuse(JobRecord& record, const std::string& why, bool for_good);
+  bool is_held(WorkloadRecord& record);
+  void end_hold(JobRecord& record);
   bool follow(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   const WorkloadRecord* workload_of(const SeenJob& job) const;
   void recount(const std::string& namespace_name);

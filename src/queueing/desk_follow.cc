@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/kueue_names.h"
+#include "queueing/step.h"
 #include "queueing/write_json.h"
 #include "workloads/kueue/pod_group.h"
 #include "workloads/kueue/queued.h"
@@ -28,12 +29,11 @@ bool same_sets(const SeenWorkload& seen, const std::vector<api::WorkloadPodSet>&
 
 // What the Job or the pods that the Workload stands for ask for; nothing while that is not to be read from them: they
 // are not known, have been let in, or have not left yet.
-std::optional<Desk::Owned> Desk::owned(const SeenWorkload& seen) const {
+std::optional<Owned> Desk::owned(const SeenWorkload& seen) const {
   if (seen.is("QuotaReserved")) return std::nullopt;
   if (const JobRecord* record = job_of(seen)) {
     const SeenJob& job = record->seen;
-    if (!job.finished.empty() || !job.job.suspend || job.job.active > 0 || job.started || is_injected(job.job))
-      return std::nullopt;
+    if (!job.finished.empty() || !is_at_rest(job)) return std::nullopt;
     Owned out{workloads::workload_of(job.job).pod_sets, {}};
     out.templates = {
         defaults_.complete(job.job.metadata.namespace_name, out.sets.front().pod_template.spec, job.pod_template)};
@@ -58,38 +58,90 @@ std::optional<Desk::Owned> Desk::owned(const SeenWorkload& seen) const {
   return out;
 }
 
-// Writes the sets of one that waits where they are not its owner's; true: it has to be looked at again then.
+// The queue and the priority class that the owner's labels name; nothing where it is not known, names no queue, or is a
+// group whose pods do not agree on it. A class that is not there changes nothing.
+std::optional<Named> Desk::named_by_owner(const SeenWorkload& seen) const {
+  const api::ObjectMeta* metadata = nullptr;
+  const api::PodSpec* spec = nullptr;
+  if (const JobRecord* job = job_of(seen)) {
+    metadata = &job->seen.job.metadata;
+    spec = &job->seen.job.pod_template.spec;
+  } else if (const GroupRecord* group = group_of(seen)) {
+    for (const auto& [name, pod] : group->pods) {
+      const api::Pod& one = pod.seen.pod;
+      if (one.terminal() || one.metadata.deleted) continue;
+      if (metadata != nullptr && workloads::queue_of(one.metadata) != workloads::queue_of(*metadata))
+        return std::nullopt;
+      if (metadata == nullptr) spec = &one.spec;
+      if (metadata == nullptr) metadata = &one.metadata;
+    }
+  }
+  if (metadata == nullptr || workloads::queue_of(*metadata).empty()) return std::nullopt;
+  api::Workload made;
+  made.priority = spec->priority.value_or(0);
+  std::optional<std::string> priority_class;
+  if (!set_priority(*metadata, *spec, made, priority_class)) {
+    priority_class = seen.priority_class;
+    made.priority = seen.workload.priority;
+  }
+  return Named{std::string(workloads::queue_of(*metadata)), priority_class.value_or(""), made.priority};
+}
+
+namespace {
+
+Json sets_json(const std::vector<api::WorkloadPodSet>& sets, const std::vector<std::string>& templates) {
+  Json out = Json::array();
+  for (size_t i = 0; i < sets.size(); ++i) {
+    Json& one = out.emplace_back(Json{{"name", sets[i].name}, {"count", sets[i].count}});
+    if (sets[i].min_count) one["minCount"] = *sets[i].min_count;
+    one["template"] = Json::parse(templates[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+// Writes what of one that waits is not as its owner is: pod sets, queue and priority class. One with quota keeps the
+// first two, and a class only gives way to another. True: it has to be looked at again then.
 bool Desk::follow(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
   const JobRecord* job = job_of(seen);
-  const std::pair versions(job == nullptr ? 0 : job->seen.job.metadata.generation, seen.workload.metadata.generation);
-  if (record.followed == versions || seen.is("QuotaReserved")) return false;
+  const std::optional<Named> named = named_by_owner(seen);
+  std::tuple versions(job == nullptr ? 0 : job->seen.job.metadata.generation, seen.workload.metadata.generation,
+                      named ? named->queue + "/" + named->priority_class : "");
+  if (record.followed == versions) return false;
+  const bool reserved = seen.is("QuotaReserved");
   const std::optional<Owned> owner = owned(seen);
-  if (!owner) return false;
-  if (same_sets(seen, owner->sets, owner->templates)) {
-    record.followed = versions;
-    if (std::exchange(record.recount, false)) tell_engine(record);  // LimitRanges may refuse it now, or no more
+  Json spec = Json::object(), metadata = metadata_json(seen.workload.metadata);
+  if (owner && !same_sets(seen, owner->sets, owner->templates))
+    spec["podSets"] = sets_json(owner->sets, owner->templates);
+  if (named && !reserved && named->queue != seen.workload.queue_name) spec["queueName"] = named->queue;
+  const bool other_class = named && named->priority_class != seen.priority_class;
+  if (other_class && (!reserved || (!named->priority_class.empty() && !seen.priority_class.empty()))) {
+    const bool none = named->priority_class.empty();
+    spec["priority"] = named->priority;
+    spec["priorityClassRef"] = none ? Json() : Json::parse(priority_class_json(named->priority_class));
+    metadata["labels"][std::string(api::kPriorityClassLabel)] = none ? Json() : Json(named->priority_class);
+  }
+  if (spec.empty()) {
+    if (owner) record.followed = std::move(versions);
+    if (owner && std::exchange(record.recount, false)) tell_engine(record);  // LimitRanges may refuse it, or no more
     return false;
   }
-  const api::ObjectMeta& metadata = seen.workload.metadata;
-  Json sets = Json::array();
-  for (size_t i = 0; i < owner->sets.size(); ++i) {
-    const api::WorkloadPodSet& set = owner->sets[i];
-    Json& one = sets.emplace_back(Json{{"name", set.name}, {"count", set.count}});
-    if (set.min_count) one["minCount"] = *set.min_count;
-    one["template"] = Json::parse(owner->templates[i]);
-  }
+  const bool reshapes = spec.contains("podSets");
   const std::string kind = job != nullptr ? "Job" : "pods";
   Write write{.kind = Write::Kind::kPatchWorkload,
               .party = Write::Party::kWorkload,
               .namespace_name = name.first,
               .name = name.second,
-              .body = Json{{"metadata", metadata_json(metadata)}, {"spec", {{"podSets", std::move(sets)}}}}.dump()};
-  write.notes = {note_of(job != nullptr ? job->seen.job.metadata : metadata, job != nullptr ? "Job" : "Workload",
-                         "UpdatedWorkload",
+              .body = Json{{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}.dump()};
+  write.notes = {note_of(job != nullptr ? job->seen.job.metadata : seen.workload.metadata,
+                         job != nullptr ? "Job" : "Workload", "UpdatedWorkload",
                          fmt::format("Updated Workload to match the {}: {}/{}", kind, name.first, name.second))};
-  if (send(record.lane, std::move(write), writes)) record.followed = versions;  // once, whatever the server keeps of it
-  else if (!record.lane.busy) dirty_workloads_.insert(name);
+  if (send(record.lane, std::move(write), writes)) {
+    record.followed = std::move(versions);  // once, whatever the server keeps of it
+    record.reshaped |= reshapes;
+  } else if (!record.lane.busy) dirty_workloads_.insert(name);
   return true;
 }
 
@@ -117,7 +169,7 @@ void Desk::recount(const std::string& namespace_name) {
   auto at = namespace_name.empty() ? workloads_.begin() : workloads_.lower_bound({namespace_name, ""});
   for (; at != workloads_.end() && (namespace_name.empty() || at->first.first == namespace_name); ++at) {
     if (job_of(at->second.seen) == nullptr) continue;
-    at->second.followed = {-1, -1};
+    at->second.followed = {-1, -1, ""};
     at->second.recount = true;
     dirty_workloads_.insert(at->first);
   }

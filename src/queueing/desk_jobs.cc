@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/kueue_names.h"
+#include "queueing/step.h"
 #include "queueing/write_json.h"
 #include "workloads/kueue/queued.h"
 
@@ -55,6 +56,14 @@ bool Desk::set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spe
 void Desk::tell(JobRecord& record, const char* reason, const std::string& text) {
   if (std::exchange(record.told, text) != text)
     notes_.push_back(note_of(record.seen.job.metadata, "Job", reason, text, true));
+}
+
+// Of one that has a Workload: its label may have come to name a class that is not there.
+void Desk::tell_of_priority_class(JobRecord& record) {
+  const std::string* name = record.seen.job.metadata.labels.find(api::kPriorityClassLabel);
+  if (name == nullptr || queue_priorities_.contains(*name)) return record.told.clear();
+  tell(record, "ErrWorkloadCompose",
+       fmt::format("WorkloadPriorityClass {} is not there; the Job keeps its priority until it is", *name));
 }
 
 // A Workload for the Job; nothing while its priority class is not known.
@@ -125,6 +134,11 @@ Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admi
       .notes = {note_of(metadata, "Job", "Started", "Admitted by clusterQueue " + workload.admission->cluster_queue)}};
 }
 
+std::string why_not_to_start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admission& admission) {
+  const quota::PodSetAssignment& given = workload.admission->pod_sets.front();
+  return conflict_of(workload, given, quota::terms_of(given, admission.flavors()), Json::parse(seen.pod_template));
+}
+
 // `evicted`: why, and since when, stands in its annotation, too.
 Write stop(const SeenJob& seen, const std::string& why, std::optional<Time> evicted = {}) {
   const api::ObjectMeta& metadata = seen.job.metadata;
@@ -172,8 +186,9 @@ Write restore(const SeenJob& seen, const SeenWorkload& workload) {
   if (const Json before = at_path(was, {"spec", "tolerations"}); before != at_path(now, {"spec", "tolerations"}))
     pod_template["spec"]["tolerations"] = before;
   Json spec = {{"template", std::move(pod_template)}};
-  const int32_t pods = workload.workload.pod_sets.front().count;
-  if (seen.job.parallelism.value_or(1) < pods) spec["parallelism"] = pods;
+  const int32_t pods = workload.workload.pod_sets.front().count, now_at_a_time = seen.job.parallelism.value_or(1);
+  const bool as_started = !workload.admission || workload.admission->pod_sets.front().count == now_at_a_time;
+  if (now_at_a_time < pods && as_started) spec["parallelism"] = pods;  // else somebody has changed it since
   return {.kind = Write::Kind::kPatchJob,
           .namespace_name = metadata.namespace_name,
           .name = metadata.name,
@@ -196,15 +211,23 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     return send(create_workload(record));
   }
   const SeenWorkload& stored = workload->seen;
+  tell_of_priority_class(record);
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload->ended) return;
   const quota::WorkloadStatus& status = admission.status(id);
   const bool leaving = is_leaving(status);
-  if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving) {
-    if (is_told(stored) && seen.job.suspend) send(start(seen, stored, admission));
+  const std::string unlike = leaving ? "" : why_out_of_step(seen, stored);
+  if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving && unlike.empty()) {
+    if (!is_told(stored) || !seen.job.suspend || !workload->held.empty()) return;
+    if (const std::string conflict = why_not_to_start(seen, stored, admission); !conflict.empty())
+      return refuse(record, conflict, true);
+    const bool is_free = record.lane.is_free(now_);
+    send(start(seen, stored, admission));
+    record.starting |= is_free;
     return;
   }
   if (!seen.job.suspend) {
+    if (!unlike.empty()) return send(stop(seen, unlike, wall_));
     if (leaving && !stored.is("Evicted")) return;  // people hear first why
     if (!leaving) return send(stop(seen, "Not admitted by cluster queue"));
     return send(stop(seen, why_evicted(*workload), wall_));

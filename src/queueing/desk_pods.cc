@@ -77,7 +77,7 @@ void Desk::pod_gone(const std::string& namespace_name, const std::string& name) 
   dirty_workloads_.insert(group);
 }
 
-const Desk::GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
+const GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
   if (!workloads::is_of_pods(workload.workload)) return nullptr;
   const auto at = groups_.find({workload.workload.metadata.namespace_name, workload.workload.metadata.name});
   return at == groups_.end() ? nullptr : &at->second;
@@ -99,7 +99,16 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
     group.told = text;
     return;
   }
-  let_pods_go(group, workload.ended || stored.is("Finished"), writes);
+  const bool over = workload.ended || stored.is("Finished");
+  let_pods_go(group, over, writes);
+  for (auto& [pod_name, pod] : group.pods) {
+    const api::Pod& one = pod.seen.pod;
+    if (over && workloads::waits_for_admission(one) && !one.terminal() && !one.metadata.deleted)
+      tell(pod, "ErrWorkloadCompose",
+           fmt::format("the Workload {} of its group has finished; give the pod a group of its own, or delete that "
+                       "Workload",
+                       name.second));
+  }
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload.ended || stored.workload.metadata.deleted) return;
   adopt_pods(name, group, workload, writes);
@@ -177,12 +186,18 @@ void Desk::begin_group(const Name& name, GroupRecord& group, std::vector<Write>&
   if (!send(group.lane, std::move(write), writes) && !group.lane.busy) dirty_groups_.insert(name);
 }
 
+// Says once why the pod is not started; empty: nothing is in its way.
+void Desk::tell(PodRecord& record, const char* reason, const std::string& why) {
+  if (std::exchange(record.told, why) != why && !why.empty())
+    notes_.push_back(note_of(record.seen.pod.metadata, "Pod", reason, why, true));
+}
+
 // As many of each pod set as were admitted; what ended well goes on counting, what failed may be replaced.
 void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const quota::Admission& admission,
                       std::vector<Write>& writes) {
   const api::Workload& spec = workload.seen.workload;
   const StoredAdmission& stored = *workload.seen.admission;
-  std::set<const PodRecord*> inside;
+  std::map<const PodRecord*, std::string> inside;  // and why it is not started nevertheless
   for (const api::WorkloadPodSet& set : spec.pod_sets) {
     const auto given = std::ranges::find(stored.pod_sets, set.name, &quota::PodSetAssignment::name);
     if (given == stored.pod_sets.end()) continue;
@@ -197,19 +212,20 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
     std::stable_partition(waiting.begin(), waiting.end(),
                           [](const PodRecord* pod) { return pod->lane.busy; });  // on their way in
     for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room) {
-      inside.insert(waiting[i]);
-      send(waiting[i]->lane,
-           start(waiting[i]->seen, workload.seen, *given, quota::terms_of(*given, admission.flavors())), writes);
+      const quota::FlavorTerms terms = quota::terms_of(*given, admission.flavors());
+      std::string& conflict = inside[waiting[i]];
+      if (!workload.seen.checks.empty())
+        conflict = conflict_of(workload.seen, *given, terms, Json::parse(waiting[i]->seen.pod_template));
+      if (conflict.empty()) send(waiting[i]->lane, start(waiting[i]->seen, workload.seen, *given, terms), writes);
     }
   }
   for (auto& [name, pod] : group.pods) {
     const api::Pod& one = pod.seen.pod;
+    const auto let_in = inside.find(&pod);
     const bool outside = workloads::waits_for_admission(one) && !one.metadata.deleted && !one.terminal() &&
-                         served_.contains(one.spec.scheduler_name) && !inside.contains(&pod);
-    const std::string why = outside ? workloads::why_outside(one, spec) : std::string();
-    if (!why.empty() && pod.told != why)
-      notes_.push_back(note_of(one.metadata, "Pod", "ErrWorkloadCompose", why, true));
-    pod.told = why;
+                         served_.contains(one.spec.scheduler_name) && let_in == inside.end();
+    if (outside) tell(pod, "ErrWorkloadCompose", workloads::why_outside(one, spec));
+    else tell(pod, "FailedToStart", let_in == inside.end() ? "" : let_in->second);
   }
 }
 

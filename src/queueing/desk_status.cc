@@ -22,18 +22,6 @@ Json admission_json(const StoredAdmission& admission) {
   return {{"clusterQueue", admission.cluster_queue}, {"podSetAssignments", std::move(sets)}};
 }
 
-Json conditions_json(const std::vector<StoredCondition>& conditions) {
-  Json out = Json::array();
-  for (const StoredCondition& one : conditions) {
-    Json condition = {{"type", one.type}, {"status", one.status}, {"lastTransitionTime", one.since}};
-    condition["reason"] = one.reason;
-    condition["message"] = one.message;
-    if (one.observed_generation > 0) condition["observedGeneration"] = one.observed_generation;
-    out.push_back(std::move(condition));
-  }
-  return out;
-}
-
 Json reclaimable_json(const api::Workload& workload, const std::vector<int32_t>& unneeded) {
   Json out = Json::array();
   for (size_t i = 0; i < unneeded.size(); ++i)
@@ -213,9 +201,17 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
               .body = {}};
   const JobRecord* job = job_of(seen);
   const GroupRecord* group = group_of(seen);
-  if (!is_leaving(admission.status(id)) && follow(name, record, writes)) return;
+  const quota::WorkloadStatus& status = admission.status(id);
+  if (is_held(record) && record.held_until > now_)
+    wakeup_ = std::min(wakeup_.value_or(record.held_until), record.held_until);
+  if (!is_leaving(status) && follow(name, record, writes)) return;
+  // Decided before its pod sets were written, perhaps.
+  if (!record.lane.busy && std::exchange(record.reshaped, false) && status.phase != quota::WorkloadPhase::kPending &&
+      !seen.is("QuotaReserved"))
+    return introduce_anew(record);
   const workloads::GroupEnd end = end_of(seen, job, group);
-  if (!want(name, record, admission.status(id), end, wanted, write.notes, writes)) return;
+  if (end.reason.empty() && withdraw(name, record, status, writes)) return;
+  if (!want(name, record, status, end, wanted, write.notes, writes)) return;
   if (const auto unneeded = end.reason.empty() ? reclaimable_of(seen, job, group) : std::vector<int32_t>();
       !unneeded.empty())
     wanted.change("reclaimablePods", reclaimable_json(seen.workload, unneeded));

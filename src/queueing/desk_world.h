@@ -15,7 +15,6 @@
 namespace berth::queueing {
 
 inline constexpr const char* kGpu = "nvidia.com/gpu";
-
 struct World {
   using Json = nlohmann::json;
   quota::Admission admission;
@@ -24,6 +23,7 @@ struct World {
   std::vector<std::string> notes;
   int version = 10;
   Time now{}, wall{Duration::seconds(1'800'000'000).nanos};
+  Duration step = Duration::seconds(60);  // from one look to the next
 
   explicit World(const quota::AdmissionOptions& options = {})
       : admission(options), desk({"berth"}, bridge::default_topology_levels(), options.pods_ready.enabled) {
@@ -146,8 +146,8 @@ struct World {
     }
   }
   std::vector<Write> look(size_t tell_room = SIZE_MAX) {
-    now = now + Duration::seconds(60);
-    wall = wall + Duration::seconds(60);
+    now = now + step;
+    wall = wall + step;
     apply(desk.take_events(now, wall));
     for (bool more = true; more;) {
       std::vector<quota::AdmissionDecision> decisions;

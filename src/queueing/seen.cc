@@ -200,6 +200,8 @@ Result<SeenWorkload> decode_workload(std::string_view json) {
   out.admission = admission_of(member(raw, "status"));
   out.checks = checks_of(member(raw, "status"));
   out.requeue = requeue_of(member(raw, "status"));
+  const Json& priority = member(member(raw, "spec"), "priorityClassRef");
+  if (text(priority, "kind") == "WorkloadPriorityClass") out.priority_class = text(priority, "name");
   out.finalizer = read_finalizers(member(raw, "metadata"), api::kInUseFinalizer, out.finalizers);
   return out;
 }
@@ -326,6 +328,10 @@ Json texts(const model::Labels& labels) {
 
 }  // namespace
 
+std::string priority_class_json(const std::string& name) {
+  return Json{{"group", "kueue.x-k8s.io"}, {"kind", "WorkloadPriorityClass"}, {"name", name}}.dump();
+}
+
 std::string owners_json(const std::vector<api::OwnerReference>& owners) { return owner_references(owners).dump(); }
 
 std::string workload_json(const api::Workload& workload, const std::vector<std::string>& templates,
@@ -343,9 +349,7 @@ std::string workload_json(const api::Workload& workload, const std::vector<std::
     sets.push_back(std::move(one));
   }
   Json spec = {{"active", true}, {"queueName", workload.queue_name}, {"priority", workload.priority}};
-  if (priority_class)
-    spec["priorityClassRef"] = {
-        {"group", "kueue.x-k8s.io"}, {"kind", "WorkloadPriorityClass"}, {"name", *priority_class}};
+  if (priority_class) spec["priorityClassRef"] = Json::parse(priority_class_json(*priority_class));
   spec["podSets"] = std::move(sets);
   if (workload.max_execution_s) spec["maximumExecutionTimeSeconds"] = *workload.max_execution_s;
   return Json{

@@ -50,6 +50,7 @@ struct SeenWorkload {
   std::optional<StoredAdmission> admission;
   std::vector<StoredCheck> checks = {};
   std::optional<StoredRequeue> requeue = {};
+  std::string priority_class = {};           // the WorkloadPriorityClass that it names; empty: none
   std::vector<std::string> finalizers = {};  // but Kueue's
   bool finalizer = false;                    // it has Kueue's, which keeps it until it is taken off
 
@@ -129,6 +130,8 @@ bool is_older(const std::string& version, const std::string& known);
 // A new Workload of v1beta2 as the body of its POST; `templates` by pod set.
 std::string workload_json(const api::Workload& workload, const std::vector<std::string>& templates,
                           const std::optional<std::string>& priority_class);
+// spec.priorityClassRef.
+std::string priority_class_json(const std::string& name);
 // metadata.ownerReferences.
 std::string owners_json(const std::vector<api::OwnerReference>& owners);
 

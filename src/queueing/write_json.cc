@@ -1,5 +1,7 @@
 #include "queueing/write_json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -66,6 +68,45 @@ Json pod_additions(const SeenWorkload& workload, const quota::PodSetAssignment& 
   for (const auto& [key, value] : terms.node_labels) selector[key] = value;
   if (!selector.empty()) out["spec"]["nodeSelector"] = std::move(selector);
   if (!added.is_null()) out["spec"]["tolerations"] = std::move(added);
+  return out;
+}
+
+std::string conflict_of(const SeenWorkload& workload, const quota::PodSetAssignment& given,
+                        const quota::FlavorTerms& terms, const Json& present) {
+  Json known = Json::object();
+  for (const char* member : {"labels", "annotations"})
+    known[member] = present.value("metadata", Json::object()).value(member, Json::object());
+  known["nodeSelector"] = present.value("spec", Json::object()).value("nodeSelector", Json::object());
+  for (const auto& [key, value] : terms.node_labels) known["nodeSelector"][key] = value;
+  for (const StoredCheck& check : workload.checks) {
+    const Json stored = Json::parse(check.json);
+    for (const Json& update : stored.value("podSetUpdates", Json::array())) {
+      if (update.value("name", "") != given.name) continue;
+      for (const char* member : {"labels", "annotations", "nodeSelector"}) {
+        const Json added = update.value(member, Json::object());
+        for (const auto& [key, value] : added.items()) {
+          Json& before = known[member][key];
+          if (!before.is_null() && before != value)
+            return fmt::format(
+                "invalid admission check PodSetUpdate: conflict for {}: conflict for key={}, value1={}, value2={}",
+                member, key, before.get<std::string>(), value.get<std::string>());
+          before = value;
+        }
+      }
+    }
+  }
+  return "";
+}
+
+Json conditions_json(const std::vector<StoredCondition>& conditions) {
+  Json out = Json::array();
+  for (const StoredCondition& one : conditions) {
+    Json condition = {{"type", one.type}, {"status", one.status}, {"lastTransitionTime", one.since}};
+    condition["reason"] = one.reason;
+    condition["message"] = one.message;
+    if (one.observed_generation > 0) condition["observedGeneration"] = one.observed_generation;
+    out.push_back(std::move(condition));
+  }
   return out;
 }
 

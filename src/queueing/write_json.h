@@ -19,6 +19,12 @@ Json metadata_json(const api::ObjectMeta& metadata);
 // `metadata` and `spec`, a merge patch of a pod or a template with these tolerations.
 Json pod_additions(const SeenWorkload& workload, const quota::PodSetAssignment& given, const quota::FlavorTerms& terms,
                    const Json& tolerations);
+// Where a check says of the pods of a set what contradicts another, their flavors or what they have already
+// (`present`, with metadata and spec), in Kueue's words; empty: nowhere.
+std::string conflict_of(const SeenWorkload& workload, const quota::PodSetAssignment& given,
+                        const quota::FlavorTerms& terms, const Json& present);
+// status.conditions.
+Json conditions_json(const std::vector<StoredCondition>& conditions);
 // A condition, as it is to be told.
 struct Told {
   std::string_view type;

@@ -427,6 +427,34 @@ TEST(Validate, ACohortIsNotAboveItself) {
   EXPECT_EQ(message("b"), "");
 }
 
+TEST(Validate, AJobThatFewerPodsMayDoForKeepsItsParallelismWhileItRuns) {
+  AdmissionRequest update = create("batch", "Job", job(kJobSpec));
+  update.operation = "UPDATE";
+  update.object["spec"]["suspend"] = false;
+  update.old_object = update.object;
+  update.object["spec"]["parallelism"] = 3;
+  EXPECT_TRUE(validate(update, {}).allowed);
+  for (Json* each : {&update.object, &update.old_object})
+    (*each)["metadata"]["annotations"]["kueue.x-k8s.io/job-min-parallelism"] = "1";
+  EXPECT_THAT(validate(update, {}).message, HasSubstr("cannot change when partial admission is enabled"));
+  update.old_object["spec"]["suspend"] = true;
+  EXPECT_TRUE(validate(update, {}).allowed) << "it is being started with fewer";
+}
+
+TEST(Validate, APodThatHasBeenLetInKeepsItsQueue) {
+  AdmissionRequest update = create("", "Pod", json(R"({"metadata":{"name":"p","labels":
+      {"kueue.x-k8s.io/queue-name":"a","kueue.x-k8s.io/managed":"true"}},
+      "spec":{"schedulingGates":[{"name":"kueue.x-k8s.io/admission"}],"containers":[{"name":"c"}]}})"));
+  update.operation = "UPDATE";
+  update.old_object = update.object;
+  update.object["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "b";
+  EXPECT_TRUE(validate(update, {}).allowed) << "it waits";
+  for (Json* each : {&update.object, &update.old_object}) (*each)["spec"].erase("schedulingGates");
+  EXPECT_THAT(validate(update, {}).message, HasSubstr("cannot be changed once the pod has been let in"));
+  for (Json* each : {&update.object, &update.old_object}) (*each)["status"]["phase"] = "Succeeded";
+  EXPECT_TRUE(validate(update, {}).allowed);
+}
+
 TEST(Validate, PodSetsStayWhileQuotaIsReserved) {
   AdmissionRequest update = create("kueue.x-k8s.io", "Workload", json(R"({"apiVersion":"kueue.x-k8s.io/v1beta2",
       "kind":"Workload","metadata":{"name":"w"},"spec":{"podSets":[{"name":"main","count":1}]},

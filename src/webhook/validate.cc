@@ -113,6 +113,26 @@ void check_queue_change(const Json& job, const Json& before, Findings& findings)
       fmt::format("{}: cannot be changed while the Job runs; suspend it first", at_label(kQueueLabel)));
 }
 
+// Berth lowers it itself where fewer pods were admitted. Source: Kueue's webhook, whose words these are.
+void check_parallelism_change(const Json& job, const Json& before, Findings& findings) {
+  const Json *spec = part_of(job, "spec"), *spec_before = part_of(before, "spec");
+  if (spec == nullptr || spec_before == nullptr || !has_annotation(before, api::kMinParallelismAnnotation)) return;
+  if (spec_before->value("suspend", Json()) == true) return;
+  if (spec->value("parallelism", Json(1)) != spec_before->value("parallelism", Json(1)))
+    findings.invalid.emplace_back(
+        "spec.parallelism: Forbidden: cannot change when partial admission is enabled and the job is not suspended");
+}
+
+// A pod that has been let in has the quota of the queue in which it has waited.
+void check_queue_change_of_pod(const Json& pod, const Json& before, Findings& findings) {
+  const auto is_gate = [](const Json& gate) { return text_of(gate, "name") == kAdmissionGate; };
+  const std::string phase = text_of(part_of(before, "status"), "phase");
+  if (label_of(pod, kQueueLabel) == label_of(before, kQueueLabel) || label_of(before, kManagedLabel) != "true") return;
+  if (std::ranges::any_of(list_of(part_of(before, "spec"), "schedulingGates"), is_gate)) return;
+  if (phase == "Succeeded" || phase == "Failed") return;
+  findings.invalid.push_back(fmt::format("{}: cannot be changed once the pod has been let in", at_label(kQueueLabel)));
+}
+
 // What was let in stays what it was let in as, so that its quota and places are those of its pods.
 void check_pod_sets_change(const Json& workload, const Json& before, Findings& findings) {
   const auto sets = [](const Json& object) -> const Json& { return list_of(part_of(object, "spec"), "podSets"); };
@@ -187,8 +207,12 @@ Findings findings_in_update(const AdmissionRequest& request, const Rules& rules)
   forget(findings.invalid, before.invalid);
   forget(findings.forbidden, before.forbidden);
   forget(findings.warnings, before.warnings);
-  if (request.group == "batch" && request.kind == "Job")
+  if (request.group == "batch" && request.kind == "Job") {
     check_queue_change(request.object, request.old_object, findings);
+    check_parallelism_change(request.object, request.old_object, findings);
+  }
+  if (request.group.empty() && request.kind == "Pod")
+    check_queue_change_of_pod(request.object, request.old_object, findings);
   if (request.group == kKueueGroup && request.kind == "Workload")
     check_pod_sets_change(request.object, request.old_object, findings);
   if (annotation_of(request.object, api::kUserAnnotation) != annotation_of(request.old_object, api::kUserAnnotation))

@@ -190,7 +190,7 @@ class Session {
   bool budgets_refused_ = false, cycle_due_ = false, all_listed_ = false;
   bool notes_held_ = false;  // events give way to binds
   bool has_wakeup_ = false;
-  Time wakeup_, published_at_;
+  Time wakeup_, published_at_, held_back_at_;
 
   std::atomic<bool> ready_{false}, doubtful_{false}, deciding_{true}, stopping_{false}, budgets_listed_{false};
   std::atomic<int64_t> last_tick_{0};

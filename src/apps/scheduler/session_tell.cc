@@ -6,6 +6,7 @@ namespace berth::apps {
 namespace {
 
 constexpr size_t kRemindersMax = 200;  // a second: an event for each
+constexpr Duration kHeldBackFor = Duration::seconds(5), kLookEvery = Duration::seconds(5);
 
 kube::EventNote failed_scheduling(const std::string& name_space, const std::string& name, const std::string& uid,
                                   const std::string& text) {
@@ -14,6 +15,29 @@ kube::EventNote failed_scheduling(const std::string& name_space, const std::stri
           .reason = "FailedScheduling",
           .action = "Scheduling",
           .note = text};
+}
+
+// Pods of which no cycle says anything, since their workload is not to have them (now). One that has just come is given
+// a moment.
+std::vector<engine::Decision> held_back(engine::Engine& engine, Time wall) {
+  std::vector<engine::Decision> out;
+  for (const engine::PodSlot slot : engine.state().pods()) {
+    const engine::PodState& state = engine.state().pod(slot);
+    const model::Pod& pod = state.pod;
+    const bool waits = state.phase == engine::PodPhase::kNotQueued && pod.node_name.empty() && pod.ours && !pod.gated;
+    if (!waits || pod.workload.empty() || pod.terminating || pod.stand_in || pod.created + kHeldBackFor > wall)
+      continue;
+    const engine::Explanation why = engine.explain(pod.uid);
+    if (why.reason != "WorkloadNotAdmitted") continue;
+    engine::Decision& decision = out.emplace_back();
+    decision.kind = engine::DecisionKind::kUnschedulable;
+    decision.pod_uid = pod.uid;
+    decision.namespace_name = pod.namespace_name;
+    decision.pod_name = pod.name;
+    decision.message = std::make_shared<const std::string>(why.message);
+    if (out.size() == kRemindersMax) break;
+  }
+  return out;
 }
 
 }  // namespace
@@ -53,6 +77,10 @@ void Session::write_condition(const engine::Decision& decision, const char* reas
 // The server forgets events; who still waits is told the same again.
 void Session::remind(Time now) {
   if (!deciding_ || events_->stats().queued > kRemindersMax) return;
+  if (now - held_back_at_ >= kLookEvery) {
+    held_back_at_ = now;
+    for (const engine::Decision& held : held_back(engine_, clock_.wall())) tell_waiting(held);
+  }
   for (const auto& [uid, text] : told_.due(now, kRemindersMax)) {
     const engine::PodSlot slot = engine_.state().find_pod(uid);
     if (!slot.valid()) {

@@ -1,0 +1,135 @@
+// The part of Desk that takes quota back from Jobs that are not what was admitted, and from those that cannot start.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/kueue_names.h"
+#include "queueing/step.h"
+#include "queueing/wanted.h"
+#include "workloads/kueue/queued.h"
+
+namespace berth::queueing {
+namespace {
+
+constexpr int kRefusalsMax = 3;
+constexpr Duration kHoldMin = Duration::seconds(60), kHoldMax = Duration::seconds(3600);
+
+bool is_injected(const SeenJob& job) {
+  return job.job.pod_template.metadata.annotation(api::kWorkloadAnnotation) != nullptr;
+}
+
+}  // namespace
+
+bool is_at_rest(const SeenJob& job) {
+  return job.job.suspend && job.job.active == 0 && !job.started && !is_injected(job);
+}
+
+std::string why_out_of_step(const SeenJob& job, const SeenWorkload& workload) {
+  if (!workload.is("QuotaReserved") || !workload.admission || workload.workload.pod_sets.size() != 1 ||
+      workload.admission->pod_sets.size() != 1 || !job.finished.empty())
+    return "";
+  const api::WorkloadPodSet& set = workload.workload.pod_sets.front();
+  const int32_t given = workload.admission->pod_sets.front().count;
+  const int32_t wants = workloads::workload_of(job.job).pod_sets.front().count;
+  const int32_t least = set.min_count.value_or(set.count) - set.reclaimable;
+  const bool runs = !job.job.suspend || is_injected(job), partly = set.min_count && given < set.count;
+  const bool alike = runs ? wants == given || (!partly && wants == set.count) : wants == set.count;
+  if (alike && given <= set.count && given >= least) return "";
+  return fmt::format(
+      "No matching Workload; restoring pod templates according to existent Workload: the Job wants {} pods at a time, "
+      "and was admitted with {}",
+      wants, given);
+}
+
+// The engine forgets what it has decided about the Workload, and decides about what it is now.
+void Desk::introduce_anew(WorkloadRecord& record) {
+  if (record.in_engine && !record.ended)
+    events_.emplace_back(engine::WorkloadEnded{record.seen.workload.metadata.uid, true});
+  record.in_engine = false;
+  record.evicted_by.reset();
+  record.evicted_for.clear();
+  tell_engine(record);
+}
+
+// Takes the quota back from one whose Job is not what was admitted any more, once that is at rest, or cannot be
+// started: what is stored says so first, and then the engine hears of it as of one that has come just now.
+bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
+                    std::vector<Write>& writes) {
+  const SeenWorkload& seen = record.seen;
+  const JobRecord* job = job_of(seen);
+  const bool holds = status.phase != quota::WorkloadPhase::kPending && !is_leaving(status);
+  if (job == nullptr || !holds || !seen.is("QuotaReserved") || !is_at_rest(job->seen)) return false;
+  const std::string unlike = why_out_of_step(job->seen, seen), &why = unlike.empty() ? record.held : unlike;
+  if (why.empty()) return false;
+  const char* reason = unlike.empty() ? "FailedToStart" : "NoMatchingWorkload";
+  Wanted wanted{.conditions = seen.conditions,
+                .admission = std::nullopt,
+                .wall = wall_,
+                .generation = seen.workload.metadata.generation};
+  wanted.set("Evicted", true, reason, why);
+  wanted.set("QuotaReserved", false, "Pending", why);
+  wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
+  say_requeue(seen, status, wanted);
+  Json body = {{"metadata", metadata_json(seen.workload.metadata)}, {"status", std::move(wanted.more)}};
+  body["status"]["conditions"] = conditions_json(wanted.conditions);
+  body["status"]["admission"] = nullptr;
+  Write write{.kind = Write::Kind::kPatchStatus,
+              .party = Write::Party::kWorkload,
+              .namespace_name = name.first,
+              .name = name.second,
+              .body = body.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  write.notes = {note_of(seen.workload.metadata, "Workload", std::string("EvictedDueTo") + reason, why)};
+  if (send(record.lane, std::move(write), writes)) record.withdrawn = true;
+  else if (!record.lane.busy) dirty_workloads_.insert(name);
+  return true;
+}
+
+// How the start of a Job ended. One that the server refuses again and again gives its quota to others.
+void Desk::hear_of_start(JobRecord& record, const Answer& answer) {
+  if (!std::exchange(record.starting, false)) return;
+  if (answer.stored) record.refusals = record.given_up = 0;
+  else if (answer.http_status == 422 || answer.http_status == 403 || answer.http_status == 400)
+    refuse(record, answer.error, false);
+}
+
+// The Job cannot be started. `for_good`: the next time it would be the same; else that counts. One that is given up
+// waits out of its queue for a while, or until the Job changes.
+void Desk::refuse(JobRecord& record, const std::string& why, bool for_good) {
+  const auto known = workload_of_owner_.find(record.seen.job.metadata.uid);
+  if (known == workload_of_owner_.end()) return;
+  WorkloadRecord& workload = workloads_.at(known->second);
+  const std::string text = "Error starting the Job: " + why;
+  notes_.push_back(note_of(record.seen.job.metadata, "Job", "FailedToStart", text, true));
+  notes_.push_back(note_of(workload.seen.workload.metadata, "Workload", "FailedToStart", text, true));
+  if (++record.refusals < kRefusalsMax && !for_good) return;
+  Duration pause = kHoldMin;
+  for (int i = 0; i < record.given_up && pause < kHoldMax; ++i) pause = pause + pause;
+  pause = std::min(pause, kHoldMax);
+  record.refusals = 0;
+  ++record.given_up;
+  workload.held =
+      fmt::format("{}; it is tried again at {}, or when the Job changes", text, format_rfc3339(wall_ + pause));
+  workload.held_until = now_ + pause;
+  dirty_workloads_.insert(known->second);
+}
+
+// True: it is not to be admitted. When the time is over the engine hears so.
+bool Desk::is_held(WorkloadRecord& record) {
+  if (record.held.empty() || record.held_until > now_ || record.seen.is("QuotaReserved")) return !record.held.empty();
+  record.held.clear();
+  tell_engine(record);
+  return false;
+}
+
+// The Job has changed: it may start now.
+void Desk::end_hold(JobRecord& record) {
+  record.refusals = record.given_up = 0;
+  const auto known = workload_of_owner_.find(record.seen.job.metadata.uid);
+  if (known == workload_of_owner_.end()) return;
+  WorkloadRecord& workload = workloads_.at(known->second);
+  if (workload.held.empty()) return;
+  workload.held.clear();
+  if (workload.in_engine && !workload.ended) tell_engine(workload);
+}
+
+}  // namespace berth::queueing

@@ -1,0 +1,17 @@
+// Whether a Job and the Workload that it was admitted by are still about the same pods; for the desk's .cc files alone.
+#pragma once
+
+#include <string>
+
+#include "queueing/seen.h"
+
+namespace berth::queueing {
+
+// Suspended, without pods, and its template as it was before it was started: nothing of an admission is left in it.
+bool is_at_rest(const SeenJob& job);
+// Why the Workload, which has quota, has to be made as its Job is and to wait anew; empty: they are alike. How many
+// pods run at a time counts, as fewer may have been admitted; not how many have ended. Source: Kueue's
+// equivalentToWorkload, whose words these are.
+std::string why_out_of_step(const SeenJob& job, const SeenWorkload& workload);
+
+}  // namespace berth::queueing

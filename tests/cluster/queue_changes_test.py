@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Jobs and pods in queues that change on a real kube-apiserver: labels of those that wait, the parallelism of those that
+run, and starts that the server refuses.
+
+Ends with status 77 (skipped, for ctest) where the test servers or the program are not built.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.daemon import wait_until  # noqa: E402
+from harness.kueue import make  # noqa: E402
+from harness.objects import pod  # noqa: E402
+from harness.suite import PODS, main  # noqa: E402
+from queues_test import JOBS, QUEUE, QueueSuite, job, waiting_pod  # noqa: E402
+
+PRIORITY = "kueue.x-k8s.io/priority-class"
+
+
+class Labels(QueueSuite):
+    """Queue and priority class are followed while something waits."""
+
+    def label(self, path: str, labels: dict) -> None:
+        self.patch(path, {"metadata": {"labels": labels}})
+
+    def test_who_names_another_queue_waits_there(self) -> None:
+        self.node(2, gpus=4)
+        self.queues(red=4, blue=4)
+        self.apply(job("red", "red", 4), job("blue", "blue", 4))
+        self.runs("red")
+        self.runs("blue")
+        self.apply(job("moves", "red", 2))
+        for member in ("g0", "g1"):
+            self.create(waiting_pod(member, "red", 1, "g", 2))
+        self.is_now("moves", "QuotaReserved", "False", "WaitingForQuota")
+        wait_until("the group waits", lambda: self.condition("g0", "QuotaReserved"))
+        self.label(f"{JOBS}/moves", {QUEUE: "blue"})
+        for member in ("g0", "g1"):
+            self.label(f"{PODS}/{member}", {QUEUE: "blue"})
+        for name in ("moves", "g0"):
+            wait_until(f"{name} waits in blue", lambda n=name: self.workload(n)["spec"]["queueName"] == "blue")
+        self.api.call("DELETE", f"{JOBS}/blue", {"propagationPolicy": "Background"})
+        self.runs("moves")
+        self.is_running("g0")
+        self.assertEqual(self.workload("moves")["status"]["admission"]["clusterQueue"], "blue")
+
+    def test_who_names_another_priority_class_takes_its_turn(self) -> None:
+        self.node(1, gpus=4)
+        self.queues(red=4)
+        self.apply(make("WorkloadPriorityClass", "low", value=1), make("WorkloadPriorityClass", "high", value=9))
+        self.apply(job("first", "red", 4))
+        self.runs("first")
+        for name in ("second", "third"):
+            self.apply(job(name, "red", 4, priority="low"))
+            self.is_now(name, "QuotaReserved", "False")
+        self.label(f"{JOBS}/third", {PRIORITY: "high"})
+        self.label(f"{JOBS}/first", {PRIORITY: "low"})  # it comes too late to have one
+        wait_until("third has it", lambda: self.workload("third")["spec"]["priority"] == 9)
+        self.assertEqual(self.workload("third")["spec"]["priorityClassRef"]["name"], "high")
+        self.api.call("DELETE", f"{JOBS}/first", {"propagationPolicy": "Background"})
+        self.runs("third")
+        self.label(f"{JOBS}/third", {PRIORITY: "low"})  # one with quota, too
+        wait_until("third has the other", lambda: self.workload("third")["spec"]["priority"] == 1)
+        self.assertEqual(len(self.runs("third")), 1)
+
+
+class Step(QueueSuite):
+    """What runs is what was admitted, and what cannot start holds nothing."""
+
+    def count(self, name: str) -> tuple:
+        workload = self.workload(name)
+        given = workload.get("status", {}).get("admission", {}).get("podSetAssignments", [{}])[0].get("count")
+        return workload["spec"]["podSets"][0]["count"], given
+
+    def test_a_job_that_is_scaled_waits_anew_as_it_is(self) -> None:
+        self.node(2, gpus=4)
+        self.queues(red=6)
+        self.apply(job("scales", "red", 1, pods=2, completions=20))
+        self.runs("scales", 2)
+        for pods in (4, 1):
+            self.patch(f"{JOBS}/scales", {"spec": {"parallelism": pods}})
+            wait_until(lambda n=pods: f"it is admitted with {n}: {self.count('scales')}",
+                       lambda n=pods: self.count("scales") == (n, n))  # fmt: skip
+            self.runs("scales", pods)
+        self.assertIn("was admitted with 4", self.condition("scales", "Evicted")["message"])
+        self.assertTrue(self.events_of("scales", "Stopped"))
+        self.patch(f"{JOBS}/scales", {"spec": {"parallelism": 7}})
+        self.is_now("scales", "QuotaReserved", "False")
+        wait_until("nothing is held", lambda: self.status("clusterqueues", "red").get("reservingWorkloads") == 0)
+
+    def test_a_job_that_is_scaled_while_it_is_admitted(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=8)
+        for i in range(3):
+            self.apply(job(f"race-{i}", "red", 1, pods=1, completions=20))
+            for pods in (3, 1, 2):
+                self.patch(f"{JOBS}/race-{i}", {"spec": {"parallelism": pods}})
+        for i in range(3):
+            wait_until(lambda n=f"race-{i}": f"{n} is admitted: {self.count(n)}",
+                       lambda n=f"race-{i}": self.count(n) == (2, 2))  # fmt: skip
+            self.runs(f"race-{i}", 2)
+
+    def test_a_pod_that_claims_a_full_workload_hears_why_it_waits(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=4)
+        self.apply(job("owner", "red", 4))
+        self.runs("owner")
+        name = self.workload("owner")["metadata"]["name"]
+        self.create(pod("thief", gpus=1, annotations={"kueue.x-k8s.io/workload": name}))
+        self.assertIn("has all the pods that it was admitted with", self.waiting("thief"))
+
+    def test_a_job_that_the_server_refuses_to_start_gives_way(self) -> None:
+        self.node(1, gpus=4)
+        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+                  "metadata": {"name": "no-start"},
+                  "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [
+                      {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["jobs"]}]},
+                      "validations": [{"expression": "object.metadata.name != 'bad' || object.spec.suspend",
+                                       "message": "bad must not run"}]}}  # fmt: skip
+        binding = {**policy, "kind": "ValidatingAdmissionPolicyBinding",
+                   "spec": {"policyName": "no-start", "validationActions": ["Deny"]}}  # fmt: skip
+        for one, plural in ((policy, "validatingadmissionpolicies"), (binding, "validatingadmissionpolicybindings")):
+            path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
+            self.api.call("POST", path, one)
+            self.addCleanup(self.api.raw, "DELETE", f"{path}/no-start")
+        probe = job("bad", "none", 0)
+        self.apply(probe)
+
+        def refused() -> bool:
+            return self.api.raw("PATCH", f"{JOBS}/bad?dryRun=All", b'{"spec":{"suspend":false}}',
+                                {"Content-Type": "application/merge-patch+json"})[0] != 200  # fmt: skip
+
+        wait_until("the policy holds", refused)
+        self.api.call("DELETE", f"{JOBS}/bad", {"propagationPolicy": "Background"})
+        wait_until("the probe is gone", lambda: not self.workload("bad"))
+        self.queues(red=4)
+        self.apply(job("bad", "red", 4))
+        wait_until("people hear why", lambda: self.events_of("bad", "FailedToStart"))
+        self.apply(job("next", "red", 4))
+        self.assertIn("bad must not run", self.is_now("bad", "Evicted", reason="FailedToStart")["message"])
+        self.is_now("bad", "QuotaReserved", "False", "Misconfigured")
+        self.runs("next")
+        self.api.call("DELETE", f"{JOBS}/next", {"propagationPolicy": "Background"})
+        self.api.call("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/no-start")
+        wait_until("the policy has gone", lambda: not refused())
+        self.patch(f"{JOBS}/bad", {"metadata": {"annotations": {"mended": "yes"}}})
+        self.runs("bad")
+
+
+if __name__ == "__main__":
+    main()
