@@ -79,6 +79,27 @@ std::string kept_for(std::span<const WorkloadStatus* const> all) {
   return out;
 }
 
+// Why the entry was not admitted; `passed_by`: those of Entry::passed_by.
+void tell_why(const Entry& entry, const Assignment& found, std::span<const WorkloadStatus* const> passed_by,
+              WorkloadStatus& status) {
+  if (entry.passed_over) {
+    status.reason = entry.assignment.user_limit.empty() ? "WaitingForQuota" : "UserLimit";
+    status.message = "Workload no longer fits after processing another workload";
+    if (!passed_by.empty()) status.message += ": " + kept_for(passed_by);
+  } else if (!entry.assignment.user_limit.empty()) {
+    status.reason = "UserLimit";
+    status.message = entry.assignment.user_limit;
+  } else if (!found.no_place.empty()) {
+    status.reason = entry.held_up ? "WaitingForQuota" : "WaitingForPlace";
+    status.message = found.no_place;
+  } else {
+    status.reason = found.waits_for_quota ? "WaitingForQuota"
+                    : found.exceeds_quota ? "ExceedsMaxQuota"
+                                          : "NoMatchingFlavor";
+    status.message = found.message();
+  }
+}
+
 }  // namespace
 
 void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
@@ -218,30 +239,15 @@ bool Admission::requeue(Entry& entry) {
     return false;
   }
   const Assignment& found = entry.anew ? *entry.anew : entry.assignment;
-  status.reason = found.waits_for_quota || entry.passed_over ? "WaitingForQuota"
-                  : found.exceeds_quota                      ? "ExceedsMaxQuota"
-                                                             : "NoMatchingFlavor";
-  status.message = found.message();
+  std::vector<const WorkloadStatus*> passed_by;
+  for (const WorkloadId id : entry.passed_by) passed_by.push_back(&this->record(id).status);
+  tell_why(entry, found, passed_by, status);
   record.kept_for_it.clear();
-  if (const std::string& why = found.no_place; !why.empty() && !entry.passed_over) {
-    status.reason = entry.held_up ? "WaitingForQuota" : "WaitingForPlace";
-    status.message = why;
-  }
   const bool of_user = !entry.assignment.user_limit.empty();
-  if (of_user) {
-    status.reason = "UserLimit";
-    status.message = entry.assignment.user_limit;
-  }
   const bool has_room_kept = kept_.rooms.contains(entry.id);
   const auto leaves = [&](const Victim& v) { return ledger_->find(v.id) != nullptr && leaving(this->record(v.id)); };
   const bool waits_on = entry.passed_over && entry.promise && std::ranges::any_of(entry.made_way, leaves);
   if (!entry.preempts && !waits_on && !has_room_kept) release_places(entry.id);
-  if (entry.passed_over) status.message = "Workload no longer fits after processing another workload";
-  if (entry.passed_over && !entry.passed_by.empty()) {
-    std::vector<const WorkloadStatus*> others;
-    for (const WorkloadId id : entry.passed_by) others.push_back(&this->record(id).status);
-    status.message += ": " + kept_for(others);
-  }
   record.lacks_quota = found.no_place.empty() && !of_user && !entry.passed_over;
   if (waits_on) {  // what would do now was another's turn: it waits for those who leave, as it did
     record.promised = std::move(entry.promise);

@@ -52,6 +52,22 @@ TEST(Simulation, AJobRunsInRoundsAndTheReportKnowsItsTimes) {
   EXPECT_EQ(report.waiting(), 0u);
 }
 
+// A budget that drains lets a Job run for an hour of the two that it needs, each day anew.
+TEST(Simulation, WhatGoesRoundForEverComesToAnEnd) {
+  const auto cluster = prepare(std::string(kNode) + R"(
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q, annotations: {berth.dev/budget-gpu-hours: "1", berth.dev/budget-window: day, berth.dev/budget-when-spent: drain}}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}
+---
+{apiVersion: batch/v1, kind: Job, metadata: {name: train, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {template: {metadata: {annotations: {berth.dev/simulated-runtime: 2h}}, spec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}
+)");
+  EXPECT_FALSE(cluster->run_to_end());
+  EXPECT_LT(cluster->now(), Time{} + Duration::seconds(10 * 365 * 86400));
+  EXPECT_TRUE(simulate(kNode + job(4, 10, "1h"))->run_to_end());
+}
+
 // While a share runs the engine says how many GPUs are in use; what it keeps for a workload is in use by nobody.
 TEST(Simulation, WhatIsKeptForAWorkloadIsNotInUse) {
   const std::string queue = R"(

@@ -288,22 +288,6 @@ def case_queues() -> None:
     expect(berth("simulate", "-f", "-", stdin=text), 3, f"Job default/b waits\n  {why}")
 
 
-def case_work_that_never_ends_ends() -> None:
-    objects = [
-        NODE.replace("pods: 10", "pods: 10, nvidia.com/gpu: 8"),
-        "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}",
-        """{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: team, annotations: {
-          berth.dev/budget-gpu-hours: "1", berth.dev/budget-window: day, berth.dev/budget-when-spent: drain}},
-          spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gpu],
-          flavors: [{name: default, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]}]}}""",
-        "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: team}, spec: {clusterQueue: team}}",
-        """{apiVersion: batch/v1, kind: Job, metadata: {name: train, labels: {kueue.x-k8s.io/queue-name: team}},
-          spec: {template: {metadata: {annotations: {berth.dev/simulated-runtime: 2h}}, spec: {containers: [
-          {name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}"""]
-    run = berth("simulate", "-f", "-", stdin="\n---\n".join(objects))
-    expect(run, 0, err="pods are evicted and replaced again and again, and none has ended for long")
-
-
 def case_quotas() -> None:
     quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {requests.cpu: 1, count/jobs.batch: 0}}}"
     job = "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}"
