@@ -149,12 +149,13 @@ void Desk::tell_engine(WorkloadRecord& record) {
     for (api::WorkloadPodSet& set : told.pod_sets) defaults_.add_places(set.pod_template.spec);
   model::Workload workload = bridge::to_model(told, levels_);
   if (job != nullptr) {
-    if (!seen.is("QuotaReserved"))
-      workload.problem = refusal(defaults_.ranges(), workload.namespace_name, told.pod_sets);
+    if (std::string refused = refusal(defaults_.ranges(), workload.namespace_name, told.pod_sets);
+        !refused.empty() && !seen.is("QuotaReserved"))
+      workload.problem = std::move(refused);
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
   }
-  workload.problem = record.held;
+  if (!record.held.empty()) workload.problem = record.held;
   if (!record.in_engine) workload.requeue = requeue_of(seen);
   if (auto held = record.in_engine ? std::nullopt : held_by(seen)) {
     events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), std::move(*held)});

@@ -61,7 +61,7 @@ TEST(Simulation, WhatGoesRoundForEverComesToAnEnd) {
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}
 ---
-{apiVersion: batch/v1, kind: Job, metadata: {name: train, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {template: {metadata: {annotations: {berth.dev/simulated-runtime: 2h}}, spec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}
+{apiVersion: batch/v1, kind: Job, metadata: {name: train, labels: {kueue.x-k8s.io/queue-name: q}}, spec: {template: {metadata: {annotations: {berth.dev/simulated-runtime: 2h}}, spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}
 )");
   EXPECT_FALSE(cluster->run_to_end());
   EXPECT_LT(cluster->now(), Time{} + Duration::seconds(10 * 365 * 86400));
