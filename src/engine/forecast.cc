@@ -303,6 +303,15 @@ void Engine::Rehearsal::count_blockers(const Engine& real, quota::WorkloadId id,
       count(real.expected_end(slot));
 }
 
+namespace {
+
+bool waits_behind_others(const quota::Admission& admission, const std::string& uid) {
+  const quota::WorkloadId id = admission.find(uid);
+  return id.valid() && admission.status(id).reason == "PendingEvaluation" && admission.explain(id).position > 1;
+}
+
+}  // namespace
+
 Forecasts Engine::forecast(const ForecastLimits& limits) const {
   Forecasts out;
   std::map<uint32_t, Forecast> by_class;  // what is in the way of its pods
@@ -340,7 +349,9 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     if (!forecast.unknown.empty()) continue;
     if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
     else if (forecast.blockers == 0)
-      forecast.unknown = is_cut ? std::string(kOnlyCuts) : "nothing that could end is in its way";
+      forecast.unknown = is_cut                                  ? std::string(kOnlyCuts)
+                         : waits_behind_others(admission(), uid) ? "those before it in its queue would not start either"
+                                                                 : "nothing that could end is in its way";
     else if (silent > 0)
       forecast.unknown =
           fmt::format("of {} in its way, {} declare no runtime, or have passed it", forecast.blockers, silent);

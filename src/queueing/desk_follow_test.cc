@@ -6,8 +6,6 @@ namespace {
 
 using Json = nlohmann::json;
 using ::testing::Contains;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 struct DeskFollowTest : World, ::testing::Test {
   void label(const std::string& job, const char* key, const Json& value) {
