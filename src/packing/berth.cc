@@ -86,9 +86,10 @@ class Mix {
     return part_stranded(static_cast<double>(cpu_milli), modest_cpu_ * worth) * worth +
            part_stranded(static_cast<double>(memory_bytes), modest_memory_ * worth) * worth;
   }
-  // FGD's points, in devices.
-  double points(const Node& node, int64_t cpu_after, const Devices& after) const {
-    return points_.of(measure_.of(node) - measure_.of(cpu_after, after, node.model())) / kPointsPerDevice *
+  int64_t fragment(const Node& node) const { return measure_.of(node); }
+  // FGD's points, in devices; `before`: the node's fragment.
+  double points(const Node& node, int64_t before, int64_t cpu_after, const Devices& after) const {
+    return points_.of(before - measure_.of(cpu_after, after, node.model())) / kPointsPerDevice *
            std::max(1.0, asked_cpu_);
   }
 
@@ -120,7 +121,7 @@ class Berth final : public PlacementPolicy {
       : learns_(!told), supply_(std::move(supply)), mix_(told ? std::move(*told) : Mix({}, supply_)) {}
 
   int32_t score(const Candidate& candidate, const Request& request) const override {
-    if (request.is_share()) return best_share(candidate.node, request).score;
+    if (request.is_share()) return best_share(candidate, request).score;
     Devices after = candidate.node.devices();
     int wanted = request.devices;
     for (int d = 0; wanted > 0 && d < after.count; ++d) {
@@ -128,11 +129,11 @@ class Berth final : public PlacementPolicy {
       after.free_milli[d] = 0;
       --wanted;
     }
-    return score_of(candidate.node, request, after, 0);
+    return score_of(candidate.node, before(candidate), request, after, 0);
   }
 
   int share_device(const Candidate& candidate, const Request& request, Rng& /*rng*/) const override {
-    return best_share(candidate.node, request).device;
+    return best_share(candidate, request).device;
   }
 
   bool observe(const Request& request) override {
@@ -151,18 +152,30 @@ class Berth final : public PlacementPolicy {
     int device = -1;
   };
 
-  int32_t score_of(const Node& node, const Request& request, const Devices& after, double waste) const {
+  // Of the node as it is.
+  NodeMemo before(const Candidate& candidate) const {
+    if (candidate.memo != nullptr && candidate.memo->known) return *candidate.memo;
+    const Node& node = candidate.node;
+    const NodeMemo out{true, mix_.fragment(node), mix_.stranded(node.cpu_milli(), node.memory_bytes(), node.devices())};
+    if (candidate.memo != nullptr) *candidate.memo = out;
+    return out;
+  }
+
+  int32_t score_of(const Node& node, const NodeMemo& before, const Request& request, const Devices& after,
+                   double waste) const {
     const int64_t cpu_after = node.cpu_milli() - request.cpu_milli;
     const int64_t memory_after = node.memory_bytes() - request.memory_bytes;
     const double loss =
-        kWasteWeight * waste + mix_.stranded(cpu_after, memory_after, after) -
-        mix_.stranded(node.cpu_milli(), node.memory_bytes(), node.devices()) - mix_.points(node, cpu_after, after) +
+        kWasteWeight * waste + mix_.stranded(cpu_after, memory_after, after) - before.stranded -
+        mix_.points(node, before.fragment, cpu_after, after) +
         kScarcityWeight * mix_.scarcity(node.model()) * static_cast<double>(request.device_milli()) / kMilliPerDevice +
         kFreeDeviceWeight * static_cast<double>(after.free()) / kMilliPerDevice;
     return static_cast<int32_t>(std::lround(kNoLoss - loss * kScorePerDevice));
   }
 
-  Share best_share(const Node& node, const Request& request) const {
+  Share best_share(const Candidate& candidate, const Request& request) const {
+    const Node& node = candidate.node;
+    const NodeMemo as_is = before(candidate);
     Devices devices = node.devices();
     Share best;
     int32_t last_free = -1;
@@ -171,7 +184,7 @@ class Berth final : public PlacementPolicy {
       if (free < request.milli_each || free == last_free) continue;  // a device like the one before scores the same
       last_free = free;
       devices.free_milli[d] = free - request.milli_each;
-      const int32_t found = score_of(node, request, devices, mix_.worth().waste(free, request.milli_each));
+      const int32_t found = score_of(node, as_is, request, devices, mix_.worth().waste(free, request.milli_each));
       if (found > best.score) best = {found, d};
       devices.free_milli[d] = free;
     }

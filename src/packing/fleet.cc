@@ -10,6 +10,7 @@ Fleet::Fleet(std::vector<Node> nodes, PlacementPolicy& policy, const FragmentMea
              size_t kept_scores_max)
     : nodes_(std::move(nodes)),
       generations_(nodes_.size(), 1),
+      memos_(nodes_.size()),
       policy_(policy),
       measure_(measure),
       rng_(seed),
@@ -34,8 +35,9 @@ void Fleet::refresh(RequestClass& of, const Request& request) const {
   if (of.seen < scores_since_) of.seen = 0;
   for (size_t n = 0; n < nodes_.size(); ++n) {
     if (generations_[n] <= of.seen) continue;
-    of.scores[n] =
-        nodes_[n].fits(request) ? policy_.score({.node = nodes_[n], .fragment = fragments_[n]}, request) : kNoRoom;
+    of.scores[n] = nodes_[n].fits(request)
+                       ? policy_.score({.node = nodes_[n], .fragment = fragments_[n], .memo = &memos_[n]}, request)
+                       : kNoRoom;
   }
   of.seen = generation_;
 }
@@ -53,7 +55,9 @@ std::optional<uint32_t> Fleet::best(const RequestClass& of) {
 }
 
 void Fleet::observe(const Request& request) {
-  if (policy_.observe(request)) scores_since_ = ++generation_;
+  if (!policy_.observe(request)) return;
+  scores_since_ = ++generation_;
+  for (NodeMemo& memo : memos_) memo.known = false;
 }
 
 std::optional<Placement> Fleet::place(const Request& request) {
@@ -69,7 +73,8 @@ std::optional<Placement> Fleet::place_observed(const Request& request) {
   const Node& node = nodes_[*at];
   Placement placement = {.node = *at, .devices = 0};
   if (request.is_share()) {
-    const int device = policy_.share_device({.node = node, .fragment = fragments_[*at]}, request, rng_);
+    const int device =
+        policy_.share_device({.node = node, .fragment = fragments_[*at], .memo = &memos_[*at]}, request, rng_);
     check(device >= 0, "a node with room has a device with room");
     placement.devices = DeviceMask{1} << device;
   } else {
@@ -99,6 +104,7 @@ void Fleet::give_back(const Request& request, const Placement& placement) {
 
 void Fleet::changed(uint32_t node) {
   generations_[node] = ++generation_;
+  memos_[node].known = false;
   fragment_ -= fragments_[node];
   fragments_[node] = measure_.of(nodes_[node]);
   fragment_ += fragments_[node];

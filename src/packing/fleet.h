@@ -65,8 +65,9 @@ class Fleet {
   void changed(uint32_t node);
 
   std::vector<Node> nodes_;
-  std::vector<int64_t> fragments_;     // by node
-  std::vector<uint64_t> generations_;  // by node
+  std::vector<int64_t> fragments_;       // by node
+  std::vector<uint64_t> generations_;    // by node
+  mutable std::vector<NodeMemo> memos_;  // by node
   PlacementPolicy& policy_;
   const FragmentMeasure& measure_;
   Rng rng_;

@@ -18,10 +18,18 @@
 
 namespace berth::packing {
 
+// What a policy has found out about a node as it is; whoever keeps it forgets it when the node changes, or the policy.
+struct NodeMemo {
+  bool known = false;
+  int64_t fragment = 0;
+  double stranded = 0;
+};
+
 // A node with room for the request.
 struct Candidate {
   const Node& node;
-  int64_t fragment;  // FragmentMeasure::of(node)
+  int64_t fragment;          // FragmentMeasure::of(node)
+  NodeMemo* memo = nullptr;  // the policy's own; null: nobody keeps one
 };
 
 class PlacementPolicy {

@@ -19,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 KINDS = {"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "persistentvolumeclaims": "PersistentVolumeClaim",
          "persistentvolumes": "PersistentVolume", "storageclasses": "StorageClass", "csinodes": "CSINode",
          "csidrivers": "CSIDriver", "csistoragecapacities": "CSIStorageCapacity",
-         "poddisruptionbudgets": "PodDisruptionBudget", "priorityclasses": "PriorityClass", "jobs": "Job"}  # fmt: skip
+         "poddisruptionbudgets": "PodDisruptionBudget", "priorityclasses": "PriorityClass", "jobs": "Job",
+         "limitranges": "LimitRange", "runtimeclasses": "RuntimeClass"}  # fmt: skip
 Answer = tuple[int, dict[str, str], bytes]
 
 
