@@ -110,13 +110,15 @@ WorkloadId Admission::upsert(model::Workload workload) {
   Record& record = this->record(id);
   const bool was_active = is_new || record.status.workload.active;
   if (!was_active && workload.active) reactivate(record);
+  const model::Workload& known = record.status.workload;
+  if (is_new || known.active != workload.active || known.problem != workload.problem || !alike(known, workload))
+    ++epoch_;  // others may be taken from than before
   const Time since = record.eviction ? record.eviction->ranks_since.value_or(workload.created) : workload.created;
   record.key = {record.key.behind_sticky, -workload.priority, since, workload.uid, id};
   record.likeness = likeness(workload);
   record.status.workload = std::move(workload);
   if (record.standing == Standing::kHolding) update_holder(record);
   touched_.push_back(id);
-  ++epoch_;
   return id;
 }
 

@@ -66,7 +66,7 @@ std::string cluster_text(Rng& rng) {
 }
 
 TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {
-  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 2000 : 130;
   int64_t evictions = 0;
   for (uint64_t seed = 1; seed <= histories; ++seed) {
     SCOPED_TRACE(seed);
