@@ -75,29 +75,24 @@ void Engine::meet_arrivals() {
   std::sort(slots.begin(), slots.end(), QueueOrder{&state_});
   const auto waiting = std::stable_partition(slots.begin(), slots.end(),
                                              [&](PodSlot slot) { return holds_room(state_.pod(slot).phase); });
-  for (auto at = slots.begin(); at != slots.end(); ++at) {
-    if (at == waiting) workloads_->fill_short();  // what those are to have that come now
-    const PodSlot slot = *at;
+  const auto meet = [&](PodSlot slot) {
     const PodState& pod = state_.pod(slot);
     const Time until = backs_off_until(pod);
     if (until > now_ && pod.phase == PodPhase::kNotQueued && wants_place(pod.pod) &&
-        workloads_->admits(pod.pod.workload)) {
-      back_off(slot, until);  // its place is kept meanwhile
-      continue;
-    }
+        workloads_->admits(pod.pod.workload))
+      return back_off(slot, until);  // its place is kept meanwhile
     const NodeSlot kept = workloads_->meet(slot);
-    if (state_.pod(slot).phase != PodPhase::kNotQueued) continue;
+    if (state_.pod(slot).phase != PodPhase::kNotQueued) return;
     settle(slot);
-    if (state_.pod(slot).phase != PodPhase::kPending) continue;
-    if (!kept.valid()) {
-      adopt_nomination(slot);
-      continue;
-    }
+    if (state_.pod(slot).phase != PodPhase::kPending) return;
+    if (!kept.valid()) return adopt_nomination(slot);
     queue_.erase(slot);
     nominate(slot, kept);
     state_.mutable_pod(slot).takes_over = true;
-  }
-  if (waiting == slots.end()) workloads_->fill_short();
+  };
+  std::for_each(slots.begin(), waiting, meet);
+  workloads_->fill_short();  // what those are to have that come now
+  std::for_each(waiting, slots.end(), meet);
 }
 
 // Pods of workloads that were admitted or evicted, and others where one has gone.

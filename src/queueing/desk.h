@@ -96,7 +96,6 @@ class Desk {
   void tell(PodRecord& record, const char* reason, const std::string& why);
   void tell_of_priority_class(JobRecord& record);
   std::optional<Write> warn_of_other_scheduler(const SeenJob& job) const;
-  static bool is_injected(const api::Job& job);  // with what its flavors add
   std::optional<Owned> owned(const SeenWorkload& seen) const;
   std::optional<Named> named_by_owner(const SeenWorkload& seen) const;
   void introduce_anew(WorkloadRecord& record);

@@ -34,10 +34,6 @@ Json changes(const Json& from, const Json& to) {
 
 }  // namespace
 
-bool Desk::is_injected(const api::Job& job) {
-  return job.pod_template.metadata.annotation(api::kWorkloadAnnotation) != nullptr;
-}
-
 // False: its priority class is not known.
 bool Desk::set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spec, api::Workload& workload,
                         std::optional<std::string>& priority_class) const {
@@ -136,7 +132,7 @@ Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admi
 
 std::string why_not_to_start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admission& admission) {
   const quota::PodSetAssignment& given = workload.admission->pod_sets.front();
-  return conflict_of(workload, given, quota::terms_of(given, admission.flavors()), Json::parse(seen.pod_template));
+  return conflict_of(workload, given, quota::terms_of(given, admission.flavors()), seen.pod_template);
 }
 
 // `evicted`: why, and since when, stands in its annotation, too.
@@ -234,7 +230,7 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   }
   if (seen.job.active > 0) return;  // its pods are still there
   if (seen.started) return send(forget_start(seen));
-  if (is_injected(seen.job)) return send(restore(seen, stored));
+  if (is_injected(seen)) return send(restore(seen, stored));
   if (leaving && !stored.is("Evicted")) return;  // people hear first why
   if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
     events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});

@@ -214,8 +214,7 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
     for (size_t i = 0; i < waiting.size() && room > 0; ++i, --room) {
       const quota::FlavorTerms terms = quota::terms_of(*given, admission.flavors());
       std::string& conflict = inside[waiting[i]];
-      if (!workload.seen.checks.empty())
-        conflict = conflict_of(workload.seen, *given, terms, Json::parse(waiting[i]->seen.pod_template));
+      conflict = conflict_of(workload.seen, *given, terms, waiting[i]->seen.pod_template);
       if (conflict.empty()) send(waiting[i]->lane, start(waiting[i]->seen, workload.seen, *given, terms), writes);
     }
   }

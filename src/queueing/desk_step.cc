@@ -6,7 +6,7 @@
 #include "api/kueue_names.h"
 #include "queueing/step.h"
 #include "queueing/wanted.h"
-#include "workloads/kueue/queued.h"
+#include "workloads/job/job.h"
 
 namespace berth::queueing {
 namespace {
@@ -14,11 +14,11 @@ namespace {
 constexpr int kRefusalsMax = 3;
 constexpr Duration kHoldMin = Duration::seconds(60), kHoldMax = Duration::seconds(3600);
 
+}  // namespace
+
 bool is_injected(const SeenJob& job) {
   return job.job.pod_template.metadata.annotation(api::kWorkloadAnnotation) != nullptr;
 }
-
-}  // namespace
 
 bool is_at_rest(const SeenJob& job) {
   return job.job.suspend && job.job.active == 0 && !job.started && !is_injected(job);
@@ -30,7 +30,7 @@ std::string why_out_of_step(const SeenJob& job, const SeenWorkload& workload) {
     return "";
   const api::WorkloadPodSet& set = workload.workload.pod_sets.front();
   const int32_t given = workload.admission->pod_sets.front().count;
-  const int32_t wants = workloads::workload_of(job.job).pod_sets.front().count;
+  const int32_t wants = workloads::wanted_once_released(job.job, 0, 0);
   const int32_t least = set.min_count.value_or(set.count) - set.reclaimable;
   const bool runs = !job.job.suspend || is_injected(job), partly = set.min_count && given < set.count;
   const bool alike = runs ? wants == given || (!partly && wants == set.count) : wants == set.count;

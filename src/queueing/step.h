@@ -7,6 +7,8 @@
 
 namespace berth::queueing {
 
+// Its template has what the flavors add.
+bool is_injected(const SeenJob& job);
 // Suspended, without pods, and its template as it was before it was started: nothing of an admission is left in it.
 bool is_at_rest(const SeenJob& job);
 // Why the Workload, which has quota, has to be made as its Job is and to wait anew; empty: they are alike. How many

@@ -72,7 +72,9 @@ Json pod_additions(const SeenWorkload& workload, const quota::PodSetAssignment& 
 }
 
 std::string conflict_of(const SeenWorkload& workload, const quota::PodSetAssignment& given,
-                        const quota::FlavorTerms& terms, const Json& present) {
+                        const quota::FlavorTerms& terms, const std::string& pod_template) {
+  if (workload.checks.empty()) return "";
+  const Json present = Json::parse(pod_template);
   Json known = Json::object();
   for (const char* member : {"labels", "annotations"})
     known[member] = present.value("metadata", Json::object()).value(member, Json::object());

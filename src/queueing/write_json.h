@@ -20,9 +20,9 @@ Json metadata_json(const api::ObjectMeta& metadata);
 Json pod_additions(const SeenWorkload& workload, const quota::PodSetAssignment& given, const quota::FlavorTerms& terms,
                    const Json& tolerations);
 // Where a check says of the pods of a set what contradicts another, their flavors or what they have already
-// (`present`, with metadata and spec), in Kueue's words; empty: nowhere.
+// (`pod_template`, JSON), in Kueue's words; empty: nowhere.
 std::string conflict_of(const SeenWorkload& workload, const quota::PodSetAssignment& given,
-                        const quota::FlavorTerms& terms, const Json& present);
+                        const quota::FlavorTerms& terms, const std::string& pod_template);
 // status.conditions.
 Json conditions_json(const std::vector<StoredCondition>& conditions);
 // A condition, as it is to be told.

@@ -9,8 +9,7 @@
 #include <map>
 
 #include "base/rng.h"
-#include "policy/registry.h"
-#include "scenario/simulation.h"
+#include "scenario/testing.h"
 
 namespace berth::scenario {
 namespace {
@@ -50,17 +49,10 @@ std::string quota_text(int space, int64_t gpus, int64_t pods) {
 }
 
 Report run(const std::string& text, uint64_t shuffle_seed) {
-  PriorityClasses classes;
-  api::Problems problems;
-  std::vector<std::string> notes;
-  auto manifests = read_manifests({{"a.yaml", text}}, classes, problems, notes);
-  EXPECT_THAT(problems, IsEmpty()) << (problems.empty() ? "" : api::to_string(problems.front()));
-  Simulation cluster(SimulationOptions{
-      .policies = policy::default_policies(), .shuffle_seed = shuffle_seed, .check_invariants = true});
-  EXPECT_TRUE(cluster.submit(std::move(manifests)));
-  cluster.run_to_end();
-  EXPECT_THAT(cluster.broken(), IsEmpty());
-  return cluster.report();
+  const auto cluster = testing::prepare(text, {.shuffle_seed = shuffle_seed, .check_invariants = true});
+  cluster->run_to_end();
+  EXPECT_THAT(cluster->broken(), IsEmpty());
+  return cluster->report();
 }
 
 // The most GPUs that pods of the namespace have had at one time.

@@ -9,8 +9,7 @@
 #include <cstdlib>
 
 #include "base/rng.h"
-#include "policy/registry.h"
-#include "scenario/simulation.h"
+#include "scenario/testing.h"
 
 namespace berth::scenario {
 namespace {
@@ -71,19 +70,14 @@ TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {
   for (uint64_t seed = 1; seed <= histories; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    PriorityClasses classes;
-    api::Problems problems;
-    std::vector<std::string> notes;
-    auto manifests = read_manifests({{"a.yaml", cluster_text(rng)}}, classes, problems, notes);
-    ASSERT_THAT(problems, IsEmpty());
     engine::EngineOptions options;
     options.reservations.enabled = seed % 2 == 0;
     if (seed % 5 == 0) options.admission.fair = quota::FairRules{quota::FairRule::kLessThanOrEqualToFinalShare};
-    Simulation cluster({.policies = policy::default_policies(), .engine = options});
-    ASSERT_TRUE(cluster.submit(std::move(manifests)));
-    ASSERT_TRUE(cluster.run_to_end());
-    EXPECT_THAT(cluster.broken(), IsEmpty());
-    const Report report = cluster.report();
+    const auto cluster = testing::prepare(cluster_text(rng), {.engine = options});
+    ASSERT_FALSE(HasFailure());
+    ASSERT_TRUE(cluster->run_to_end());
+    EXPECT_THAT(cluster->broken(), IsEmpty());
+    const Report report = cluster->report();
     for (const WorkloadReport& workload : report.workloads) {
       evictions += workload.evictions;
       EXPECT_EQ(workload.state, "Finished") << workload.name << ": " << workload.message;

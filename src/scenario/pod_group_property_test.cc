@@ -11,8 +11,7 @@
 #include <set>
 
 #include "base/rng.h"
-#include "policy/registry.h"
-#include "scenario/simulation.h"
+#include "scenario/testing.h"
 
 namespace berth::scenario {
 namespace {
@@ -93,16 +92,11 @@ TEST(PodGroupProperty, GroupsAreLetInWholeBesidePodsAndJobs) {
       else text += group_text(i, queue, missing, rng);
       if (missing) never.insert(fmt::format("Pod group default/g{}", i));
     }
-    PriorityClasses classes;
-    api::Problems problems;
-    std::vector<std::string> notes;
-    auto manifests = read_manifests({{"a.yaml", text}}, classes, problems, notes);
-    ASSERT_THAT(problems, IsEmpty());
-    Simulation cluster({.policies = policy::default_policies(), .check_invariants = true});
-    ASSERT_TRUE(cluster.submit(std::move(manifests)));
-    cluster.run_to_end();
-    EXPECT_THAT(cluster.broken(), IsEmpty());
-    const Report report = cluster.report();
+    const auto cluster = testing::prepare(text, {.check_invariants = true});
+    ASSERT_FALSE(HasFailure());
+    cluster->run_to_end();
+    EXPECT_THAT(cluster->broken(), IsEmpty());
+    const Report report = cluster->report();
     for (const auto& [name, pods] : groups_of(report)) {
       const auto started = std::ranges::count_if(pods, [](const PodReport* pod) { return pod->started.has_value(); });
       const bool gone = std::ranges::any_of(pods, [](const PodReport* pod) { return pod->ended == "Preempted"; });

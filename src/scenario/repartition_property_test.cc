@@ -13,8 +13,7 @@
 #include <tuple>
 
 #include "base/rng.h"
-#include "policy/registry.h"
-#include "scenario/simulation.h"
+#include "scenario/testing.h"
 
 namespace berth::scenario {
 namespace {
@@ -76,14 +75,7 @@ std::unique_ptr<Simulation> run(std::string text) {
   for (int p = 0; p < 3; ++p)
     text += fmt::format(
         "---\n{{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {{name: p{}}}, value: {}}}\n", p, p);
-  PriorityClasses classes;
-  api::Problems problems;
-  std::vector<std::string> notes;
-  auto manifests = read_manifests({{"a.yaml", text}}, classes, problems, notes);
-  EXPECT_THAT(problems, IsEmpty());
-  auto cluster =
-      std::make_unique<Simulation>(SimulationOptions{.policies = policy::default_policies(), .check_invariants = true});
-  EXPECT_TRUE(cluster->submit(std::move(manifests)));
+  auto cluster = testing::prepare(text, {.check_invariants = true});
   cluster->run_to_end();
   return cluster;
 }

@@ -10,7 +10,7 @@
 namespace berth::scenario {
 
 struct SimulationOptions {
-  engine::PolicySet policies;
+  engine::PolicySet policies = {};
   engine::EngineOptions engine = {};
   mig::RepartitionOptions repartition = {};
   bridge::TopologyLevels topology_levels = bridge::default_topology_levels();

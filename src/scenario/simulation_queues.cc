@@ -16,9 +16,7 @@ namespace {
 bool is_done(const SimObject& record) {
   const auto* job = std::get_if<api::Job>(&record.manifest.object);
   if (job == nullptr || record.active > 0) return false;
-  api::Job runs = *job;
-  runs.suspend = false;
-  return record.stopped || workloads::wanted_active(runs, 0, record.ended) == 0;
+  return record.stopped || workloads::wanted_once_released(*job, 0, record.ended) == 0;
 }
 
 }  // namespace
@@ -193,7 +191,8 @@ void Simulation::let_go() {
       continue;
     }
     if (record.before_admission) record.manifest.object = *std::exchange(record.before_admission, std::nullopt);
-    if (const auto* job = std::get_if<api::Job>(&record.manifest.object)) {
+    if (const auto* job = std::get_if<api::Job>(&record.manifest.object);
+        job != nullptr && limits_.ranges().any(job->metadata.namespace_name)) {
       const CountedJob now = counted(*job, limits_.ranges());  // LimitRanges may have changed since
       queues_.change(owner, now.workload, options_.topology_levels, now.refused);
     }

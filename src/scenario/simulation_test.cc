@@ -4,13 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "policy/registry.h"
+#include "scenario/testing.h"
 
 namespace berth::scenario {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr const char* kNode =
     "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 4, memory: 8Gi, nvidia.com/gpu: 4, "
@@ -18,15 +19,7 @@ constexpr const char* kNode =
 
 // With everything submitted, and not run yet.
 std::unique_ptr<Simulation> prepare(const std::string& text, uint64_t seed = 0) {
-  PriorityClasses classes;
-  api::Problems problems;
-  std::vector<std::string> notes;
-  auto manifests = read_manifests({{"a.yaml", text}}, classes, problems, notes);
-  EXPECT_THAT(problems, IsEmpty());
-  auto cluster = std::make_unique<Simulation>(SimulationOptions{
-      .policies = policy::default_policies(), .shuffle_seed = seed, .record = true, .check_invariants = true});
-  EXPECT_TRUE(cluster->submit(std::move(manifests)));
-  return cluster;
+  return testing::prepare(text, {.shuffle_seed = seed, .record = true, .check_invariants = true});
 }
 
 std::unique_ptr<Simulation> simulate(const std::string& text, uint64_t seed = 0) {
@@ -207,7 +200,7 @@ void expect_nominee(const std::string& annotations, const std::string& limits) {
   const PodReport& high = report.pods.at(1);
   EXPECT_EQ(high.reason, "Nominated");
   EXPECT_EQ(high.nominated_node, "n1");
-  EXPECT_THAT(high.message, testing::StartsWith("0/1 nodes are available: 1 ")) << "what the daemon tells the pod";
+  EXPECT_THAT(high.message, ::testing::StartsWith("0/1 nodes are available: 1 ")) << "what the daemon tells the pod";
   EXPECT_THAT(render(report, ReportFormat::kTable), HasSubstr(", nominated for n1\n  " + high.message));
   const model::ResourceList& use = report.nodes.at(0).use;
   EXPECT_EQ(use.get("pods"), 1);

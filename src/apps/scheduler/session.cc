@@ -191,7 +191,10 @@ std::string Session::trouble() const {
 
 void Session::carry_out(const engine::Decision& decision) {
   if (decision.kind == engine::DecisionKind::kEvict) return evict(decision);
-  if (decision.kind != engine::DecisionKind::kBind) return tell_waiting(decision);
+  if (decision.kind != engine::DecisionKind::kBind) {
+    tell_waiting(decision);
+    return;
+  }
   evictor_->withdraw(decision.pod_uid);
   if (decision.volumes.empty()) return send_bind(decision);
   log_debug("binding volumes", {{"pod", decision.namespace_name + "/" + decision.pod_name},

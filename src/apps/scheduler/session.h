@@ -139,7 +139,7 @@ class Session {
   void adopt_cut(const std::string& node, const bridge::MigDesired& desired, Time now);
   void tell_node(const std::string& node, const char* reason, const std::string& note, bool warning = false);
   void count_victims(const std::vector<engine::Decision>& decisions);
-  void tell_waiting(const engine::Decision& decision);
+  bool tell_waiting(const engine::Decision& decision);
   void tell_error(const engine::Decision& decision, const std::string& text);
   void write_condition(const engine::Decision& decision, const char* reason, const Told::Text& message, bool first,
                        std::optional<std::string> nominated_node);

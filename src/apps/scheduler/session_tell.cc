@@ -1,6 +1,7 @@
 // Session's part for what pods are told: why they wait, and what went wrong when they had a place.
 #include "apps/scheduler/log.h"
 #include "apps/scheduler/session.h"
+#include "engine/queued_workloads.h"
 
 namespace berth::apps {
 namespace {
@@ -17,45 +18,45 @@ kube::EventNote failed_scheduling(const std::string& name_space, const std::stri
           .note = text};
 }
 
-// Pods of which no cycle says anything, since their workload is not to have them (now). One that has just come is given
-// a moment.
-std::vector<engine::Decision> held_back(engine::Engine& engine, Time wall) {
-  std::vector<engine::Decision> out;
+// Has those told of which no cycle says anything, since their workload is not to have them (now). One that has just
+// come is given a moment. `tell`: true where that was news, of which there are a bounded number each time.
+template <typename Tell>
+void tell_held_back(const engine::Engine& engine, Time wall, const Tell& tell) {
+  size_t news = 0;
   for (const engine::PodSlot slot : engine.state().pods()) {
     const engine::PodState& state = engine.state().pod(slot);
     const model::Pod& pod = state.pod;
     const bool waits = state.phase == engine::PodPhase::kNotQueued && pod.node_name.empty() && pod.ours && !pod.gated;
     if (!waits || pod.workload.empty() || pod.terminating || pod.stand_in || pod.created + kHeldBackFor > wall)
       continue;
-    const engine::Explanation why = engine.explain(pod.uid);
-    if (why.reason != "WorkloadNotAdmitted") continue;
-    engine::Decision& decision = out.emplace_back();
+    if (!engine.workloads().holds_back(pod)) continue;
+    engine::Decision decision;
     decision.kind = engine::DecisionKind::kUnschedulable;
     decision.pod_uid = pod.uid;
     decision.namespace_name = pod.namespace_name;
     decision.pod_name = pod.name;
-    decision.message = std::make_shared<const std::string>(why.message);
-    if (out.size() == kRemindersMax) break;
+    decision.message = std::make_shared<const std::string>(engine.workloads().why_held_back(pod));
+    if (tell(decision) && ++news == kRemindersMax) return;
   }
-  return out;
 }
 
 }  // namespace
 
-// The verdict, and the node that the pod is nominated for: each is written when it is new.
-void Session::tell_waiting(const engine::Decision& decision) {
+// The verdict, and the node that the pod is nominated for: each is written when it is new. True: the verdict is.
+bool Session::tell_waiting(const engine::Decision& decision) {
   const std::string& uid = decision.pod_uid;
   const std::string nominated = decision.kind == engine::DecisionKind::kNominate ? decision.node_name : "";
   const auto known = nominations_.find(uid);
   const bool new_node = (known == nominations_.end() ? "" : known->second.node) != nominated;
   if (new_node || !nominated.empty()) nominations_[uid] = {nominated, true};
   const Told::News news = told_.tell(uid, decision.message, clock_.monotonic());
-  if (!news.is_new && !new_node) return;
+  if (!news.is_new && !new_node) return false;
   write_condition(decision, "Unschedulable", decision.message, news.first,
                   new_node ? std::optional(nominated) : std::nullopt);
-  if (!news.is_new) return;
+  if (!news.is_new) return false;
   options_.metrics->outcome("unschedulable");
   events_->record(failed_scheduling(decision.namespace_name, decision.pod_name, uid, *decision.message));
+  return true;
 }
 
 // A pod that had a place did not get it. Each time counts: repetitions join the event's series.
@@ -79,7 +80,7 @@ void Session::remind(Time now) {
   if (!deciding_ || events_->stats().queued > kRemindersMax) return;
   if (now - held_back_at_ >= kLookEvery) {
     held_back_at_ = now;
-    for (const engine::Decision& held : held_back(engine_, clock_.wall())) tell_waiting(held);
+    tell_held_back(engine_, clock_.wall(), [&](const engine::Decision& held) { return tell_waiting(held); });
   }
   for (const auto& [uid, text] : told_.due(now, kRemindersMax)) {
     const engine::PodSlot slot = engine_.state().find_pod(uid);

@@ -19,7 +19,10 @@ std::optional<int32_t> completions(const api::Job& job) {
 }  // namespace
 
 int32_t wanted_active(const api::Job& job, int32_t active, int32_t succeeded) {
-  if (job.suspend) return 0;
+  return job.suspend ? 0 : wanted_once_released(job, active, succeeded);
+}
+
+int32_t wanted_once_released(const api::Job& job, int32_t active, int32_t succeeded) {
   const auto wanted = completions(job);
   if (!wanted) return succeeded > 0 ? active : parallelism(job);
   return std::clamp(*wanted - succeeded, 0, parallelism(job));

@@ -12,6 +12,8 @@ namespace berth::workloads {
 // How many pods should run when `active` run and `succeeded` have succeeded: at most parallelism, and no more than the
 // completions still to come. Without completions a first success means that no pod is started any more. 0 if suspended.
 int32_t wanted_active(const api::Job& job, int32_t active, int32_t succeeded);
+// The same of the job as it is when it is not suspended.
+int32_t wanted_once_released(const api::Job& job, int32_t active, int32_t succeeded);
 
 // Pods that the job needs in all if none fails: completions, or parallelism without them. 0 if suspended.
 int32_t total_pods(const api::Job& job);

@@ -88,10 +88,8 @@ std::string_view queue_of(const api::ObjectMeta& metadata) {
 
 api::Workload workload_of(const api::Job& job) {
   api::Workload out = workload_for("Job", "batch/v1", job.metadata);
-  api::Job runs = job;
-  runs.suspend = false;
   api::WorkloadPodSet& set = out.pod_sets.emplace_back();
-  set.count = wanted_active(runs, 0, 0);
+  set.count = wanted_once_released(job, 0, 0);
   set.pod_template = job.pod_template;
   if (const auto least = number(job.metadata.annotation(api::kMinParallelismAnnotation)); least && *least > 0)
     set.min_count = std::min(*least, set.count);
