@@ -237,10 +237,21 @@ void Admission::park(WorkloadId id) {
 }
 
 // Who is like a head that has been parked is told the same, if it comes behind it, and waits in a group from now on.
+// All of a group are alike for quota.
 void Admission::park_alike(const Record& head) {
   if (head.evicted_in == epoch_) return;  // the others might spare fewer
   Waiting& waiting = waiting_.at(head.status.cluster_queue);
-  const auto like_head = [&](const Record& other) { return alike(other.status.workload, head.status.workload); };
+  const bool wants_place = want_place_.contains(head.key.id);
+  const bool by_quota = head.lacks_quota && !wants_place;  // who differs in labels alone would be told the same
+  const auto like_head = [&](const Record& other) {
+    const model::Workload &a = other.status.workload, &b = head.status.workload;
+    return by_quota ? alike_for_quota(a, b) : alike(a, b);
+  };
+  const auto all_like_head = [&](const Waiting::Group& group) {
+    const auto is_like = [&](const OrderKey* key) { return like_head(record(key->id)); };
+    return by_quota ? group.members.empty() || is_like(*group.members.begin())
+                    : std::ranges::all_of(group.members, is_like);
+  };
   const auto plain = [](const Record& each) {
     return each.key.behind_sticky && !each.promised && each.next_flavor.empty();
   };
@@ -248,7 +259,6 @@ void Admission::park_alike(const Record& head) {
   const auto may_group = [&](const Record& each) {
     return plain(each) && each.key.since == each.status.workload.created;
   };
-  const bool wants_place = want_place_.contains(head.key.id);
   const auto tell = [&](Record& other) {
     other.status.reason = head.status.reason;
     other.status.message = head.status.message;
@@ -262,7 +272,7 @@ void Admission::park_alike(const Record& head) {
   if (const auto at = waiting.groups.find(head.likeness); at != waiting.groups.end()) {
     Waiting::Group& group = at->second;
     const OrderKey* first = group.members.empty() ? nullptr : *group.members.begin();
-    groups = groups && (first == nullptr || like_head(record(first->id)));
+    groups = groups && all_like_head(group);
     if (groups && group.awake && (first == nullptr || head.key < *first)) {
       for (const OrderKey* key : group.members) tell(record(key->id));
       group.awake = false;

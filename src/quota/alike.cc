@@ -8,17 +8,23 @@
 namespace berth::quota {
 namespace {
 
-bool is_of_every_job(std::string_view label) {
+// It names the Job, or the group of pods.
+bool names_owner(std::string_view label) {
   constexpr std::string_view kPrefix = "batch.kubernetes.io/";
   if (label.starts_with(kPrefix)) label.remove_prefix(kPrefix.size());
-  return label == "job-name" || label == "controller-uid";
+  return label == "job-name" || label == "controller-uid" || label == "kueue.x-k8s.io/pod-group-name";
+}
+
+const model::Labels& labels_of(const model::PodSet& set) {
+  static const model::Labels none;
+  return set.labels == nullptr ? none : *set.labels;
 }
 
 bool same_labels(const model::Labels& a, const model::Labels& b) {
   auto x = a.begin(), y = b.begin();
   for (;; ++x, ++y) {
-    while (x != a.end() && is_of_every_job(x->first)) ++x;
-    while (y != b.end() && is_of_every_job(y->first)) ++y;
+    while (x != a.end() && names_owner(x->first)) ++x;
+    while (y != b.end() && names_owner(y->first)) ++y;
     if (x == a.end() || y == b.end()) return x == a.end() && y == b.end();
     if (*x != *y) return false;
   }
@@ -29,12 +35,10 @@ bool same_value(const std::shared_ptr<const T>& a, const std::shared_ptr<const T
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }
 
-bool alike(const model::PodSet& a, const model::PodSet& b) {
-  static const model::Labels none;
+bool alike_for_quota(const model::PodSet& a, const model::PodSet& b) {
   return a.name == b.name && a.count == b.count && a.min_count == b.min_count && a.reclaimable == b.reclaimable &&
          a.requests == b.requests && a.node_selector == b.node_selector && a.required_affinity == b.required_affinity &&
-         a.tolerations == b.tolerations && a.slices == b.slices && same_value(a.spec, b.spec) &&
-         same_labels(a.labels == nullptr ? none : *a.labels, b.labels == nullptr ? none : *b.labels);
+         a.tolerations == b.tolerations && a.slices == b.slices && same_value(a.spec, b.spec);
 }
 
 }  // namespace
@@ -49,10 +53,17 @@ uint64_t likeness(const model::Workload& workload) {
   return out;
 }
 
-bool alike(const model::Workload& a, const model::Workload& b) {
+bool alike_for_quota(const model::Workload& a, const model::Workload& b) {
   return a.priority == b.priority && a.queue == b.queue && a.namespace_name == b.namespace_name && a.user == b.user &&
          std::ranges::equal(a.pod_sets, b.pod_sets,
-                            [](const model::PodSet& x, const model::PodSet& y) { return alike(x, y); });
+                            [](const model::PodSet& x, const model::PodSet& y) { return alike_for_quota(x, y); });
+}
+
+bool alike(const model::Workload& a, const model::Workload& b) {
+  const auto same = [](const model::PodSet& x, const model::PodSet& y) {
+    return same_labels(labels_of(x), labels_of(y));
+  };
+  return alike_for_quota(a, b) && std::ranges::equal(a.pod_sets, b.pod_sets, same);
 }
 
 }  // namespace berth::quota

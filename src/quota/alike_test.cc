@@ -32,11 +32,20 @@ TEST(Alike, WhoAsksForTheSameInTheSameQueue) {
     w.name = "other";
     w.uid = "uid";
     w.created = Time{5};
-    label(w, {{"batch.kubernetes.io/job-name", "other"}, {"controller-uid", "x"}});
+    label(w,
+          {{"batch.kubernetes.io/job-name", "other"}, {"controller-uid", "x"}, {"kueue.x-k8s.io/pod-group-name", "g"}});
   });
   EXPECT_TRUE(alike(work(), other));
   EXPECT_TRUE(alike(other, work()));
   EXPECT_EQ(likeness(work()), likeness(other));
+}
+
+TEST(Alike, ForQuotaWhateverTheLabelsOfPods) {
+  const auto labelled = work([](model::Workload& w) { label(w, {{"app", "b"}, {"run", "7"}}); });
+  EXPECT_FALSE(alike(work(), labelled));
+  EXPECT_TRUE(alike_for_quota(work(), labelled));
+  EXPECT_EQ(likeness(work()), likeness(labelled));
+  EXPECT_FALSE(alike_for_quota(work(), work([](model::Workload& w) { w.pod_sets[0].count = 3; })));
 }
 
 TEST(Alike, NotWhoDiffersInAnythingThatDecides) {

@@ -33,21 +33,28 @@ std::string queue_text(uint64_t number, uint64_t cohorts, bool alike, Rng& rng) 
       while_borrowing ? ", borrowWithinCohort: {policy: LowerPriority}" : "", 8 << rng.below(2));
 }
 
-std::string job_text(uint64_t number, uint64_t queues, uint64_t minutes, Rng& rng) {
+// How the pods of Jobs are labelled, which nobody selects by.
+enum class Labels { kNone, kOfEachJob, kOfSome };
+
+std::string job_text(uint64_t number, uint64_t queues, uint64_t minutes, Labels labels, Rng& rng) {
   constexpr int kRuntimes[] = {5, 20, 60};
   const uint64_t pods = rng.chance(33) ? 2 : 1;
+  const std::string label = labels == Labels::kNone     ? ""
+                            : labels == Labels::kOfSome ? fmt::format("run: some-{}", number % 3)
+                                                        : fmt::format("run: j{}", number);
   return fmt::format(
       "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j{}, labels: {{kueue.x-k8s.io/queue-name: q{}, "
       "kueue.x-k8s.io/priority-class: p{}}}, annotations: {{berth.dev/simulated-arrival: {}m, "
       "berth.dev/runtime-estimate: 1h}}}}, spec: {{parallelism: {}, completions: {}, template: {{metadata: "
-      "{{annotations: {{berth.dev/simulated-runtime: {}m}}}}, spec: {{restartPolicy: Never, containers: [{{name: c, "
+      "{{labels: {{{}}}, annotations: {{berth.dev/simulated-runtime: {}m}}}}, spec: {{restartPolicy: Never, "
+      "containers: [{{name: c, "
       "image: i, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}}}}}\n",
-      number, rng.below(queues), rng.below(3), rng.below(minutes), pods, pods, kRuntimes[rng.below(3)],
+      number, rng.below(queues), rng.below(3), rng.below(minutes), pods, pods, label, kRuntimes[rng.below(3)],
       1 << rng.below(3));
 }
 
-std::string cluster_text(Rng& rng) {
-  const uint64_t nodes = 2 + rng.below(4), cohorts = 1 + rng.below(3), queues = 4 + rng.below(5);
+std::string cluster_text(Rng& rng, Labels labels = Labels::kNone, uint64_t more_nodes = 0) {
+  const uint64_t nodes = 2 + rng.below(4) + more_nodes, cohorts = 1 + rng.below(3), queues = 4 + rng.below(5);
   const bool alike = rng.chance(50);
   std::string out = fmt::format("{{{}: ResourceFlavor, metadata: {{name: f}}}}\n", kApi);
   for (uint64_t i = 0; i < nodes; ++i)
@@ -60,7 +67,7 @@ std::string cluster_text(Rng& rng) {
     out += fmt::format("---\n{{{}: WorkloadPriorityClass, metadata: {{name: p{}}}, value: {}}}\n", kApi, i, i);
   for (uint64_t i = 0; i < queues; ++i) out += queue_text(i, cohorts, alike, rng);
   const uint64_t jobs = 40 * (1 + rng.below(3)), minutes = 60 * (1 + rng.below(5));
-  for (uint64_t i = 0; i < jobs; ++i) out += job_text(i, queues, minutes, rng);
+  for (uint64_t i = 0; i < jobs; ++i) out += job_text(i, queues, minutes, labels, rng);
   return out;
 }
 
@@ -87,6 +94,34 @@ TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {
     if (HasFailure()) break;
   }
   EXPECT_GT(evictions, static_cast<int64_t>(histories));
+}
+
+// Who is admitted, evicted and done, and when, of a whole history on nodes that are never full.
+std::vector<std::string> course_of(uint64_t seed, Labels labels) {
+  Rng rng(seed);
+  engine::EngineOptions options;
+  options.reservations.enabled = false;
+  const auto cluster = testing::prepare(cluster_text(rng, labels, 40), {.engine = options});
+  EXPECT_TRUE(cluster->run_to_end());
+  std::vector<std::string> out;
+  for (const WorkloadReport& each : cluster->report().workloads)
+    out.push_back(fmt::format("{} {} {} times, {} to {}", each.name, each.state, each.evictions,
+                              each.admitted.value_or(Time{}).nanos, each.finished.value_or(Time{}).nanos));
+  return out;
+}
+
+// Those that are alike wait as one, and so do those that differ in labels alone while quota is what they lack.
+TEST(LongHistoryProperty, LabelsThatNobodySelectsByDecideNothing) {
+  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 400 : 30;
+  for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    const std::vector<std::string> plain = course_of(seed, Labels::kNone);
+    for (const Labels labels : {Labels::kOfEachJob, Labels::kOfSome}) {
+      const std::vector<std::string> other = course_of(seed, labels);
+      ASSERT_EQ(other.size(), plain.size());
+      for (size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(other[i], plain[i]);
+    }
+  }
 }
 
 }  // namespace
