@@ -14,10 +14,12 @@ bool Admission::nominate(Entry& entry) {
   entry.promise = std::exchange(record.promised, std::nullopt);
   entry.made_way = std::exchange(record.made_way, {});
   if (entry.promise && keep_promise(entry, *entry.promise, {})) return true;
+  Entry waits = entry;
+  entry.waits = entry.promise && keep_promise(waits, *entry.promise, entry.made_way);
   try_assignment(entry, {});
   record.next_flavor = entry.assignment.next_flavor;
   if (entry.assignment.outcome == Outcome::kFit) return true;
-  if (Entry waits = entry; entry.promise && keep_promise(waits, *entry.promise, entry.made_way)) {
+  if (entry.waits) {
     waits.anew = std::move(entry.assignment);
     entry = std::move(waits);
     return true;
@@ -82,6 +84,10 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
   }
   if (quota_fits && Keeper{*this}.has_place(entry, &assignment.no_place)) return true;
   if (quota_fits) entry.options.push_back({assignment.pod_sets});
+  if (entry.waits) {
+    assignment.outcome = Outcome::kPreempt;
+    return !quota_fits;
+  }
   PreemptionRequest preempts{
       request.claimant, entry.spec, quota_fits ? assignment.taken() : assignment.scarce(ledger_->tree()),
       assignment.usage, spares,     places,
@@ -108,7 +114,7 @@ void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts)
   Entry next = entry;
   std::string why = entry.assignment.no_place;
   for (int tries = tries_max(*entry.spec, record(entry.id).status.workload); tries > 0; --tries) {
-    const bool settled = !entry.victims.empty() && !entry.spec->fungibility.try_next_before_preempting;
+    const bool settled = (entry.waits || !entry.victims.empty()) && !entry.spec->fungibility.try_next_before_preempting;
     if (settled || !pass_over(next.assignment, *entry.spec, without)) break;
     const bool by_quota = try_flavors(next, counts, without);
     if (by_quota && next.assignment.outcome == Outcome::kFit) {

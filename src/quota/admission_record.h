@@ -150,6 +150,7 @@ struct Entry {
   // Room that is kept for others: those whose places it may use, and whether it has to have ended before they can.
   std::vector<WorkloadId> over = {};
   bool borrows_room = false;
+  bool waits = false;    // for those to leave who were told to: nobody else is looked for
   bool held_up = false;  // quota would do, but is kept for others: Assignment::no_place says for whom
   // passed_over: those without whose reservations in this cycle quota would do; none: others have been given it.
   std::vector<WorkloadId> passed_by = {};

@@ -87,8 +87,9 @@ class FairSearch {
       : ledger_(ledger), tree_(ledger.tree()), request_(request), rules_(rules), self_(request.preemptor.queue) {}
 
   std::vector<WorkloadId> candidates() const {
-    std::vector<WorkloadId> out = collect();
-    put_in_order(ledger_, request_, out);
+    const std::vector<WorkloadId> found = collect();
+    std::vector<WorkloadId> out;
+    for (const size_t at : order_of(ledger_, request_, found)) out.push_back(found[at]);
     return out;
   }
 

@@ -1,7 +1,6 @@
 #include "quota/preemption.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -22,6 +21,12 @@ struct Candidate {
   QuotaNode common;  // the lowest node above both queues
 };
 
+std::vector<WorkloadId> ids_of(const std::vector<Victim>& victims) {
+  std::vector<WorkloadId> out;
+  for (const Victim& victim : victims) out.push_back(victim.id);
+  return out;
+}
+
 VictimReason reason_of(Right right) {
   switch (right) {
     case Right::kOwnQueue: return VictimReason::kInClusterQueue;
@@ -40,10 +45,10 @@ class ClassicalSearch {
       : ledger_(ledger), tree_(ledger.tree()), request_(request) {
     collect_own_queue();
     collect_cohort();
-    for (auto* list : {&hierarchy_, &others_, &own_}) sort(*list);
   }
 
-  std::vector<WorkloadId> candidates() const {
+  std::vector<WorkloadId> candidates() {
+    for (auto* list : {&hierarchy_, &others_, &own_}) sort(*list);
     std::vector<WorkloadId> out;
     for (const auto* list : {&hierarchy_, &others_, &own_})
       for (const Candidate& candidate : *list) out.push_back(candidate.id);
@@ -51,9 +56,11 @@ class ClassicalSearch {
   }
 
   std::vector<Victim> run() {
+    const std::vector<bool> ways = attempts();
+    if (std::ranges::none_of(ways, [&](bool borrowing) { return may_find(borrowing); })) return {};
     const std::vector<WorkloadId> all = candidates();
     if (all.empty() || is_hopeless(request_, all)) return {};
-    for (const bool borrowing : attempts())
+    for (const bool borrowing : ways)
       if (std::vector<Victim> found = attempt(borrowing); !found.empty()) return found;
     return {};
   }
@@ -62,15 +69,11 @@ class ClassicalSearch {
   const model::QueuePreemption& policy() const { return request_.queue->preemption; }
 
   void sort(std::vector<Candidate>& list) const {
-    std::vector<WorkloadId> order;
-    std::map<WorkloadId, Candidate> by_id;
-    for (const Candidate& candidate : list) {
-      order.push_back(candidate.id);
-      by_id.emplace(candidate.id, candidate);
-    }
-    put_in_order(ledger_, request_, order);
-    list.clear();
-    for (const WorkloadId id : order) list.push_back(by_id.at(id));
+    std::vector<WorkloadId> ids;
+    for (const Candidate& candidate : list) ids.push_back(candidate.id);
+    std::vector<Candidate> sorted;
+    for (const size_t at : order_of(ledger_, request_, ids)) sorted.push_back(list[at]);
+    list = std::move(sorted);
   }
 
   Right right_over(const Holder& holder, bool hierarchy) const {
@@ -138,6 +141,12 @@ class ClassicalSearch {
     return std::ranges::all_of(request_.scarce, [&](FlavorResource fr) {
       return tree_.usage(request_.preemptor.queue, fr) < tree_.quota(request_.preemptor.queue, fr).nominal;
     });
+  }
+
+  // Whether anybody would be tried.
+  bool may_find(bool borrowing) const {
+    const auto may_give = [&](const Candidate& each) { return !borrowing || each.right != Right::kOnlyWithinNominal; };
+    return !own_.empty() || std::ranges::any_of(hierarchy_, may_give) || std::ranges::any_of(others_, may_give);
   }
 
   std::vector<Victim> attempt(bool borrowing) {
@@ -232,22 +241,24 @@ bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const
     if (!borrowing && tree.borrows_with(request.preemptor.queue, fr, amount)) return false;
     return amount <= tree.available(request.preemptor.queue, fr);
   });
-  if (!quota || request.places == nullptr) return quota;
-  std::vector<WorkloadId> ids;
-  for (const Victim& victim : gone) ids.push_back(victim.id);
-  return request.places->fit(request.place, ids);
+  return quota && (request.places == nullptr || request.places->fit(request.place, ids_of(gone)));
 }
 
-void put_in_order(const Ledger& ledger, const PreemptionRequest& request, std::vector<WorkloadId>& candidates) {
-  const auto is_first = [&](WorkloadId id) {
-    return request.in_the_way != nullptr && std::ranges::find(*request.in_the_way, id) != request.in_the_way->end();
+std::vector<size_t> order_of(const Ledger& ledger, const PreemptionRequest& request,
+                             const std::vector<WorkloadId>& candidates) {
+  const auto is_first = [&](size_t at) {
+    return request.in_the_way != nullptr &&
+           std::ranges::find(*request.in_the_way, candidates[at]) != request.in_the_way->end();
   };
-  if (request.only_in_the_way) std::erase_if(candidates, [&](WorkloadId id) { return !is_first(id); });
-  std::vector<std::pair<VictimKey, WorkloadId>> keyed;
-  for (const WorkloadId id : candidates) keyed.emplace_back(key_of(ledger, request, ledger.holder(id)), id);
+  std::vector<std::pair<VictimKey, size_t>> keyed;
+  for (size_t at = 0; at < candidates.size(); ++at)
+    if (!request.only_in_the_way || is_first(at))
+      keyed.emplace_back(key_of(ledger, request, ledger.holder(candidates[at])), at);
   std::ranges::sort(keyed);
-  std::ranges::transform(keyed, candidates.begin(), &std::pair<VictimKey, WorkloadId>::second);
-  std::stable_partition(candidates.begin(), candidates.end(), is_first);
+  std::vector<size_t> out(keyed.size());
+  std::ranges::transform(keyed, out.begin(), &std::pair<VictimKey, size_t>::second);
+  if (request.in_the_way != nullptr) std::stable_partition(out.begin(), out.end(), is_first);
+  return out;
 }
 
 bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>& candidates) {
@@ -293,12 +304,22 @@ std::vector<Victim> Preemption::search(const PreemptionRequest& request) const {
   return *fair_ ? fair_victims(*ledger_, request, **fair_) : classical_victims(*ledger_, request);
 }
 
+const std::vector<Victim>& Preemption::by_quota(const PreemptionRequest& request) const {
+  const auto same = [&](const PreemptionRequest& last) {
+    return last.preemptor.id == request.preemptor.id && last.spares_winners_of == request.spares_winners_of &&
+           last.scarce == request.scarce && last.usage == request.usage;
+  };
+  if (!last_ || !same(last_->first)) last_.emplace(request, search(request));
+  return last_->second;
+}
+
 std::vector<Victim> Preemption::victims(PreemptionRequest request) const {
   request.keeper = keeper_;
   request.now = now_;
   Places* const places = std::exchange(request.places, nullptr);
-  std::vector<Victim> found = search(request);
+  std::vector<Victim> found = by_quota(request);
   if (found.empty() || places == nullptr) return found;  // quota speaks against it, or is all that is asked for
+  if (places->fit(request.place, ids_of(found))) return found;
   request.places = places;
   found = search(request);
   return !found.empty() ? found : where_it_would_stand(std::move(request));

@@ -28,6 +28,7 @@ std::string_view to_string(VictimReason reason);
 struct Victim {
   WorkloadId id;
   VictimReason reason = VictimReason::kInClusterQueue;
+  friend bool operator==(const Victim&, const Victim&) = default;
 };
 
 struct PreemptionRequest {
@@ -49,7 +50,7 @@ struct PreemptionRequest {
 class Preemption {
  public:
   // `fair`: the rules of fair sharing, in order; none: without it. `keeper` knows which workloads may not be evicted;
-  // null: all may be. All must outlive it.
+  // null: all may be. All must outlive it, and the ledger is the same at every call.
   Preemption(Ledger& ledger, const std::optional<FairRules>& fair, Places* keeper = nullptr, Time now = {})
       : ledger_(&ledger), fair_(&fair), keeper_(keeper), now_(now) {}
 
@@ -60,12 +61,15 @@ class Preemption {
 
  private:
   std::vector<Victim> search(const PreemptionRequest& request) const;
+  const std::vector<Victim>& by_quota(const PreemptionRequest& request) const;
   std::vector<Victim> where_it_would_stand(PreemptionRequest request) const;
 
   Ledger* ledger_;
   const std::optional<FairRules>* fair_;
   Places* keeper_;
   Time now_;
+  // The last answer by quota alone: who chooses flavors asks what whoever makes room asks again.
+  mutable std::optional<std::pair<PreemptionRequest, std::vector<Victim>>> last_;
 };
 
 // Whether `preemptor` may take from `candidate` by the policy.
@@ -90,8 +94,9 @@ bool is_candidate(const Ledger& ledger, const PreemptionRequest& request, model:
 // quota.
 bool request_fits(const QuotaTree& tree, const PreemptionRequest& request, const std::vector<Victim>& gone,
                   bool borrowing);
-// The candidates in the order in which they are tried, as far as the request wants them tried.
-void put_in_order(const Ledger& ledger, const PreemptionRequest& request, std::vector<WorkloadId>& candidates);
+// Of the candidates, by their indices: the order in which they are tried, as far as the request wants them tried.
+std::vector<size_t> order_of(const Ledger& ledger, const PreemptionRequest& request,
+                             const std::vector<WorkloadId>& candidates);
 // Whether nodes have no room for the request even if all of these had gone, so that nobody need be tried.
 bool is_hopeless(const PreemptionRequest& request, const std::vector<WorkloadId>& candidates);
 // Puts back, from the last but one on, whoever need not go after all. All victims are out of the ledger.
