@@ -156,6 +156,7 @@ void Desk::tell_engine(WorkloadRecord& record) {
     workload.user = api::user_of(job->seen.job.metadata);
   }
   if (!record.held.empty()) workload.problem = record.held;
+  if (!seen.problem.empty()) workload.problem = seen.problem;
   if (!record.in_engine) workload.requeue = requeue_of(seen);
   if (auto held = record.in_engine ? std::nullopt : held_by(seen)) {
     events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), std::move(*held)});

@@ -1,11 +1,14 @@
+#include "bridge/queues.h"
 #include "queueing/desk.h"
 #include "queueing/desk_world.h"
+#include "quota/alike.h"
 
 namespace berth::queueing {
 namespace {
 
 using Json = nlohmann::json;
 using ::testing::Contains;
+using ::testing::HasSubstr;
 
 struct DeskFollowTest : World, ::testing::Test {
   void label(const std::string& job, const char* key, const Json& value) {
@@ -127,6 +130,62 @@ TEST_F(DeskFollowTest, APodThatComesToAGroupWhichHasFinishedHearsSo) {
                                         "late ErrWorkloadCompose: the Workload g of its group has finished");
                                   }),
             1);
+}
+
+TEST_F(DeskFollowTest, AWorkloadThatCannotBeUnderstoodSaysSoAndIsMadeAsItsOwnerIs) {
+  submit("owned", "red", 1);
+  submit("other", "red", 100);
+  settle();
+  Json alone = workload("owned");
+  for (const char* key : {"ownerReferences", "resourceVersion"}) alone["metadata"].erase(key);
+  alone["metadata"]["name"] = alone["metadata"]["uid"] = "alone";
+  alone["status"] = Json::object();
+  const auto ask = [&](Json& object, const char* gpus) {
+    object["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"][kGpu] = gpus;
+    object["metadata"]["generation"] = ++version;
+    ASSERT_EQ(decode_workload(object.dump()).has_value(), gpus[0] != '-');
+    desk.see(*decode_any_workload(touched(object).dump()));
+    settle();
+  };
+  const auto waits = [&](const Json& object) {
+    const Json& one = object["status"]["conditions"][0];
+    return one["type"].get<std::string>() + " " + one["status"].get<std::string>() + " " +
+           one["message"].get<std::string>();
+  };
+  ask(workloads["alone"] = alone, "-1");
+  EXPECT_THAT(waits(workloads["alone"]), HasSubstr("QuotaReserved False what it asks for cannot be understood: "));
+  EXPECT_THAT(waits(workloads["alone"]), HasSubstr("-1"));
+  ask(workloads["alone"], "1");
+  EXPECT_EQ(waits(workloads["alone"]).find("QuotaReserved True"), 0);
+  // With quota it stays what it was.
+  Json edited = workloads["alone"];
+  edited["spec"]["podSets"][0]["count"] = -1;
+  EXPECT_FALSE(decode_any_workload(edited.dump()).has_value());
+  const Json before = workload("other")["spec"]["podSets"];
+  ask(workload("other"), "-1");
+  EXPECT_EQ(workload("other")["spec"]["podSets"], before);
+}
+
+// Thousands that ask for the same wait as one: what names them must not keep them apart.
+TEST_F(DeskFollowTest, WhoAsksForTheSameIsAlikeWhateverItIsMadeOf) {
+  for (const char* name : {"job-a", "job-b"}) submit(name, "red", 1);
+  for (const char* name : {"alone-a", "alone-b"}) submit_pod(name, "red", 1);
+  for (const char* name : {"a", "b"}) submit_pod(name, "red", 1, std::string("group-") + name, 1);
+  settle();
+  const auto known = [&](Json stored) {
+    return bridge::to_model(decode_workload(stored.dump())->workload, bridge::default_topology_levels());
+  };
+  const auto without_owner = [&](Json stored) {
+    stored["metadata"].erase("ownerReferences");
+    return known(std::move(stored));
+  };
+  const auto alike = [](const model::Workload& a, const model::Workload& b) {
+    return quota::alike(a, b) && quota::likeness(a) == quota::likeness(b);
+  };
+  EXPECT_TRUE(alike(known(workload("job-a")), known(workload("job-b"))));
+  EXPECT_TRUE(alike(without_owner(workload("job-a")), without_owner(workload("job-b"))));
+  EXPECT_TRUE(alike(known(workload("alone-a")), known(workload("alone-b"))));
+  EXPECT_TRUE(alike(known(workloads["group-a"]), known(workloads["group-b"])));
 }
 
 }  // namespace

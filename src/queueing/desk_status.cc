@@ -88,7 +88,7 @@ void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, 
 // How what the Workload stands for has ended; empty: it has not.
 workloads::GroupEnd Desk::end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group) {
   if (job != nullptr) return {job->seen.finished, job->seen.how_finished};
-  if (group == nullptr) return {};
+  if (group == nullptr || !seen.problem.empty()) return {};
   std::vector<const api::Pod*> pods;
   for (const auto& [name, pod] : group->pods) pods.push_back(&pod.seen.pod);
   int32_t total = 0;

@@ -114,7 +114,7 @@ struct World {
       body["metadata"]["generation"] = 1;
       body["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z";
       workloads[name] = std::move(body);
-      answer.workload = *decode_workload(touched(workloads[name]).dump());
+      answer.workload = *decode_any_workload(touched(workloads[name]).dump());
     } else {
       const bool of_job = write.party == Write::Party::kJob;
       if (write.kind == Write::Kind::kPatchWorkload) body["metadata"]["generation"] = version;
@@ -124,7 +124,7 @@ struct World {
       object.merge_patch(body);
       touched(object);
       if (of_job) answer.job = *decode_job(object.dump());
-      else answer.workload = *decode_workload(object.dump());
+      else answer.workload = *decode_any_workload(object.dump());
     }
     desk.answered(answer, now);
   }
@@ -183,7 +183,7 @@ struct World {
   void change_status(const std::string& job, const Json& patch) {
     Json& object = workload(job);
     object["status"].merge_patch(patch);
-    desk.see(*decode_workload(touched(object).dump()));
+    desk.see(*decode_any_workload(touched(object).dump()));
   }
   // Another process takes over, so much later.
   void take_over(World& from, Duration later = {}) {
@@ -191,7 +191,7 @@ struct World {
     std::swap(workloads, from.workloads);
     version = from.version + 100;
     wall = from.wall + later;
-    for (const auto& [name, object] : workloads) desk.see(*decode_workload(object.dump()));
+    for (const auto& [name, object] : workloads) desk.see(*decode_any_workload(object.dump()));
     for (const auto& [name, object] : jobs) desk.see(*decode_job(object.dump()));
   }
   bool suspended(const std::string& job) { return jobs[job]["spec"]["suspend"]; }

@@ -206,6 +206,22 @@ Result<SeenWorkload> decode_workload(std::string_view json) {
   return out;
 }
 
+Result<SeenWorkload> decode_any_workload(std::string_view json) {
+  Result<SeenWorkload> seen = decode_workload(json);
+  if (seen) return seen;
+  Result<Json> raw = parse(json);
+  if (!raw || !raw->is_object() || !member(*raw, "spec").is_object()) return seen;
+  const Json nobody = Json::parse(
+      R"({"name": "main", "count": 0, "template": {"spec": {"containers": [{"name": "none", "image": "none"}]}}})");
+  (*raw)["spec"]["podSets"] = Json::array({nobody});  // a Workload has one
+  Result<SeenWorkload> rest = decode_workload(raw->dump());
+  if (!rest || rest->is("QuotaReserved")) return seen;
+  rest->workload.pod_sets.clear();
+  rest->templates.clear();
+  rest->problem = "what it asks for cannot be understood: " + seen.error().message;
+  return rest;
+}
+
 Result<SeenJob> decode_job(std::string_view json) {
   BERTH_TRY(job, api::decode_json<api::Job>(json));
   BERTH_TRY(raw, parse(json));

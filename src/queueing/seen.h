@@ -53,6 +53,7 @@ struct SeenWorkload {
   std::string priority_class = {};           // the WorkloadPriorityClass that it names; empty: none
   std::vector<std::string> finalizers = {};  // but Kueue's
   bool finalizer = false;                    // it has Kueue's, which keeps it until it is taken off
+  std::string problem = {};                  // why its pod sets cannot be understood, and are left out
 
   const StoredCondition* condition(std::string_view type) const;
   // The condition is there and True.
@@ -115,6 +116,8 @@ struct ProvisioningRequest {
 
 // From a watch or an answer; what is not read stays in the templates.
 Result<SeenWorkload> decode_workload(std::string_view json);
+// The same; one whose pod sets cannot be understood is one with a problem and without pod sets, unless it has quota.
+Result<SeenWorkload> decode_any_workload(std::string_view json);
 Result<SeenJob> decode_job(std::string_view json);
 Result<SeenPod> decode_pod(std::string_view json);
 Result<ProvisioningConfig> decode_provisioning_config(std::string_view json);

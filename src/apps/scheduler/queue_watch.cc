@@ -35,7 +35,7 @@ Result<SeenQueueObject> decode(QueueKind kind, std::string_view json) {
     return SeenQueueObject(std::move(pod));
   }
   if (kind == QueueKind::kWorkload) {
-    BERTH_TRY(workload, queueing::decode_workload(json));
+    BERTH_TRY(workload, queueing::decode_any_workload(json));
     return SeenQueueObject(std::move(workload));
   }
   if (kind == QueueKind::kProvisioningRequestConfig) {

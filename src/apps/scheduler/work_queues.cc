@@ -87,7 +87,7 @@ void read(QueueKind kind, const std::string& body, queueing::Answer& answer) {
     if (auto request = queueing::decode_provisioning_request(body)) answer.request = std::move(*request);
   } else if (is_queue(kind) || kind == QueueKind::kAdmissionCheck) {
     if (auto queue = queueing::decode_queue_object(body, resource_of(kind).kind)) answer.queue = std::move(*queue);
-  } else if (auto workload = queueing::decode_workload(body)) {
+  } else if (auto workload = queueing::decode_any_workload(body)) {
     answer.workload = std::move(*workload);
   }
 }
