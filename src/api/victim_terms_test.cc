@@ -35,7 +35,8 @@ TEST(VictimTerms, WhatIsNoSuchThingCountsAsAbsentAndIsTold) {
             model::VictimTerms{});
   EXPECT_THAT(victim_annotation_problem(kLastCheckpointAnnotation, "today"), HasSubstr("2026-01-02T15:04:05Z"));
   EXPECT_THAT(victim_annotation_problem(kVictimOrderAnnotation, "mine-last"), HasSubstr("least-lost-work or kueue"));
-  EXPECT_THAT(victim_annotation_problem(kMinimumRuntimeAnnotation, "0s"), HasSubstr("not above 0"));
+  EXPECT_THAT(victim_annotation_problem(kCheckpointIntervalAnnotation, "0s"), HasSubstr("not above 0"));
+  EXPECT_EQ(victim_annotation_problem(kMinimumRuntimeAnnotation, "0"), "") << "what holds by default";
   EXPECT_THAT(victim_annotation_problem("berth.dev/placement", "sideways"), IsEmpty());
 }
 

@@ -172,7 +172,7 @@ TEST_F(DeskFollowTest, WhoAsksForTheSameIsAlikeWhateverItIsMadeOf) {
   for (const char* name : {"alone-a", "alone-b"}) submit_pod(name, "red", 1);
   for (const char* name : {"a", "b"}) submit_pod(name, "red", 1, std::string("group-") + name, 1);
   settle();
-  const auto known = [&](Json stored) {
+  const auto known = [&](const Json& stored) {
     return bridge::to_model(decode_workload(stored.dump())->workload, bridge::default_topology_levels());
   };
   const auto without_owner = [&](Json stored) {

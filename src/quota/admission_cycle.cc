@@ -228,6 +228,7 @@ bool Admission::requeue(Entry& entry) {
   if (entry.waits_for_pods) {
     status.reason = "WaitingForPodsReady";
     status.message = "waiting for all admitted workloads to be in PodsReady condition";
+    record.next_flavor.clear();
     if (!record.key.behind_sticky) record.promised = entry.assignment;  // what was made room for stays kept
     return false;
   }

@@ -19,6 +19,12 @@ bool Admission::nominate(Entry& entry) {
   try_assignment(entry, {});
   record.next_flavor = entry.assignment.next_flavor;
   if (entry.assignment.outcome == Outcome::kFit) return true;
+  if (entry.waits && entry.assignment.exceeds_quota) {  // others leave for fewer pods
+    std::vector<int32_t> fewer;
+    for (const PodSetAssignment& set : entry.promise->pod_sets) fewer.push_back(set.count);
+    try_assignment(entry, fewer);
+    if (entry.assignment.outcome == Outcome::kFit) return true;
+  }
   if (entry.waits) {
     waits.anew = std::move(entry.assignment);
     entry = std::move(waits);
@@ -31,8 +37,10 @@ bool Admission::nominate(Entry& entry) {
     return true;
   }
   entry.options = std::move(fewer.options);
-  if (entry.assignment.exceeds_quota && fewer.assignment.waits_for_quota)  // so many never, but as few as will do
-    entry.anew = std::move(fewer.assignment);
+  if (!entry.assignment.exceeds_quota) return true;  // else so many never, but as few as will do
+  entry.assignment.user_limit = fewer.assignment.user_limit;
+  entry.held_up = fewer.held_up;
+  if (fewer.assignment.waits_for_quota || !fewer.assignment.no_place.empty()) entry.anew = std::move(fewer.assignment);
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace berth::quota {
 namespace {
@@ -41,11 +42,16 @@ bool alike_for_quota(const model::PodSet& a, const model::PodSet& b) {
          a.tolerations == b.tolerations && a.slices == b.slices && same_value(a.spec, b.spec);
 }
 
+// How long it runs decides what it may have that is kept for others.
+std::pair<int64_t, int64_t> runtimes(const model::Workload& workload) {
+  return {workload.runtime.value_or(Duration{-1}).nanos, workload.max_execution.value_or(Duration{-1}).nanos};
+}
+
 }  // namespace
 
 uint64_t likeness(const model::Workload& workload) {
-  size_t out =
-      absl::HashOf(workload.namespace_name, workload.queue, workload.user, workload.priority, workload.pod_sets.size());
+  size_t out = absl::HashOf(workload.namespace_name, workload.queue, workload.user, workload.priority,
+                            runtimes(workload), workload.pod_sets.size());
   for (const model::PodSet& set : workload.pod_sets) {
     out = absl::HashOf(out, set.name, set.count, set.reclaimable, set.node_selector);
     for (const auto& [name, amount] : set.requests) out = absl::HashOf(out, name, amount);
@@ -54,7 +60,8 @@ uint64_t likeness(const model::Workload& workload) {
 }
 
 bool alike_for_quota(const model::Workload& a, const model::Workload& b) {
-  return a.priority == b.priority && a.queue == b.queue && a.namespace_name == b.namespace_name && a.user == b.user &&
+  return a.priority == b.priority && runtimes(a) == runtimes(b) && a.queue == b.queue &&
+         a.namespace_name == b.namespace_name && a.user == b.user &&
          std::ranges::equal(a.pod_sets, b.pod_sets,
                             [](const model::PodSet& x, const model::PodSet& y) { return alike_for_quota(x, y); });
 }

@@ -53,6 +53,8 @@ TEST(Alike, NotWhoDiffersInAnythingThatDecides) {
   for (const Change& change : {
            Change([](auto& w) { w.priority = 1; }),
            Change([](auto& w) { w.queue = "blue"; }),
+           Change([](auto& w) { w.runtime = Duration::seconds(60); }),
+           Change([](auto& w) { w.max_execution = Duration::seconds(60); }),
            Change([](auto& w) { w.namespace_name = "team"; }),
            Change([](auto& w) { w.pod_sets[0].count = 3; }),
            Change([](auto& w) { w.pod_sets[0].min_count = 1; }),

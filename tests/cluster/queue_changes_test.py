@@ -13,10 +13,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness.daemon import wait_until  # noqa: E402
-from harness.kueue import make  # noqa: E402
+from harness.kueue import GPU, make  # noqa: E402
 from harness.objects import pod  # noqa: E402
 from harness.suite import PODS, main  # noqa: E402
-from queues_test import JOBS, QUEUE, QueueSuite, job, waiting_pod  # noqa: E402
+from queues_test import JOBS, QUEUE, WORKLOADS, QueueSuite, job, waiting_pod  # noqa: E402
 
 PRIORITY = "kueue.x-k8s.io/priority-class"
 
@@ -149,6 +149,28 @@ class Step(QueueSuite):
         wait_until("the policy has gone", lambda: not refused())
         self.patch(f"{JOBS}/bad", {"metadata": {"annotations": {"mended": "yes"}}})
         self.runs("bad")
+
+
+class NotUnderstood(QueueSuite):
+    def test_a_workload_that_cannot_be_understood_says_so(self) -> None:
+        self.node(1, gpus=4)
+        self.queues(red=4)
+
+        def asks(gpus: str) -> dict:
+            template = job("alone", "red", 1)["spec"]["template"]
+            template["spec"]["containers"][0]["resources"] = {"requests": {GPU: gpus}}
+            return {"queueName": "red", "podSets": [{"name": "main", "count": 1, "template": template}]}
+
+        def told(kind: str) -> dict:
+            conditions = self.api.call("GET", f"{WORKLOADS}/alone").get("status", {}).get("conditions", [])
+            return next((one for one in conditions if one["type"] == kind), {})
+
+        self.apply(make("Workload", "alone", asks("-1"), namespace="default"))
+        waits = wait_until("it says why it waits", lambda: told("QuotaReserved"))
+        self.assertEqual((waits["status"], waits["reason"]), ("False", "Misconfigured"))
+        self.assertRegex(waits["message"], "cannot be understood: .*-1")
+        self.patch(f"{WORKLOADS}/alone", {"spec": asks("1")})
+        wait_until("it is let in", lambda: told("Admitted").get("status") == "True")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include "api/runtime_estimate.h"
 #include "api/victim_terms.h"
 #include "workloads/job/job.h"
+#include "workloads/template.h"
 
 namespace berth::workloads {
 namespace {
@@ -91,6 +92,9 @@ api::Workload workload_of(const api::Job& job) {
   api::WorkloadPodSet& set = out.pod_sets.emplace_back();
   set.count = wanted_once_released(job, 0, 0);
   set.pod_template = job.pod_template;
+  for (const char* key : {"batch.kubernetes.io/job-name", "job-name"})  // as the API server writes them
+    if (!set.pod_template.metadata.labels.contains(key))
+      set.pod_template.metadata.labels.set(key, std::string(base_name(job.metadata)));
   if (const auto least = number(job.metadata.annotation(api::kMinParallelismAnnotation)); least && *least > 0)
     set.min_count = std::min(*least, set.count);
   out.priority = job.pod_template.spec.priority.value_or(0);
