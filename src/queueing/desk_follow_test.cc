@@ -177,7 +177,7 @@ TEST_F(DeskFollowTest, WhoAsksForTheSameIsAlikeWhateverItIsMadeOf) {
   };
   const auto without_owner = [&](Json stored) {
     stored["metadata"].erase("ownerReferences");
-    return known(std::move(stored));
+    return known(stored);
   };
   const auto alike = [](const model::Workload& a, const model::Workload& b) {
     return quota::alike(a, b) && quota::likeness(a) == quota::likeness(b);
