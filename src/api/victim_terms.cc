@@ -23,9 +23,7 @@ const std::string* sound(const ObjectMeta& metadata, std::string_view key) {
 }  // namespace
 
 std::string victim_annotation_problem(std::string_view key, const std::string& value) {
-  const auto duration = parse_duration(value);
-  const bool is_none = duration && *duration == Duration{};
-  if (key == kMinimumRuntimeAnnotation && is_none) return "";  // as without it
+  if (key == kMinimumRuntimeAnnotation && parse_duration(value) == Duration{}) return "";  // as without it
   if (is_duration(key)) return runtime_estimate_problem(value);
   if (key == kLastCheckpointAnnotation && !parse_rfc3339(value))
     return fmt::format("'{}' is no time; write it as 2026-01-02T15:04:05Z", printable(value, 80));

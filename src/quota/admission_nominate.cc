@@ -19,13 +19,13 @@ bool Admission::nominate(Entry& entry) {
   try_assignment(entry, {});
   record.next_flavor = entry.assignment.next_flavor;
   if (entry.assignment.outcome == Outcome::kFit) return true;
-  if (entry.waits && entry.assignment.exceeds_quota) {  // others leave for fewer pods
-    std::vector<int32_t> fewer;
-    for (const PodSetAssignment& set : entry.promise->pod_sets) fewer.push_back(set.count);
-    try_assignment(entry, fewer);
-    if (entry.assignment.outcome == Outcome::kFit) return true;
-  }
   if (entry.waits) {
+    if (entry.assignment.exceeds_quota) {  // others leave for fewer pods
+      std::vector<int32_t> fewer;
+      for (const PodSetAssignment& set : entry.promise->pod_sets) fewer.push_back(set.count);
+      try_assignment(entry, fewer);
+      if (entry.assignment.outcome == Outcome::kFit) return true;
+    }
     waits.anew = std::move(entry.assignment);
     entry = std::move(waits);
     return true;
