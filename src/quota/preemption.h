@@ -28,7 +28,6 @@ std::string_view to_string(VictimReason reason);
 struct Victim {
   WorkloadId id;
   VictimReason reason = VictimReason::kInClusterQueue;
-  friend bool operator==(const Victim&, const Victim&) = default;
 };
 
 struct PreemptionRequest {
