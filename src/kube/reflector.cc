@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <mutex>
+#include <optional>
 
 #include "api/protobuf.h"
 #include "base/printable.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kPagesMax = 100'000;  // of one list; at 500 objects a page far beyond what etcd holds
 constexpr Duration kWatchAnswered = Duration::seconds(15);  // from opening a watch to its headers
+constexpr Duration kPatience = Duration::seconds(30);       // with a server that asks to slow down, until that is told
 
 uint64_t version_number(std::string_view version) {
   uint64_t number = 0;
@@ -272,6 +274,10 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
 
   void failed(const Error& error) {
     ++failures_;
+    const Time now = client_.transport().clock().monotonic();
+    asked_to_wait_ = error.code == ErrorCode::kThrottled ? asked_to_wait_.value_or(now) : std::optional<Time>{};
+    // Nothing is wrong yet: a kube-apiserver answers so for a moment whenever a definition has changed.
+    if (asked_to_wait_ && now - *asked_to_wait_ < kPatience) return;
     const std::lock_guard lock(error_mutex_);
     last_error_ = error.message;
     last_status_ = error.http_status;
@@ -279,6 +285,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
 
   void succeeded() {
     backoff_ = {};
+    asked_to_wait_.reset();
     clear_error();
   }
 
@@ -315,6 +322,7 @@ class RawReflector::Loop : public std::enable_shared_from_this<Loop> {
   bool watch_gone_ = false;  // it is a 410
   int64_t watch_retry_after_s_ = 0;
   Duration backoff_{};
+  std::optional<Time> asked_to_wait_;  // since when the server has answered with nothing but 429
 
   std::atomic<bool> synced_{false};
   std::atomic<int64_t> last_contact_{0};

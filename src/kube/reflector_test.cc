@@ -248,10 +248,27 @@ TEST_F(ReflectorTest, BacksOffAndHonoursRetryAfter) {
   start();
   transport_.run_for(Duration::seconds(19));
   EXPECT_EQ(lists_.size(), 1u);
+  transport_.run_for(Duration::millis(1500));
   EXPECT_NE(reflector_->last_error(), "");
   transport_.run_for(Duration::seconds(5));
   EXPECT_EQ(drain(), (Log{"list a,b,c,@10"}));
   EXPECT_EQ(reflector_->last_error(), "");
+}
+
+// As it does while a changed definition is taken up.
+TEST_F(ReflectorTest, AServerThatAsksToSlowDownIsNoTroubleUntilItDoesSoForLong) {
+  start();
+  transport_.finish("watch", io::HttpResponse{429, {{"retry-after", "1"}}, "storage is (re)initializing"});
+  EXPECT_EQ(reflector_->last_error(), "");
+  transport_.run_for(Duration::seconds(3));
+  ASSERT_EQ(watches(), 1u);
+  EXPECT_TRUE(reflector_->synced());
+  transport_.on_request([](const HttpRequest&) { return FakeReply::json(429, "{}"); });
+  transport_.finish("watch", io::HttpResponse{410, {}, R"({"kind":"Status","code":410,"reason":"Expired"})"});
+  transport_.run_for(Duration::seconds(20));
+  EXPECT_EQ(reflector_->last_error(), "");
+  transport_.run_for(Duration::seconds(60));
+  EXPECT_NE(reflector_->last_error(), "");
 }
 
 TEST_F(ReflectorTest, NeverLoopsHotWhenTheServerClosesEveryWatch) {
