@@ -115,6 +115,23 @@ bool Admission::Keeper::has_place(Entry& entry, std::string* why) const {
   return false;
 }
 
+bool Admission::Keeper::has_place_without(Entry& entry, const std::vector<WorkloadId>& gone) const {
+  Places* const places = admission.places_;
+  entry.over.clear();
+  if (places == nullptr || admission.provisions(entry) || places->fit(admission.place_of(entry), gone)) return true;
+  entry.over = places_behind(entry);
+  if (!entry.over.empty() && places->fit(admission.place_of(entry), gone)) return true;
+  entry.over.clear();
+  return false;
+}
+
+std::vector<WorkloadId> Admission::Keeper::places_behind(const Entry& entry) const {
+  std::vector<WorkloadId> out;
+  for (const auto& [id, room] : admission.kept_.rooms)
+    if (id != entry.id && room.in_nodes && takes_first(entry, id, room)) out.push_back(id);
+  return out;
+}
+
 // Puts those into Entry::over whose places it may use; true: it has to have ended before some of them can.
 bool Admission::Keeper::may_use_places(Entry& entry) const {
   bool borrows = false;
@@ -134,6 +151,10 @@ void Admission::Keeper::note_admitted(const Entry& entry) {
   for (auto& [id, room] : admission.kept_.rooms)
     if (tree.root(room.queue) == tree.root(entry.queue) && ends_by(entry, room.free_by))
       room.gives_way.insert(entry.id);
+  note_taken(entry);
+}
+
+void Admission::Keeper::note_taken(const Entry& entry) {
   for (const WorkloadId id : entry.over) {
     const auto kept = admission.kept_.rooms.find(id);
     if (kept == admission.kept_.rooms.end() || !takes_first(entry, id, kept->second)) continue;
@@ -142,9 +163,25 @@ void Admission::Keeper::note_admitted(const Entry& entry) {
   }
 }
 
-// Whether the entry has the better right to places; of those who share no quota, by priority and age.
+bool Admission::Keeper::note_reserved(Temporary reserved) {
+  Kept& kept = admission.kept_;
+  const Temporary before = std::exchange(kept.reserved, std::move(reserved));
+  const auto is_over = [&](const Reservation& each) {
+    return std::ranges::find(kept.reserved, each) == kept.reserved.end();
+  };
+  if (!kept.some_aside || std::ranges::none_of(before, is_over)) return false;
+  for (const Reservation& each : before)
+    if (is_over(each)) admission.wake_tree(each.queue);
+  kept.some_aside = !kept.reserved.empty();
+  return true;
+}
+
+// Whether the entry has the better right to places: one for whom others have been evicted; of those who share no quota,
+// by priority and age.
 bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const {
   const QuotaTree& tree = admission.ledger_->tree();
+  const bool behind_sticky = admission.record(entry.id).key.behind_sticky;
+  if (behind_sticky != admission.record(id).key.behind_sticky) return !behind_sticky;
   if (tree.root(entry.queue) != tree.root(room.queue)) return before(entry.id, id);
   return !has_first_turn(id, room, entry);
 }

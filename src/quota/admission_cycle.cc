@@ -79,10 +79,24 @@ std::string kept_for(std::span<const WorkloadStatus* const> all) {
   return out;
 }
 
+// What the message of one says that waits for others to leave; the first words are Kueue's.
+std::string pending_preemption(const std::vector<std::string>& leaving) {
+  constexpr size_t kNamedMax = 3;
+  const std::span<const std::string> named(leaving.data(), std::min(leaving.size(), kNamedMax));
+  return fmt::format("Pending the preemption of {} workload(s): {}{}.", leaving.size(), fmt::join(named, ", "),
+                     leaving.size() > kNamedMax ? ", …" : "");
+}
+
 // Why the entry was not admitted; `passed_by`: those of Entry::passed_by.
 void tell_why(const Entry& entry, const Assignment& found, std::span<const WorkloadStatus* const> passed_by,
               WorkloadStatus& status) {
-  if (entry.passed_over) {
+  if (entry.waits_for_pods) {
+    status.reason = "WaitingForPodsReady";
+    status.message = "waiting for all admitted workloads to be in PodsReady condition";
+  } else if (entry.gives_way) {
+    status.reason = "WaitingForPlace";
+    status.message = "gives way until it is known which GPUs are to be cut for those before it";
+  } else if (entry.passed_over) {
     status.reason = entry.assignment.user_limit.empty() ? "WaitingForQuota" : "UserLimit";
     status.message = "Workload no longer fits after processing another workload";
     if (!passed_by.empty()) status.message += ": " + kept_for(passed_by);
@@ -155,6 +169,8 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   if (entry.assignment.outcome == Outcome::kPreempt) {
     hold(entry.assignment.usage);
     entry.preempts = true;
+    Keeper{*this}.end_room(entry);  // what becomes free is promised to it from now on
+    if (!entry.anew) Keeper{*this}.note_taken(entry);  // else it waits on
     record(entry.id).promised = entry.assignment;
     record(entry.id).made_way = places_ == nullptr || entry.placeless
                                     ? entry.victims
@@ -202,7 +218,7 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   status.preempted.clear();
   record.waits_since.reset();
   record.lent_room = entry.borrows_room;
-  kept_.rooms.erase(entry.id);
+  Keeper{*this}.end_room(entry);
   Keeper{*this}.note_admitted(entry);
   entry.admitted = true;
   record.placeless = entry.placeless;
@@ -225,18 +241,10 @@ bool Admission::requeue(Entry& entry) {
   WorkloadStatus& status = record.status;
   want_place_.erase(entry.id);
   record.options.reset();
-  if (entry.waits_for_pods) {
-    status.reason = "WaitingForPodsReady";
-    status.message = "waiting for all admitted workloads to be in PodsReady condition";
+  if (entry.waits_for_pods || entry.gives_way) {  // with the flavors that it has found, if nobody takes them
+    tell_why(entry, entry.assignment, {}, status);
     record.next_flavor.clear();
     if (!record.key.behind_sticky) record.promised = entry.assignment;  // what was made room for stays kept
-    return false;
-  }
-  if (entry.gives_way) {  // with the flavors that it has found, which it has in the next cycle if nobody takes them
-    status.reason = "WaitingForPlace";
-    status.message = "gives way until it is known which GPUs are to be cut for those before it";
-    record.next_flavor.clear();
-    if (!record.key.behind_sticky) record.promised = entry.assignment;
     return false;
   }
   const Assignment& found = entry.anew ? *entry.anew : entry.assignment;
@@ -248,17 +256,25 @@ bool Admission::requeue(Entry& entry) {
   const bool has_room_kept = kept_.rooms.contains(entry.id);
   const auto leaves = [&](const Victim& v) { return ledger_->find(v.id) != nullptr && leaving(this->record(v.id)); };
   const bool waits_on = entry.passed_over && entry.promise && std::ranges::any_of(entry.made_way, leaves);
+  const auto tell_who_leaves = [&] {
+    std::vector<std::string> names;
+    for (const Victim& victim : record.made_way)
+      if (leaves(victim)) names.push_back(this->record(victim.id).status.workload.full_name());
+    record.kept_for_it = names.empty() ? "" : pending_preemption(names);
+    status.message = with_kept(status.message, record);
+  };
   if (!entry.preempts && !waits_on && !has_room_kept) release_places(entry.id);
   record.lacks_quota = found.no_place.empty() && !of_user && !entry.passed_over;
   if (waits_on) {  // what would do now was another's turn: it waits for those who leave, as it did
     record.promised = std::move(entry.promise);
     record.made_way = std::move(entry.made_way);
+    tell_who_leaves();
     return false;
   }
   if (entry.preempts) {
     record.next_flavor.clear();
     if (record.key.behind_sticky) make_sticky(entry.id);
-    if (has_room_kept) Keeper{*this}.tell(entry.id);
+    tell_who_leaves();
     return false;  // until they have gone
   }
   const int left = tries_max(*entry.spec, record.status.workload) - record.tries;
@@ -268,13 +284,17 @@ bool Admission::requeue(Entry& entry) {
     ++record.tries;
     return true;
   }
-  if (entry.passed_over) {  // what came before it has changed something, or never will
-    record.tries = 0;
+  // What one user may not have keeps nobody else waiting.
+  const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo && !of_user;
+  if (entry.passed_over && (!entry.waits_aside || stays_head || !record.key.behind_sticky)) {
+    record.tries = 0;  // what came before it has changed something
     return false;
   }
   record.next_flavor.clear();
-  // What one user may not have keeps nobody else waiting.
-  const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo && !of_user;
+  if (entry.waits_aside) {
+    kept_.some_aside = true;
+    Keeper{*this}.put_off(record);
+  }
   if (!stays_head) park(entry.id);
   if (!entry.assignment.no_place.empty() || !entry.options.empty()) want_place_.insert(entry.id);
   if (!entry.options.empty()) record.options = std::make_shared<const std::vector<PlaceOption>>(entry.options);
@@ -317,8 +337,20 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
   }
   for (const Reservation& kept : temporary) ledger_->tree().remove_usage(kept.queue, kept.amounts);
   for (auto& [id, room] : kept_.rooms) room.held.clear();
-  for (Entry& entry : entries)
-    if (!entry.admitted && (requeue(entry) || (entry.passed_over && keeper.has_kept))) changes = true;
+  std::set<WorkloadId> wait_on;  // as they do
+  for (Entry& entry : entries) {
+    if (entry.admitted || entry.passed_over) continue;
+    if (requeue(entry)) changes = true;
+    else wait_on.insert(entry.id);
+  }
+  const auto waits_on = [&](WorkloadId id) { return wait_on.contains(id); };
+  for (Entry& entry : entries) {
+    if (entry.admitted || !entry.passed_over) continue;
+    entry.waits_aside = !entry.passed_by.empty() && std::ranges::all_of(entry.passed_by, waits_on);
+    if (requeue(entry) || keeper.has_kept) changes = true;
+  }
+  std::erase_if(temporary, [&](const Reservation& kept) { return !waits_on(kept.id); });
+  if (keeper.note_reserved(std::move(temporary))) changes = true;
   return changes || !decisions.empty();
 }
 

@@ -1,4 +1,6 @@
 // Why a workload waits, in figures: what it asks for, what its queue has of it, and who has the rest.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -26,8 +28,8 @@ int64_t asked_of(const model::Workload& workload, const std::string& resource, b
 
 std::string with_kept(std::string message, const Record& record) {
   if (record.kept_for_it.empty()) return message;
-  if (!message.empty() && message.back() != '.') message += '.';
-  return message + record.kept_for_it;
+  if (message.empty()) return record.kept_for_it;
+  return fmt::format("{}{} {}", message, message.back() == '.' ? "" : ".", record.kept_for_it);
 }
 
 struct Admission::Explainer {

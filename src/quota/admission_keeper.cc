@@ -84,6 +84,10 @@ void Admission::Keeper::forget(WorkloadId id) {
   if (room.queue.valid()) admission.wake_tree(room.queue);  // who has been held up for it
 }
 
+void Admission::Keeper::end_room(const Entry& entry) {
+  if (admission.kept_.rooms.erase(entry.id) > 0) admission.wake_tree(entry.queue);
+}
+
 void Admission::Keeper::begin_cycle() {
   if (!options().enabled) return;
   const QuotaTree& tree = admission.ledger_->tree();
@@ -250,6 +254,11 @@ void Admission::Keeper::consider(Entry& entry) {
     return;
   }
   if (is_kept) forget(entry.id);
+  put_off(record);
+}
+
+void Admission::Keeper::put_off(Record& record) {
+  if (!options().enabled) return;
   record.keeps_pause = std::clamp(record.keeps_pause * 2, options().retry, kPauseMax);
   record.keeps_from = admission.now_ + record.keeps_pause;
   consider_time(record.keeps_from);
@@ -282,7 +291,7 @@ void Admission::Keeper::tell(WorkloadId id) const {
   }
   Record& record = admission.record(id);
   std::string& kept_for_it = record.kept_for_it;
-  kept_for_it = fmt::format(" It {}: {} is kept for it", since_when(), what);
+  kept_for_it = fmt::format("It {}: {} is kept for it", since_when(), what);
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX})
     kept_for_it += fmt::format("; by what {}, that is enough by {}",
                                room.in_nodes ? "runs there declares" : "those declare who have it now",

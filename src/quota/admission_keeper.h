@@ -31,14 +31,28 @@ struct Admission::Keeper {
   void begin_cycle();
   // Keeps room for the entry, which has found none, if it is due, or looks again at what is kept.
   void consider(Entry& entry);
+  // What was kept for the entry is its own now; who was told of it is told anew.
+  void end_room(const Entry& entry);
+  // No room is kept for it for a while.
+  void put_off(Record& record);
   // Whether what the entry would get is kept for nobody, or only for those who have no need of it before it has ended;
   // else Entry::held_up, and Assignment::no_place says for whom.
   bool may_have(Entry& entry) const;
   // Whether the entry has places beside those that are kept for others, or else with those that it may use, which are
   // in Entry::over then.
   bool has_place(Entry& entry, std::string* why) const;
+  // The same for one that waits until `gone` have left: nobody lends it what he wants back.
+  bool has_place_without(Entry& entry, const std::vector<WorkloadId>& gone) const;
+  // For whom places are kept to which the entry has the better right.
+  std::vector<WorkloadId> places_behind(const Entry& entry) const;
   // The entry has been admitted: it ends before some room is needed, or has taken places that were kept.
   void note_admitted(const Entry& entry);
+  // It has taken places, or is to have them when others have left, that were kept for those who come after it: these
+  // look for others.
+  void note_taken(const Entry& entry);
+  // What is kept at the end of a cycle by those who wait on. True: others that waited aside for what was kept before
+  // have their turn.
+  bool note_reserved(Temporary reserved);
   // Adds to the workload's message that room is kept for it.
   void tell(WorkloadId id) const;
 

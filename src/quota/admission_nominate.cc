@@ -61,10 +61,8 @@ bool Admission::keep_promise(Entry& entry, const Assignment& promised, const std
   if (!has_quota) return false;
   entry.assignment = promised;
   entry.assignment.outcome = gone.empty() ? Outcome::kFit : Outcome::kPreempt;
-  entry.over.clear();
   if (exceeds_user_limit(entry)) return false;
-  if (gone.empty()) return Keeper{*this}.has_place(entry, nullptr);
-  return places_ == nullptr || provisions(entry) || places_->fit(place_of(entry), gone);
+  return gone.empty() ? Keeper{*this}.has_place(entry, nullptr) : Keeper{*this}.has_place_without(entry, gone);
 }
 
 PlaceRequest Admission::place_of(const Entry& entry) const {
@@ -102,6 +100,11 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
       place_of(entry)};
   assignment.outcome = Outcome::kPreempt;
   entry.victims = preemption.victims(preempts);
+  if (places != nullptr && entry.victims.empty()) {
+    entry.over = Keeper{*this}.places_behind(entry);
+    if (!entry.over.empty()) entry.victims = preemption.victims(preempts);
+    if (entry.victims.empty()) entry.over.clear();
+  }
   if (!entry.victims.empty() && !Keeper{*this}.may_have(entry)) {
     entry.victims.clear();
     return false;

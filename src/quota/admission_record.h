@@ -63,10 +63,10 @@ struct Record {
   OrderKey key;
   uint64_t likeness = 0;  // quota/alike.h
   NextFlavors next_flavor;
-  std::optional<Assignment> promised = {};                       // for which others have been evicted,
-  std::vector<Victim> made_way = {};                             // these
-  bool lacks_quota = false;                                      // its message says what, as it was when it was tried
-  std::string kept_for_it = {};                                  // what its message says of room that is kept
+  std::optional<Assignment> promised = {};  // for which others have been evicted,
+  std::vector<Victim> made_way = {};        // these
+  bool lacks_quota = false;                 // its message says what, as it was when it was tried
+  std::string kept_for_it = {};             // what its message adds: of room that is kept, or who leaves
   std::shared_ptr<const std::vector<PlaceOption>> options = {};  // while it wants a place
   int tries = 0;                                                 // with flavors that were left over from the one before
   uint64_t evicted_in = 0;                                       // the epoch in which it last was, for others
@@ -126,10 +126,22 @@ struct KeptRoom {
   Time woken{INT64_MIN};  // it had its turn since free_by
 };
 
+// Usage that is there for a cycle only, of one who waits.
+struct Reservation {
+  WorkloadId id;
+  QuotaNode queue;
+  Amounts amounts;
+  bool operator==(const Reservation&) const = default;
+};
+using Temporary = std::vector<Reservation>;
+
 struct Kept {
   std::map<WorkloadId, KeptRoom> rooms;
   uint64_t in_all = 0;                // how often some has begun to be kept
   std::optional<Time> next_due = {};  // when it may begin for another
+  // In the last cycle, by those who wait on as they do; and whether somebody waits aside for that to change.
+  Temporary reserved = {};
+  bool some_aside = false;
 };
 
 // A queue's head in a cycle.
@@ -154,14 +166,7 @@ struct Entry {
   bool held_up = false;  // quota would do, but is kept for others: Assignment::no_place says for whom
   // passed_over: those without whose reservations in this cycle quota would do; none: others have been given it.
   std::vector<WorkloadId> passed_by = {};
+  bool waits_aside = false;  // they wait on as they do, so that another cycle would not find anything else for it
 };
-
-// Usage that is there for a cycle only, of one who waits.
-struct Reservation {
-  WorkloadId id;
-  QuotaNode queue;
-  Amounts amounts;
-};
-using Temporary = std::vector<Reservation>;
 
 }  // namespace berth::quota

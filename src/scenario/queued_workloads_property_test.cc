@@ -2,6 +2,7 @@
 // come in any order, are bound, fail and end, are ready or too late; nodes come, go and are cordoned; queues change.
 // After every step the engine's invariants hold, and after every cycle what is said here of quota and places is counted
 // again by brute force.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -301,6 +302,7 @@ class History {
     const bool blocked = std::ranges::any_of(works_, [&](const auto& each) {
       return admission.status(admission.find(each.first)).reason == "WaitingForPodsReady";
     });
+    const bool none_leaves = std::ranges::none_of(works_, [](const auto& each) { return each.second.leaving; });
     for (const auto& [uid, work] : works_) {
       const quota::WorkloadStatus& status = admission.status(admission.find(uid));
       const bool holds =
@@ -316,12 +318,46 @@ class History {
         ASSERT_FALSE(fits(work.spec.pod_sets.front(), least(work)))
             << work.spec.name << ": " << status.message << "; at least "
             << work.spec.pod_sets.front().min_count.value_or(0) << picture();
+      } else if (rests && !blocked && none_leaves &&
+                 (status.reason == "WaitingForQuota" || status.reason == "PendingEvaluation") &&
+                 admission.kept().rooms.empty()) {
+        ASSERT_FALSE(has_its_own(work)) << work.spec.name << " waits for what is its own: " << status.message
+                                        << picture();
       }
     }
   }
 
+  // Whether all its pods would have quota beside what is held, without borrowing, and a place, too.
+  bool has_its_own(const Work& work) const {
+    const quota::Admission& admission = driver_.engine().admission();
+    const quota::QuotaTree& tree = admission.ledger().tree();
+    const quota::QuotaNode queue = tree.queue(work.spec.queue);
+    const model::PodSet& set = work.spec.pod_sets.front();
+    const quota::FlavorResource gpus = tree.find("plain", std::string(kGpu));
+    const int64_t asked = set.requests.get(kGpu) * set.count;
+    return admission.cluster_queues().at(work.spec.queue).strategy == model::QueueingStrategy::kBestEffortFifo &&
+           tree.usage(queue, gpus) + asked <= tree.quota(queue, gpus).nominal &&
+           tree.has_room(queue, {{gpus, asked}}) && fits(set, set.count);
+  }
+
   std::string picture() const {
     std::string out;
+    const quota::Admission& admission = driver_.engine().admission();
+    for (const auto& [name, queue] : admission.cluster_queues()) {
+      const auto& tree = admission.ledger().tree();
+      const auto gpus = tree.find("plain", std::string(kGpu));
+      out += fmt::format("\n{} {} nominal {} used {} strict {} reclaim {} stop {}", name, queue.cohort,
+                         tree.quota(tree.queue(name), gpus).nominal, tree.usage(tree.queue(name), gpus),
+                         queue.strategy == model::QueueingStrategy::kStrictFifo,
+                         int(queue.preemption.reclaim_within_cohort), int(queue.stop));
+    }
+    for (const auto& [uid, work] : works_) {
+      const auto& st = admission.status(admission.find(uid));
+      out += fmt::format("\n{} q {} prio {} pods {}({})x{} phase {} leaving {} admitted {} {}: {}", work.spec.name,
+                         work.spec.queue, work.spec.priority, work.spec.pod_sets.front().count, least(work),
+                         work.spec.pod_sets.front().requests.get(kGpu), int(st.phase), work.leaving, work.admitted,
+                         st.reason, st.message);
+    }
     for (const auto& [name, node] : nodes_) {
       out +=
           " " + name + (node.unschedulable ? " cordoned" : "") + " " + std::to_string(node.allocatable.get(kGpu)) + ":";
