@@ -126,6 +126,11 @@ void Desk::see_pod_priority(const std::string& priority_class, std::optional<int
 }
 
 std::vector<engine::Event> Desk::take_events(Time now, Time wall) {
+  for (const Name& name : dirty_groups_) {
+    const auto at = workloads_.find(name);
+    if (at == workloads_.end() || !at->second.in_engine || at->second.ended) continue;
+    if (lacking_pods(at->second) != at->second.lacks) tell_engine(at->second);
+  }
   for (engine::Event& event : events_) tell_time(event, now, wall - now);
   return std::exchange(events_, {});
 }
@@ -155,6 +160,8 @@ void Desk::tell_engine(WorkloadRecord& record) {
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
   }
+  record.lacks = lacking_pods(record);
+  if (!record.lacks.empty()) workload.problem = record.lacks;
   if (!record.held.empty()) workload.problem = record.held;
   if (!seen.problem.empty()) workload.problem = seen.problem;
   if (!record.in_engine) workload.requeue = requeue_of(seen);

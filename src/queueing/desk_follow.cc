@@ -107,8 +107,12 @@ bool Desk::follow(const Name& name, WorkloadRecord& record, std::vector<Write>& 
   const SeenWorkload& seen = record.seen;
   const JobRecord* job = job_of(seen);
   const std::optional<Named> named = named_by_owner(seen);
+  std::string of_owner = named ? named->queue + "/" + named->priority_class : "";
+  if (const GroupRecord* group = job == nullptr ? group_of(seen) : nullptr; group != nullptr)
+    for (const auto& [pod_name, pod] : group->pods)
+      if (!pod.seen.pod.terminal() && !pod.seen.pod.metadata.deleted) of_owner += "/" + pod.seen.pod.metadata.uid;
   std::tuple versions(job == nullptr ? 0 : job->seen.job.metadata.generation, seen.workload.metadata.generation,
-                      named ? named->queue + "/" + named->priority_class : "");
+                      std::move(of_owner));
   if (record.followed == versions) return false;
   const bool reserved = seen.is("QuotaReserved");
   const std::optional<Owned> owner = owned(seen);

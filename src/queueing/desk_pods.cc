@@ -83,6 +83,34 @@ const GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
   return at == groups_.end() ? nullptr : &at->second;
 }
 
+// Of a group that waits, or is on its way out: that pods are not there which it was made of, nor others like them.
+// Empty: they are, or it may begin with fewer.
+std::string Desk::lacking_pods(const WorkloadRecord& record) const {
+  const SeenWorkload& seen = record.seen;
+  const bool waits = !seen.is("QuotaReserved") || seen.is("Evicted") || record.evicted_by;
+  const GroupRecord* group = waits ? group_of(seen) : nullptr;
+  if (group == nullptr || seen.workload.metadata.annotation(api::kIsGroupAnnotation) == nullptr) return "";
+  int32_t total = 0, missing = 0;
+  bool fast = false;
+  for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
+    int32_t there = 0;
+    for (const auto& [name, pod] : group->pods) {
+      const api::Pod& one = pod.seen.pod;
+      const std::string* may_begin = one.metadata.annotation(api::kFastAdmissionAnnotation);
+      fast |= may_begin != nullptr && *may_begin == "true";
+      const bool counts = one.status.phase == "Succeeded" || (!one.terminal() && !one.metadata.deleted);
+      if (counts && workloads::is_of_set(one, seen.workload, set)) ++there;
+    }
+    total += set.count;
+    missing += std::max(0, set.count - there);
+  }
+  if (missing == 0 || (fast && missing < total)) return "";
+  return fmt::format(
+      "{} of the {} pods of its group are not there, or not like those that it was made of: it waits for others in "
+      "their place",
+      missing, total);
+}
+
 void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission& admission,
                    std::vector<Write>& writes) {
   const auto known = workloads_.find(name);
@@ -201,11 +229,12 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
   for (const api::WorkloadPodSet& set : spec.pod_sets) {
     const auto given = std::ranges::find(stored.pod_sets, set.name, &quota::PodSetAssignment::name);
     if (given == stored.pod_sets.end()) continue;
-    int32_t room = given->count;
+    int32_t room = given->count, before = std::max(0, set.count - given->count);  // these had ended well by then
     std::vector<PodRecord*> waiting;
     for (auto& [name, pod] : group.pods) {
       const api::Pod& one = pod.seen.pod;
       if (one.metadata.deleted || one.status.phase == "Failed" || !workloads::is_of_set(one, spec, set)) continue;
+      if (one.status.phase == "Succeeded" && before-- > 0) continue;
       if (!workloads::waits_for_admission(one)) --room;
       else if (served_.contains(one.spec.scheduler_name)) waiting.push_back(&pod);
     }
@@ -274,7 +303,7 @@ void Desk::adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord
     owner.name = one.name;
     owner.uid = one.uid;
   }
-  if (owners.size() == metadata.owners.size()) return;
+  if (owners.size() == metadata.owners.size() || workload.lane.busy) return;
   Json body = {{"metadata", metadata_json(metadata)}};
   body["metadata"]["ownerReferences"] = Json::parse(owners_json(owners));
   send(group.lane,

@@ -34,6 +34,7 @@ struct WorkloadRecord {
   bool withdrawn = false;  // that its quota is taken back has been written, and perhaps not stored yet
   std::string held;        // why it is not to be admitted for now, though its queue would
   Time held_until;
+  std::string lacks;  // which pods of its group are not there, so that it is not to be admitted
 };
 
 struct JobRecord {

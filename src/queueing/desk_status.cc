@@ -83,6 +83,16 @@ void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, 
   wanted.set("Requeued", !later, evicted, later ? status.message : "The workload waits again");
 }
 
+constexpr const char* kWaitsForReplacement = "WaitingForReplacementPods";
+
+// Of a group, as Kueue says it.
+void say_replacement(const WorkloadRecord& record, Wanted& wanted) {
+  const StoredCondition* evicted = record.seen.is("Evicted") ? record.seen.condition("Evicted") : nullptr;
+  if (record.lacks.empty()) wanted.unset(kWaitsForReplacement, "PodsReady", "No pods need replacement");
+  else if (evicted != nullptr) wanted.set(kWaitsForReplacement, true, evicted->reason, evicted->message);
+  else wanted.set(kWaitsForReplacement, true, "PodsFailed", "Some Failed pods need replacement");
+}
+
 }  // namespace
 
 // How what the Workload stands for has ended; empty: it has not.
@@ -155,12 +165,20 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
     say_reserved(status, seen, wanted, notes);
     follow_checks(record, status, wanted, notes);
     follow_readiness(record, status, wanted);
+    say_replacement(record, wanted);
     return true;
   }
   record.told_ready = false;
   if (status.reason.empty()) return false;  // nobody has looked at it yet
   wanted.admission.reset();
-  say_waiting(status, seen, wanted, notes);
+  if (record.lacks.empty() || status.message != record.lacks) {
+    say_waiting(status, seen, wanted, notes);
+  } else {
+    quota::WorkloadStatus lacks = status;
+    lacks.reason = kWaitsForReplacement;
+    say_waiting(lacks, seen, wanted, notes);
+  }
+  say_replacement(record, wanted);
   wanted.only_tells = !seen.is("Evicted");
   if (seen.is("Evicted") && status.reason == seen.condition("Evicted")->reason) deactivate(name, record, writes);
   return true;
@@ -201,6 +219,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
               .body = {}};
   const JobRecord* job = job_of(seen);
   const GroupRecord* group = group_of(seen);
+  if (group != nullptr && group->lane.busy) return;  // it is being written for its pods
   const quota::WorkloadStatus& status = admission.status(id);
   if (is_held(record) && record.held_until > now_)
     wakeup_ = std::min(wakeup_.value_or(record.held_until), record.held_until);

@@ -47,6 +47,8 @@ void Admission::places_changed() {
       enqueue(id);
     }
   }
+  for (const auto& [name, waiting] : waiting_)
+    if (waiting.last_head.valid()) record(waiting.last_head).tries = 0;
 }
 
 std::vector<WantsPlace> Admission::wanting_places() const {

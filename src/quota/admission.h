@@ -149,8 +149,7 @@ class Admission {
   void hold_back(WorkloadId id, std::string reason, std::string message);
   void wake_tree(QuotaNode queue);
 
-  // The cycle: admission_cycle.cc, admission_nominate.cc; and room that is kept: admission_keeper.h.
-  struct Keeper;
+  struct Keeper;  // of room: admission_keeper.h. The cycle: admission_cycle.cc, admission_nominate.cc
   std::vector<Entry> heads();
   bool nominate(Entry& entry);
   bool keep_promise(Entry& entry, const Assignment& promised, const std::vector<Victim>& made_way);
@@ -158,6 +157,7 @@ class Admission {
   void try_assignment(Entry& entry, const std::vector<int32_t>& counts);
   bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);
   PlaceRequest place_of(const Entry& entry) const;
+  int round_of(const Entry& entry) const;
   size_t next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done);
   void process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
                std::vector<AdmissionDecision>& decisions);

@@ -74,7 +74,7 @@ bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room) const {
 }
 
 bool Admission::Keeper::may_have(Entry& entry) const {
-  if (admission.kept_.rooms.empty() || !admission.record(entry.id).key.behind_sticky) return true;
+  if (admission.kept_.rooms.empty() || admission.round_of(entry) == 0) return true;
   std::string why = why_not(entry);
   entry.held_up = !why.empty();
   if (entry.held_up) entry.assignment.no_place = std::move(why);
@@ -163,27 +163,45 @@ void Admission::Keeper::note_taken(const Entry& entry) {
   }
 }
 
-bool Admission::Keeper::note_reserved(Temporary reserved) {
+// Once in an epoch, unless something was decided: flavors that are tried in turn change what is kept for ever.
+bool Admission::Keeper::note_reserved(Temporary reserved, bool decided) {
   Kept& kept = admission.kept_;
   const Temporary before = std::exchange(kept.reserved, std::move(reserved));
   const auto is_over = [&](const Reservation& each) {
     return std::ranges::find(kept.reserved, each) == kept.reserved.end();
   };
-  if (!kept.some_aside || std::ranges::none_of(before, is_over)) return false;
-  for (const Reservation& each : before)
-    if (is_over(each)) admission.wake_tree(each.queue);
-  kept.some_aside = !kept.reserved.empty();
+  kept.aside_due = !kept.aside.empty() && (kept.aside_due || std::ranges::any_of(before, is_over));
+  if (!kept.aside_due || (!decided && kept.aside_woken == admission.epoch_)) return false;
+  kept.aside_due = false;
+  kept.aside_woken = admission.epoch_;
+  for (const WorkloadId id : std::exchange(kept.aside, {})) {
+    const Record& record = admission.record(id);
+    const auto waiting = admission.waiting_.find(record.status.cluster_queue);
+    if (waiting == admission.waiting_.end()) continue;
+    const auto group = waiting->second.groups.find(record.likeness);
+    if (record.standing == Standing::kParked) admission.enqueue(id);
+    else if (group != waiting->second.groups.end()) waiting->second.wake(record.likeness, group->second);
+  }
   return true;
 }
 
-// Whether the entry has the better right to places: one for whom others have been evicted; of those who share no quota,
-// by priority and age.
+// The order in which places are had, over all queues, so that of those for whom some are kept nobody waits in a circle:
+// one for whom others have been evicted, who borrows less, then as above.
+bool Admission::Keeper::has_first_place(const PlaceTurn& a, const PlaceTurn& b) const {
+  const OrderKey &x = admission.record(a.id).key, &y = admission.record(b.id).key;
+  return std::tie(a.round, a.borrowing, x.less_important, x.since, x.uid) <
+         std::tie(b.round, b.borrowing, y.less_important, y.since, y.uid);
+}
+
+Admission::Keeper::PlaceTurn Admission::Keeper::turn_of(WorkloadId id, const KeptRoom& room) const {
+  return {id, admission.record(id).key.behind_sticky ? 2 : 0, room.borrowing};
+}
+
+// Whether the entry has the better right to places than the one for whom they are kept.
 bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const {
-  const QuotaTree& tree = admission.ledger_->tree();
-  const bool behind_sticky = admission.record(entry.id).key.behind_sticky;
-  if (behind_sticky != admission.record(id).key.behind_sticky) return !behind_sticky;
-  if (tree.root(entry.queue) != tree.root(room.queue)) return before(entry.id, id);
-  return !has_first_turn(id, room, entry);
+  const auto own = admission.kept_.rooms.find(entry.id);
+  const int borrowing = own == admission.kept_.rooms.end() ? entry.assignment.borrowing : own->second.borrowing;
+  return has_first_place({entry.id, admission.round_of(entry), borrowing}, turn_of(id, room));
 }
 
 bool Admission::is_late(WorkloadId id) const {

@@ -27,6 +27,13 @@ Amounts reservation(const QuotaTree& tree, QuotaNode queue, const Assignment& as
   return kept;
 }
 
+// For the entry, until the end of the cycle.
+void keep_quota(const Entry& entry, const Amounts& amounts, QuotaTree& tree, Kept& kept, Temporary& temporary) {
+  tree.add_usage(entry.queue, amounts);
+  temporary.push_back({entry.id, entry.queue, amounts});
+  if (const auto room = kept.rooms.find(entry.id); room != kept.rooms.end()) room->second.held = amounts;
+}
+
 // Those without whose reservations the entry would have its quota: one of them where that would do, else the first
 // ones.
 std::vector<WorkloadId> who_keeps_quota(QuotaTree& tree, const Entry& entry, const Temporary& temporary) {
@@ -119,11 +126,6 @@ void tell_why(const Entry& entry, const Assignment& found, std::span<const Workl
 void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
                         std::vector<AdmissionDecision>& decisions) {
   QuotaTree& tree = ledger_->tree();
-  const auto hold = [&](const Amounts& amounts) {
-    tree.add_usage(entry.queue, amounts);
-    temporary.push_back({entry.id, entry.queue, amounts});
-    if (const auto kept = kept_.rooms.find(entry.id); kept != kept_.rooms.end()) kept->second.held = amounts;
-  };
   if (entry.assignment.outcome == Outcome::kNoFit) return;
   if (entry.assignment.outcome == Outcome::kPreempt && entry.victims.empty()) {
     if (entry.held_up) return;
@@ -131,7 +133,7 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
     const bool by_place = places_ != nullptr && !entry.assignment.no_place.empty() && !provisions(entry);
     if (by_place && !places_->could_fit(place_of(entry))) return;
     if (entry.spec->preemption.reclaim_within_cohort != model::PreemptionPolicy::kAny)
-      hold(reservation(tree, entry.queue, entry.assignment));
+      keep_quota(entry, reservation(tree, entry.queue, entry.assignment), tree, kept_, temporary);
     return;
   }
   entry.passed_over = true;
@@ -167,9 +169,9 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   entry.passed_over = false;
   preempted = std::move(preempted_with);
   if (entry.assignment.outcome == Outcome::kPreempt) {
-    hold(entry.assignment.usage);
+    keep_quota(entry, entry.assignment.usage, tree, kept_, temporary);
     entry.preempts = true;
-    Keeper{*this}.end_room(entry);  // what becomes free is promised to it from now on
+    Keeper{*this}.end_room(entry);                     // what becomes free is promised to it from now on
     if (!entry.anew) Keeper{*this}.note_taken(entry);  // else it waits on
     record(entry.id).promised = entry.assignment;
     record(entry.id).made_way = places_ == nullptr || entry.placeless
@@ -264,6 +266,7 @@ bool Admission::requeue(Entry& entry) {
     status.message = with_kept(status.message, record);
   };
   if (!entry.preempts && !waits_on && !has_room_kept) release_places(entry.id);
+  if (!entry.passed_by.empty() && !waits_on) Keeper{*this}.leave_nodes(entry.id);
   record.lacks_quota = found.no_place.empty() && !of_user && !entry.passed_over;
   if (waits_on) {  // what would do now was another's turn: it waits for those who leave, as it did
     record.promised = std::move(entry.promise);
@@ -286,13 +289,10 @@ bool Admission::requeue(Entry& entry) {
   }
   // What one user may not have keeps nobody else waiting.
   const bool stays_head = entry.spec->strategy == model::QueueingStrategy::kStrictFifo && !of_user;
-  if (entry.passed_over && (!entry.waits_aside || stays_head || !record.key.behind_sticky)) {
-    record.tries = 0;  // what came before it has changed something
-    return false;
-  }
+  if (entry.passed_over && (!entry.waits_aside || stays_head || !record.key.behind_sticky)) return false;
   record.next_flavor.clear();
   if (entry.waits_aside) {
-    kept_.some_aside = true;
+    kept_.aside.insert(entry.id);
     Keeper{*this}.put_off(record);
   }
   if (!stays_head) park(entry.id);
@@ -301,6 +301,12 @@ bool Admission::requeue(Entry& entry) {
   if (!stays_head) park_alike(record);
   if (has_room_kept) Keeper{*this}.tell(entry.id);
   return !stays_head;
+}
+
+// In a cycle those come first for whom others have been evicted, with what they were promised; one that has found
+// something else meanwhile, after the others of them.
+int Admission::round_of(const Entry& entry) const {
+  return record(entry.id).key.behind_sticky ? 2 : entry.waits ? 1 : 0;
 }
 
 bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
@@ -322,8 +328,9 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
   if (!options_.fair)
     std::ranges::sort(entries, [&](const Entry& a, const Entry& b) {
       const OrderKey &x = record(a.id).key, &y = record(b.id).key;
-      return std::tie(x.behind_sticky, a.assignment.borrowing, x.less_important, x.since, x.uid) <
-             std::tie(y.behind_sticky, b.assignment.borrowing, y.less_important, y.since, y.uid);
+      const int first = round_of(a), second = round_of(b);
+      return std::tie(first, a.assignment.borrowing, x.less_important, x.since, x.uid) <
+             std::tie(second, b.assignment.borrowing, y.less_important, y.since, y.uid);
     });
   Keeper keeper{*this};
   for (Entry& entry : entries) keeper.consider(entry);
@@ -334,23 +341,27 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     const size_t i = options_.fair ? next_fair(entries, done) : turn;
     done[i] = true;
     process(entries[i], preempted, temporary, decisions);
+    if (entries[i].passed_over &&
+        entries[i].waits)  // what would do now is another's: it waits on for what was promised
+      keep_quota(entries[i], entries[i].promise->usage, ledger_->tree(), kept_, temporary);
   }
   for (const Reservation& kept : temporary) ledger_->tree().remove_usage(kept.queue, kept.amounts);
   for (auto& [id, room] : kept_.rooms) room.held.clear();
   std::set<WorkloadId> wait_on;  // as they do
   for (Entry& entry : entries) {
-    if (entry.admitted || entry.passed_over) continue;
+    if (entry.admitted || (entry.passed_over && !entry.waits)) continue;
     if (requeue(entry)) changes = true;
     else wait_on.insert(entry.id);
   }
   const auto waits_on = [&](WorkloadId id) { return wait_on.contains(id); };
   for (Entry& entry : entries) {
-    if (entry.admitted || !entry.passed_over) continue;
+    if (entry.admitted || !entry.passed_over || entry.waits) continue;
     entry.waits_aside = !entry.passed_by.empty() && std::ranges::all_of(entry.passed_by, waits_on);
     if (requeue(entry) || keeper.has_kept) changes = true;
+    if (!decisions.empty()) record(entry.id).tries = 0;
   }
   std::erase_if(temporary, [&](const Reservation& kept) { return !waits_on(kept.id); });
-  if (keeper.note_reserved(std::move(temporary))) changes = true;
+  if (keeper.note_reserved(std::move(temporary), !decisions.empty())) changes = true;
   return changes || !decisions.empty();
 }
 

@@ -161,10 +161,11 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
   Entry given = entry;
   given.assignment = assignment;
   if (admission.places_ == nullptr || admission.provisions(given)) return true;
-  const bool has_quota = room.gives_way.empty();
+  const bool has_quota = room.gives_way.empty() && !entry.held_up;
   std::vector<WorkloadId> over;
   for (const auto& [id, other] : admission.kept_.rooms)
-    if (id != entry.id && other.in_nodes && before(entry.id, id)) over.push_back(id);
+    if (id != entry.id && other.in_nodes && has_first_place(turn_of(entry.id, room), turn_of(id, other)))
+      over.push_back(id);
   PlaceRequest request = admission.place_of(given);
   request.over = &over;
   if (!admission.places_->could_fit(request)) return false;
@@ -245,6 +246,7 @@ void Admission::Keeper::consider(Entry& entry) {
   if (!is_due(record)) return;
   const auto known = admission.kept_.rooms.find(entry.id);
   const bool is_kept = known != admission.kept_.rooms.end();
+  if (is_kept && entry.held_up) leave_nodes(entry.id);
   if (is_kept) take_back(entry, known->second);
   if (!entry.victims.empty() || (is_kept && holds_still(entry.id, known->second))) return;
   if (!is_kept && (record.keeps_from > admission.now_ || !may_keep(entry.id, entry.spec->name))) return;
@@ -255,6 +257,12 @@ void Admission::Keeper::consider(Entry& entry) {
   }
   if (is_kept) forget(entry.id);
   put_off(record);
+}
+
+void Admission::Keeper::leave_nodes(WorkloadId id) {
+  const auto known = admission.kept_.rooms.find(id);
+  if (known == admission.kept_.rooms.end() || !std::exchange(known->second.in_nodes, false)) return;
+  admission.release_places(id);
 }
 
 void Admission::Keeper::put_off(Record& record) {

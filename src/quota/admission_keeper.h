@@ -33,6 +33,8 @@ struct Admission::Keeper {
   void consider(Entry& entry);
   // What was kept for the entry is its own now; who was told of it is told anew.
   void end_room(const Entry& entry);
+  // Its quota is kept for somebody who comes first, so that places are kept for it no longer.
+  void leave_nodes(WorkloadId id);
   // No room is kept for it for a while.
   void put_off(Record& record);
   // Whether what the entry would get is kept for nobody, or only for those who have no need of it before it has ended;
@@ -52,7 +54,7 @@ struct Admission::Keeper {
   void note_taken(const Entry& entry);
   // What is kept at the end of a cycle by those who wait on. True: others that waited aside for what was kept before
   // have their turn.
-  bool note_reserved(Temporary reserved);
+  bool note_reserved(Temporary reserved, bool decided);
   // Adds to the workload's message that room is kept for it.
   void tell(WorkloadId id) const;
 
@@ -66,6 +68,12 @@ struct Admission::Keeper {
   void consider_time(Time at);
   bool before(WorkloadId a, WorkloadId b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
+  struct PlaceTurn {
+    WorkloadId id;
+    int round = 0, borrowing = 0;
+  };
+  PlaceTurn turn_of(WorkloadId id, const KeptRoom& room) const;
+  bool has_first_place(const PlaceTurn& a, const PlaceTurn& b) const;
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;

@@ -72,8 +72,9 @@ size_t Admission::next_fair(const std::vector<Entry>& entries, const std::vector
   size_t first = entries.size();
   for (size_t i = entries.size(); i-- > 0;)
     if (!done[i]) by_queue[entries[i].queue] = first = i;
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (!done[i] && !record(entries[i].id).key.behind_sticky) return i;
+  for (const int round : {0, 1})
+    for (size_t i = 0; i < entries.size(); ++i)
+      if (!done[i] && round_of(entries[i]) == round) return i;
   if (!tree.has_parent(entries[first].queue)) return first;
   // Less is earlier: borrows what it asks for, share, priority, age.
   const auto rank = [&](size_t i, QuotaNode child) {

@@ -139,9 +139,12 @@ struct Kept {
   std::map<WorkloadId, KeptRoom> rooms;
   uint64_t in_all = 0;                // how often some has begun to be kept
   std::optional<Time> next_due = {};  // when it may begin for another
-  // In the last cycle, by those who wait on as they do; and whether somebody waits aside for that to change.
+  // In the last cycle, by those who wait on as they do; who waits aside for that to change, each for those alike, too;
+  // that it has; and the epoch in which that was last answered.
   Temporary reserved = {};
-  bool some_aside = false;
+  std::set<WorkloadId> aside = {};
+  bool aside_due = false;
+  uint64_t aside_woken = 0;
 };
 
 // A queue's head in a cycle.

@@ -3,6 +3,7 @@
 // time for others to leave the same nodes, which short histories do not bring about. BERTH_LONG=1 runs twenty times as
 // many.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +70,120 @@ std::string cluster_text(Rng& rng, Labels labels = Labels::kNone, uint64_t more_
   const uint64_t jobs = 40 * (1 + rng.below(3)), minutes = 60 * (1 + rng.below(5));
   for (uint64_t i = 0; i < jobs; ++i) out += job_text(i, queues, minutes, labels, rng);
   return out;
+}
+
+// Two flavors, on nodes of two sizes; limits on what is lent and borrowed; work that is not taken back at once, ends
+// slowly, may have fewer pods, and does not say how long it runs.
+std::string rich_queue_text(uint64_t number, uint64_t cohorts, Rng& rng) {
+  constexpr const char* kWithin[] = {"LowerPriority", "LowerOrNewerEqualPriority", "Never"};
+  constexpr const char* kReclaim[] = {"Any", "LowerPriority", "Never"};
+  const char* reclaim = kReclaim[rng.below(3)];
+  const auto quota = [&] {
+    const uint64_t nominal = 4 * rng.below(5);
+    std::string out = fmt::format("nominalQuota: {}", nominal);
+    if (rng.chance(25)) out += fmt::format(", borrowingLimit: {}", 2 * rng.below(6));
+    if (rng.chance(25)) out += fmt::format(", lendingLimit: {}", rng.below(nominal + 1));
+    return out;
+  };
+  std::string flavors;
+  for (const char* flavor : {"f", "g"})
+    if (flavor[0] == 'f' || rng.chance(70))
+      flavors += fmt::format("{}{{name: {}, resources: [{{name: nvidia.com/gpu, {}}}]}}", flavors.empty() ? "" : ", ",
+                             flavor, quota());
+  const bool while_borrowing = rng.chance(30) && std::string_view(reclaim) != "Never";
+  return fmt::format(
+      "---\n{{{0}: ClusterQueue, metadata: {{name: q{1}{2}}}, spec: {{cohortName: c{3}, namespaceSelector: {{}}, "
+      "queueingStrategy: {4}, flavorFungibility: {{whenCanBorrow: {5}, whenCanPreempt: {6}}}, preemption: "
+      "{{withinClusterQueue: {7}, reclaimWithinCohort: {8}{9}}}, resourceGroups: [{{coveredResources: "
+      "[nvidia.com/gpu], flavors: [{10}]}}]}}}}\n---\n{{{0}: LocalQueue, metadata: {{name: q{1}}}, spec: "
+      "{{clusterQueue: q{1}}}}}\n",
+      kApi, number, rng.chance(30) ? ", annotations: {berth.dev/minimum-runtime: 15m}" : "", number % cohorts,
+      rng.chance(35) ? "StrictFIFO" : "BestEffortFIFO", rng.chance(50) ? "Borrow" : "TryNextFlavor",
+      rng.chance(50) ? "Preempt" : "TryNextFlavor", kWithin[rng.below(3)], reclaim,
+      while_borrowing ? ", borrowWithinCohort: {policy: LowerPriority}" : "", flavors);
+}
+
+std::string rich_job_text(uint64_t number, uint64_t queues, uint64_t minutes, Rng& rng) {
+  const uint64_t pods = 1 + rng.below(4);
+  std::string notes = fmt::format("berth.dev/simulated-arrival: {}m", rng.below(minutes));
+  if (rng.chance(60)) notes += fmt::format(", berth.dev/runtime-estimate: {}m", 5 + rng.below(90));
+  if (pods > 1 && rng.chance(30))
+    notes += fmt::format(", kueue.x-k8s.io/job-min-parallelism: \"{}\"", 1 + rng.below(pods - 1));
+  return fmt::format(
+      "---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j{}, labels: {{kueue.x-k8s.io/queue-name: q{}, "
+      "kueue.x-k8s.io/priority-class: p{}}}, annotations: {{{}}}}}, spec: {{parallelism: {}, completions: {}, "
+      "template: "
+      "{{metadata: {{annotations: {{berth.dev/simulated-runtime: {}m}}}}, spec: {{restartPolicy: Never, "
+      "terminationGracePeriodSeconds: {}, containers: [{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: "
+      "{}}}}}}}]}}}}}}}}\n",
+      number, rng.below(queues), rng.below(3), notes, pods, pods, 1 + rng.below(60), rng.chance(50) ? 0 : 90,
+      1 << rng.below(3));
+}
+
+struct RichCluster {
+  std::string text;               // without Jobs
+  std::vector<std::string> jobs;  // j0, j1, …
+  std::string all() const { return text + fmt::format("{}", fmt::join(jobs, "")); }
+};
+
+RichCluster rich_cluster(Rng& rng) {
+  RichCluster out;
+  out.text = fmt::format(
+      "{{{0}: ResourceFlavor, metadata: {{name: f}}, spec: {{nodeLabels: {{kind: f}}}}}}\n---\n{{{0}: ResourceFlavor, "
+      "metadata: {{name: g}}, spec: {{nodeLabels: {{kind: g}}}}}}\n",
+      kApi);
+  const uint64_t nodes = 2 + rng.below(5), cohorts = 1 + rng.below(2), queues = 2 + rng.below(5);
+  for (uint64_t i = 0; i < nodes; ++i)
+    out.text += fmt::format(
+        "---\n{{apiVersion: v1, kind: Node, metadata: {{name: n{}, labels: {{kind: {}}}}}, status: {{capacity: {{cpu: "
+        "64, memory: 64Gi, pods: 110, nvidia.com/gpu: {}}}}}}}\n",
+        i, i == 0 || rng.chance(50) ? "f" : "g", 4 << rng.below(2));
+  for (int i = 0; i < 3; ++i)
+    out.text += fmt::format("---\n{{{}: WorkloadPriorityClass, metadata: {{name: p{}}}, value: {}}}\n", kApi, i, i);
+  for (uint64_t i = 0; i < queues; ++i) out.text += rich_queue_text(i, cohorts, rng);
+  const uint64_t jobs = 20 * (1 + rng.below(3)), minutes = 60 * (1 + rng.below(3));
+  for (uint64_t i = 0; i < jobs; ++i) out.jobs.push_back(rich_job_text(i, queues, minutes, rng));
+  return out;
+}
+
+bool is_strict(const RichCluster& all, const std::string& queue) {
+  const size_t at = all.text.find("queueingStrategy: ", all.text.find("metadata: {name: " + queue));
+  return all.text.substr(at).starts_with("queueingStrategy: StrictFIFO");
+}
+
+bool finishes_alone(const RichCluster& all, size_t job) {
+  const auto cluster = testing::prepare(all.text + all.jobs[job], {});
+  return cluster->run_to_end() && cluster->report().workloads.front().state == "Finished";
+}
+
+// Some ask for more than their queue may ever have, or than nodes have. All others have their turn, but for those
+// behind such a one in a StrictFIFO queue.
+TEST(LongHistoryProperty, RicherQueuesComeToAnEnd) {
+  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 4000 : 60;
+  size_t finished = 0;
+  for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    engine::EngineOptions options;
+    options.reservations.enabled = seed % 2 == 0;
+    if (seed % 3 == 0) options.admission.fair = quota::FairRules{quota::FairRule::kLessThanOrEqualToFinalShare};
+    const RichCluster all = rich_cluster(rng);
+    const auto cluster = testing::prepare(all.all(), {.engine = options});
+    ASSERT_FALSE(HasFailure());
+    ASSERT_TRUE(cluster->run_to_end());
+    EXPECT_THAT(cluster->broken(), IsEmpty());
+    const Report report = cluster->report();
+    for (const WorkloadReport& workload : report.workloads) {
+      finished += workload.state == "Finished" ? 1 : 0;
+      const bool is_behind = workload.message.starts_with("waits for its turn") && is_strict(all, workload.queue);
+      if (workload.state == "Finished" || is_behind) continue;
+      EXPECT_FALSE(finishes_alone(all, std::stoul(workload.name.substr(workload.name.find('j') + 1))))
+          << workload.name << ": " << workload.message;
+    }
+    for (const QueueReport& queue : report.queues)
+      for (const auto& held : queue.held) EXPECT_EQ(held.used, 0) << queue.name;
+  }
+  EXPECT_GT(finished, 10 * histories);
 }
 
 TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {

@@ -144,9 +144,10 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
   if (const api::PodSpec* spec = pod_spec_of(decoded.manifest.object); pod != nullptr || at.size() > 2)
     for (const std::string& unheeded : unheeded_annotations(metadata, *spec))
       notes.push_back(printable(fmt::format("{}:{}: {}", decoded.manifest.file, decoded.manifest.line, unheeded)));
-  if (pod != nullptr || (std::holds_alternative<api::Job>(decoded.manifest.object) && at.size() == 2))
-    if (const std::string wrong = workloads::max_execution_problem(metadata); !wrong.empty())
-      wrong_with(api::kMaxExecutionLabel, {"metadata", "labels", api::kMaxExecutionLabel}, wrong);
+  const auto* job = at.size() == 2 ? std::get_if<api::Job>(&decoded.manifest.object) : nullptr;
+  if (pod != nullptr || job != nullptr)
+    for (const auto& [section, key, wrong] : workloads::queued_problems(metadata, job))
+      wrong_with(key, {"metadata", section, key}, wrong);
   report(decoded, found);
 }
 

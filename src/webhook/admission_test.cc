@@ -321,6 +321,13 @@ TEST(Validate, AJobIsJudgedByItsTemplateAndKeepsItsQueueWhileItRuns) {
   const char* endless = R"({"kueue.x-k8s.io/queue-name":"lq","kueue.x-k8s.io/max-exec-time-seconds":"0"})";
   EXPECT_THAT(validate(create("batch", "Job", job(kJobSpec, endless)), {}).message,
               HasSubstr("max-exec-time-seconds]: Invalid value: \"0\": must be a whole number above 0"));
+  for (const char* least : {"x", "-1", "0", "4", "5"}) {
+    Json fewer = job(R"({"parallelism":4,"template":{"spec":{"containers":[]}}})");
+    fewer["metadata"]["annotations"]["kueue.x-k8s.io/job-min-parallelism"] = least;
+    EXPECT_THAT(validate(create("batch", "Job", fewer), {}).message, HasSubstr("below spec.parallelism")) << least;
+    fewer["metadata"]["annotations"]["kueue.x-k8s.io/job-min-parallelism"] = "3";
+    EXPECT_EQ(validate(create("batch", "Job", fewer), {}).message, "");
+  }
   AdmissionRequest update = create("batch", "Job", job(kJobSpec, R"({"kueue.x-k8s.io/queue-name":"other"})"));
   update.operation = "UPDATE";
   update.old_object = job(kJobSpec);

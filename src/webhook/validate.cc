@@ -76,6 +76,18 @@ void check_max_execution(const Json& object, Findings& findings) {
                                api::invalid_value(printable(limit), "must be a whole number above 0"));
 }
 
+// As many pods as will do of a Job that waits in a queue: fewer than run at a time.
+void check_min_parallelism(const Json& job, Findings& findings) {
+  if (!has_annotation(job, api::kMinParallelismAnnotation) || label_of(job, kQueueLabel).empty()) return;
+  const Json* spec = part_of(job, "spec");
+  const Json pods = spec == nullptr ? Json() : spec->value("parallelism", Json(1));
+  const std::string least = annotation_of(job, api::kMinParallelismAnnotation);
+  if (is_positive_number(least) && pods.is_number_integer() && std::stoll(least) < pods.get<int64_t>()) return;
+  findings.invalid.push_back(
+      at_annotation(api::kMinParallelismAnnotation) + ": " +
+      api::invalid_value(printable(least), "must be a whole number above 0 and below spec.parallelism"));
+}
+
 void check_plain_pod(const Json& pod, const Rules& rules, Findings& findings) {
   check_pod(pod, "spec", rules, findings);
   check_name(pod, kQueueLabel, findings);
@@ -94,6 +106,7 @@ void check_job(const Json& job, const Rules& rules, Findings& findings) {
   check_name(job, kQueueLabel, findings);
   warn_of_no_quota(job, findings);
   check_max_execution(job, findings);
+  check_min_parallelism(job, findings);
 }
 
 // Whether the object has the condition, with the status True.

@@ -9,6 +9,7 @@
 #include "api/queue_limits.h"
 #include "api/runtime_estimate.h"
 #include "api/victim_terms.h"
+#include "base/printable.h"
 #include "workloads/job/job.h"
 #include "workloads/template.h"
 
@@ -115,10 +116,18 @@ api::Workload workload_of(const api::Pod& pod) {
   return out;
 }
 
-std::string max_execution_problem(const api::ObjectMeta& metadata) {
-  const std::string* text = metadata.labels.find(api::kMaxExecutionLabel);
-  if (text == nullptr || api::max_execution_s(metadata)) return "";
-  return fmt::format("'{}' is no number of seconds from 1 to {}", *text, INT32_MAX);
+std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job) {
+  std::vector<QueuedProblem> out;
+  const std::string* limit = metadata.labels.find(api::kMaxExecutionLabel);
+  if (limit != nullptr && !api::max_execution_s(metadata))
+    out.push_back({"labels", api::kMaxExecutionLabel,
+                   fmt::format("'{}' is no number of seconds from 1 to {}", printable(*limit, 40), INT32_MAX)});
+  const std::string* least = job == nullptr ? nullptr : metadata.annotation(api::kMinParallelismAnnotation);
+  const std::optional<int32_t> fewest = number(least);
+  if (least != nullptr && (!fewest || *fewest <= 0 || *fewest >= job->parallelism.value_or(1)))
+    out.push_back({"annotations", api::kMinParallelismAnnotation,
+                   fmt::format("'{}' is no whole number above 0 and below parallelism", printable(*least, 40))});
+  return out;
 }
 
 int32_t reclaimable(const api::Job& job, int32_t succeeded) {

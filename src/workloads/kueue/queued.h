@@ -28,8 +28,13 @@ api::Workload workload_of(const api::Job& job);
 // The same of a pod by itself.
 api::Workload workload_of(const api::Pod& pod);
 
-// What is wrong with the label kueue.x-k8s.io/max-exec-time-seconds of a Job or pod; empty: nothing, or it has none.
-std::string max_execution_problem(const api::ObjectMeta& metadata);
+// What is wrong with how a Job or pod says how it is queued: the label kueue.x-k8s.io/max-exec-time-seconds, and a
+// Job's annotation kueue.x-k8s.io/job-min-parallelism, which has to be below its parallelism (Kueue's webhook).
+struct QueuedProblem {
+  std::string_view section, key;  // "labels" or "annotations" of the metadata
+  std::string what;
+};
+std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job);
 
 // Of a running Job: how many of its pods are needed no more, since fewer completions are to come than pods run at a
 // time; `succeeded` have been seen so far.
