@@ -72,7 +72,7 @@ std::vector<GatherRoom::Demand> GatherRoom::demand_of(const State& state, const 
 void GatherRoom::start(const State& state, const PodClass& cls, std::vector<Demand> demand) {
   demand_ = std::move(demand);
   active_ = !demand_.empty();
-  for (auto& [domain, sum] : sums_) sum = {{}, 0, {}, sum.places};
+  for (auto& [domain, sum] : sums_) sum = {{}, 0, {}, sum.worth};
   apart_.clear();
   parts_.assign(active_ ? state.node_slots() : 0, {});
   dirty_.clear();
@@ -132,7 +132,9 @@ void GatherRoom::add(const Part& part, int64_t sign, absl::btree_set<DomainId>& 
   }
 }
 
-int64_t GatherRoom::places_of(const Sum& sum) const {
+int64_t GatherRoom::worth_of(const Sum& sum) const {
+  constexpr int64_t kWhole = 4;
+
   int64_t total = 0, places = 0;
   for (size_t i = 0; i < sum.pods.size(); ++i) {
     total += demand_[i].pods;
@@ -142,7 +144,7 @@ int64_t GatherRoom::places_of(const Sum& sum) const {
   for (size_t i = 0; i < sum.free.size(); ++i)
     if (sum.free[i] < wanted_[i].second)
       places = std::min(places, static_cast<int64_t>(Int128{total} * sum.free[i] / wanted_[i].second));
-  return places;
+  return places == total ? kWhole * places : places;
 }
 
 std::vector<DomainId> GatherRoom::settle(const State& state, const PolicySet& policies, const PodClass& cls,
@@ -174,16 +176,16 @@ std::vector<DomainId> GatherRoom::settle(const State& state, const PolicySet& po
   dirty_.clear();
   for (const DomainId domain : changed) {
     Sum& sum = sums_[domain];
-    const int64_t places = places_of(sum);
-    if (std::exchange(sum.places, places) != places) out.push_back(domain);
+    const int64_t worth = worth_of(sum);
+    if (std::exchange(sum.worth, worth) != worth) out.push_back(domain);
   }
   if (!active_) sums_.clear();
   return out;
 }
 
-int64_t GatherRoom::places(DomainId domain) const {
+int64_t GatherRoom::worth(DomainId domain) const {
   const auto at = sums_.find(domain);
-  return at == sums_.end() ? 0 : at->second.places;
+  return at == sums_.end() ? 0 : at->second.worth;
 }
 
 }  // namespace berth::engine

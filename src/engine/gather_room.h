@@ -38,10 +38,12 @@ class GatherRoom {
 
   // The node changed.
   void mark(NodeSlot slot);
-  // The domains for which places() is another than before. `fits`: whether the class's own pods fit a node by itself.
+  // The domains for which worth() is another than before. `fits`: whether the class's own pods fit a node by itself.
   std::vector<DomainId> settle(const State& state, const PolicySet& policies, const PodClass& cls,
                                const std::function<bool(NodeSlot)>& fits);
-  int64_t places(DomainId domain) const;
+  // For how many of the pods to come it has room; several times that where it has for all, so that no score that is
+  // spread over the domains takes the last one's place for little.
+  int64_t worth(DomainId domain) const;
 
  private:
   struct Demand {
@@ -53,7 +55,7 @@ class GatherRoom {
     std::vector<int64_t> pods;  // by demand
     int64_t slots = 0;          // pods of any, as those that are apart count
     std::vector<Int128> free;   // by resource
-    int64_t places = 0;
+    int64_t worth = 0;
   };
   // What a node adds to its domains.
   struct Part {
@@ -66,7 +68,7 @@ class GatherRoom {
   void start(const State& state, const PodClass& cls, std::vector<Demand> demand);
   Part part_of(NodeSlot slot, const State& state, const PolicySet& policies, const PodClass& cls, bool own_fits) const;
   void add(const Part& part, int64_t sign, absl::btree_set<DomainId>& changed);
-  int64_t places_of(const Sum& sum) const;
+  int64_t worth_of(const Sum& sum) const;
 
   std::vector<TopologyKeyId> keys_;  // that gather; empty: nothing to do
   TopologyKeyId apart_key_;          // invalid: the class's own pods may share any domain

@@ -99,7 +99,7 @@ void Groups::read_facts(const Group& group, const PodClass& cls, GroupFacts& out
     }
     if (id.valid()) add_facts(domains_[id.value].facts, out);
     else out.lacks_affinity_key |= !asked.affinity.empty();
-    if (id.valid()) out.room += room_.places(id);
+    if (id.valid()) out.room += room_.worth(id);
   }
 }
 

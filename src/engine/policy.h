@@ -40,8 +40,8 @@ struct GroupFacts {
   TermId anti_affinity;             // of the class, that forbids the group; invalid: none
   TermId existing;                  // of a placed pod, that forbids the group; invalid: none
   int64_t weight = 0;               // sum of preferences
-  // While no pod has a place that the class's pods want to gather with: for how many of those to come there is room in
-  // the domains where they would (engine/gather_room.h); else 0.
+  // While no pod has a place that the class's pods want to gather with: what the domains where they would are worth by
+  // for how many of those to come they have room (GatherRoom::worth()); else 0.
   int64_t room = 0;
   std::vector<Spread> spread;  // as ClassPeers::spread
 };

@@ -180,6 +180,7 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
 
 // The reason of the condition Active=False; empty where the queue is active.
 std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
+  if (going_.contains(queue.name)) return "Terminating";
   if (queue.stop != model::StopPolicy::kNone) return "Stopped";
   if (!queue.problem.empty()) return std::string(kInvalidSpec);
   for (const model::ResourceGroup& group : queue.groups)
@@ -193,6 +194,7 @@ std::string Admission::inactive_reason(const model::ClusterQueue& queue) const {
 
 std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
                          const Checks& checks, const Spending& spending) {
+  if (reason == "Terminating") return "it is deleted, and goes when those have ended that have its quota";
   if (reason == "Stopped") return "it is stopped";
   if (reason == kInvalidSpec)
     return fmt::format(
