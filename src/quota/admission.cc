@@ -244,7 +244,8 @@ void Admission::park_alike(const Record& head) {
   if (head.evicted_in == epoch_) return;  // the others might spare fewer
   Waiting& waiting = waiting_.at(head.status.cluster_queue);
   const bool wants_place = want_place_.contains(head.key.id);
-  const bool by_quota = head.lacks_quota && !wants_place;  // who differs in labels alone would be told the same
+  const bool aside = kept_.aside.contains(head.key.id) && head.status.reason == "WaitingForQuota";
+  const bool by_quota = (head.lacks_quota || aside) && !wants_place;  // who differs in labels alone is told the same
   const auto like_head = [&](const Record& other) {
     const model::Workload &a = other.status.workload, &b = head.status.workload;
     return by_quota ? alike_for_quota(a, b) : alike(a, b);

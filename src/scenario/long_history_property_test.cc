@@ -160,8 +160,11 @@ bool finishes_alone(const RichCluster& all, size_t job) {
 // behind such a one in a StrictFIFO queue.
 TEST(LongHistoryProperty, RicherQueuesComeToAnEnd) {
   const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 4000 : 60;
+  std::vector<uint64_t> seeds = {1024, 3084, 3823, 5784, 9286};  // which went round, or came to no end, once
+  for (uint64_t seed = 1; seed <= histories; ++seed) seeds.push_back(seed);
   size_t finished = 0;
-  for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
+  for (const uint64_t seed : seeds) {
+    if (HasFailure()) break;
     SCOPED_TRACE(seed);
     Rng rng(seed);
     engine::EngineOptions options;
