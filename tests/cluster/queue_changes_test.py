@@ -68,6 +68,43 @@ class Labels(QueueSuite):
         self.assertEqual(len(self.runs("third")), 1)
 
 
+class Groups(QueueSuite):
+    """A group of pods that changes while it waits is let in whole, as it is then."""
+
+    def group_behind(self, first: str, pods: list[str]) -> None:
+        self.node(2, gpus=4)
+        self.queues(red=3)
+        self.apply(job(first, "red", 3))
+        self.runs(first)
+        for name in pods:
+            self.create(waiting_pod(name, "red", 1, "g", len(pods)))
+        self.is_now(pods[0], "QuotaReserved", "False", "WaitingForQuota")
+
+    def test_one_that_has_lost_pods_waits_for_others(self) -> None:
+        self.group_behind("first", ["g0", "g1", "g2"])
+        for name in ("g1", "g2"):
+            self.delete(name)
+        self.is_now("g0", "WaitingForReplacementPods", "True")
+        self.api.call("DELETE", f"{JOBS}/first", {"propagationPolicy": "Background"})
+        self.is_now("g0", "QuotaReserved", "False", "WaitingForReplacementPods")
+        self.apply(job("second", "red", 3, runs="2s"))  # what nobody has is others'
+        self.runs("second")
+        self.assertTrue(self.get("g0")["spec"]["schedulingGates"])
+        for name in ("g3", "g4"):
+            self.create(waiting_pod(name, "red", 1, "g", 3))
+        for name in ("g0", "g3", "g4"):
+            self.is_running(name)
+
+    def test_another_pod_in_the_place_of_one_that_is_gone_counts_for_what_it_asks(self) -> None:
+        self.group_behind("first", ["g0", "g1"])
+        self.delete("g1")
+        self.create(waiting_pod("g2", "red", 2, "g", 2))
+        wait_until("the Workload follows", lambda: len(self.workload("g0")["spec"]["podSets"]) == 2)
+        self.api.call("DELETE", f"{JOBS}/first", {"propagationPolicy": "Background"})
+        for name in ("g0", "g2"):
+            self.is_running(name)
+
+
 class Step(QueueSuite):
     """What runs is what was admitted, and what cannot start holds nothing."""
 
