@@ -134,7 +134,6 @@ void GatherRoom::add(const Part& part, int64_t sign, absl::btree_set<DomainId>& 
 
 int64_t GatherRoom::worth_of(const Sum& sum) const {
   constexpr int64_t kWhole = 4;
-
   int64_t total = 0, places = 0;
   for (size_t i = 0; i < sum.pods.size(); ++i) {
     total += demand_[i].pods;

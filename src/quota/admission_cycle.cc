@@ -341,8 +341,8 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     const size_t i = options_.fair ? next_fair(entries, done) : turn;
     done[i] = true;
     process(entries[i], preempted, temporary, decisions);
-    if (entries[i].passed_over &&
-        entries[i].waits)  // what would do now is another's: it waits on for what was promised
+    // What would do now is another's: it waits on for what was promised.
+    if (entries[i].passed_over && entries[i].waits)
       keep_quota(entries[i], entries[i].promise->usage, ledger_->tree(), kept_, temporary);
   }
   for (const Reservation& kept : temporary) ledger_->tree().remove_usage(kept.queue, kept.amounts);

@@ -30,8 +30,8 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
     for (const model::FlavorQuotas& flavor : group.flavors)
       for (const auto& [resource, quota] : flavor.resources) {
         const int64_t used = tree.usage(node, tree.find(flavor.flavor, resource));
-        const int64_t over =
-            tree.has_parent(node) ? std::max<int64_t>(0, used - quota.nominal) : 0;  // what was lowered
+        // By itself it borrows nothing: its quota was lowered.
+        const int64_t over = tree.has_parent(node) ? std::max<int64_t>(0, used - quota.nominal) : 0;
         status.held.push_back({flavor.flavor, resource, used, over});
       }
   if (options_.fair) status.share = tree.share(node);

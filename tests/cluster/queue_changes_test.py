@@ -87,11 +87,13 @@ class Groups(QueueSuite):
         self.is_now("g0", "WaitingForReplacementPods", "True")
         self.api.call("DELETE", f"{JOBS}/first", {"propagationPolicy": "Background"})
         self.is_now("g0", "QuotaReserved", "False", "WaitingForReplacementPods")
-        self.apply(job("second", "red", 3, runs="2s"))  # what nobody has is others'
+        self.apply(job("second", "red", 3))  # what nobody has is others'
         self.runs("second")
         self.assertTrue(self.get("g0")["spec"]["schedulingGates"])
         for name in ("g3", "g4"):
             self.create(waiting_pod(name, "red", 1, "g", 3))
+        self.is_now("g0", "WaitingForReplacementPods", "False")
+        self.api.call("DELETE", f"{JOBS}/second", {"propagationPolicy": "Background"})
         for name in ("g0", "g3", "g4"):
             self.is_running(name)
 
