@@ -11,6 +11,7 @@
 #include "api/reader.h"
 #include "base/printable.h"
 #include "bridge/gpus.h"
+#include "bridge/mig.h"
 #include "bridge/mig_desired.h"
 #include "model/device_topology.h"
 #include "model/mig.h"
@@ -44,11 +45,15 @@ constexpr Field<Pcie> kPcie[] = {
 };
 
 struct Health {
-  bool healthy = true;
+  std::optional<bool> healthy;
   std::string reason;
 };
 constexpr Field<Health> kHealth[] = {
-    {"healthy", [](const Reader& r, Health& h) { r.read(h.healthy); }},
+    {"healthy",
+     [](const Reader& r, Health& h) {
+       bool healthy = true;
+       if (r.read(healthy)) h.healthy = healthy;
+     }},
     {"reason", [](const Reader& r, Health& h) { r.read(h.reason); }},
 };
 
@@ -101,7 +106,10 @@ constexpr Field<ReadDevice> kDevice[] = {
      [](const Reader& r, ReadDevice& d) {
        Health health;
        api::read_object(r, kHealth, health);
-       if (!health.healthy) d.device.unhealthy = health.reason.empty() ? "no reason given" : std::move(health.reason);
+       if (!health.healthy && !health.reason.empty())
+         r.problem("has a reason and does not say whether the device is healthy");
+       if (!health.healthy.value_or(true))
+         d.device.unhealthy = health.reason.empty() ? "no reason given" : std::move(health.reason);
      }},
     {"pods", [](const Reader& r, ReadDevice& d) { r.read(d.device.pods); }},
 };
@@ -280,12 +288,7 @@ Result<std::optional<int64_t>> told_count(const api::Node& node, const model::No
 
 }  // namespace
 
-bool is_being_cut(const api::Node& node) {
-  const std::string* text = node.metadata.annotation(kMigDesiredAnnotation);
-  if (text == nullptr) return false;
-  const auto desired = read_mig_desired(*text);
-  return desired && desired->state == MigDesired::State::kWanted;
-}
+bool is_being_cut(const api::Node& node) { return mig_manager_cuts(node) || berth_cuts(node); }
 
 Result<model::NodeDevices> read_devices(std::string_view json) {
   Root root;

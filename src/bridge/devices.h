@@ -39,7 +39,8 @@ struct ToldDevices {
 };
 Result<std::optional<ToldDevices>> devices_of(const api::Node& node);
 
-// Its GPUs are being cut anew as Berth has written on it, so that kubelet and agent tell of it one after the other.
+// Its GPUs are being cut anew, as Berth has written on it or NVIDIA's MIG manager says, so that kubelet and agent tell
+// of it one after the other.
 bool is_being_cut(const api::Node& node);
 
 // What the devices mean for shares: whether they can be kept to them, and the memory of a device where no label tells

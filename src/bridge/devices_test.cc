@@ -99,6 +99,8 @@ TEST(Devices, WhatContradictsItselfIsRefused) {
               HasSubstr("a has 2 NVLinks to b, which tells it otherwise"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","mig":{"instances":[{"profile":"1g.10gb"}]}})")),
               HasSubstr("a has MIG instances while MIG is not enabled"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","health":{"reason":"Xid 79"}})")),
+              HasSubstr("devices[0].health: has a reason and does not say whether the device is healthy"));
   const std::string left = R"({"uuid":"a","numaNode":0,"pcie":{"root":"r","switch":"s"}},)",
                     right = R"({"uuid":"b","numaNode":1,"pcie":{"root":")";
   EXPECT_THAT(problem_of(with(left + right + R"(r","switch":"s"}})")),

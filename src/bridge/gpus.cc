@@ -69,6 +69,14 @@ bool is_memory(std::string_view key) { return key == kGpuMemoryAnnotation || key
 
 }  // namespace
 
+std::string gpu_label_problem(const api::Node& node) {
+  for (const char* name : {"nvidia.com/gpu.count", "nvidia.com/gpu.replicas", "nvidia.com/gpu.memory"})
+    if (const std::string* text = node.metadata.labels.find(name); text != nullptr && !number_of(text))
+      return fmt::format("the label {} says '{}', which is no number, and has no effect; restart GPU feature discovery",
+                         name, printable(*text, 80));
+  return "";
+}
+
 std::string gpu_annotation_problem(std::string_view key, const std::string& value) {
   if (is_fraction(key) && fraction_micros(value) == 0)
     return fmt::format("'{}' is no part of a GPU; write a number above 0 and at most 1, for example \"0.5\"",

@@ -53,6 +53,9 @@ inline constexpr std::string_view kSharedSuffix = ".shared";
 // As how many each of the resource is advertised, by the label "<resource>.replicas"; `otherwise` where it is missing.
 int64_t replicas_of_resource(const api::Node& node, std::string_view resource, int64_t otherwise);
 
+// Of a label by which NVIDIA's GPU feature discovery counts the node's GPUs, and which is no number; empty: all are.
+std::string gpu_label_problem(const api::Node& node);
+
 // What is wrong with the value of an annotation that asks for a share, and the way out; empty: nothing, or another one.
 std::string gpu_annotation_problem(std::string_view key, const std::string& value);
 

@@ -65,6 +65,11 @@ bool has_mig_manager(const api::Node& node) {
   return node.metadata.labels.find(kMigConfig) != nullptr || node.metadata.labels.find(kMigConfigState) != nullptr;
 }
 
+bool mig_manager_cuts(const api::Node& node) {
+  const std::string* state = node.metadata.labels.find(kMigConfigState);
+  return state != nullptr && (*state == "pending" || *state == "rebooting");
+}
+
 Result<model::DynamicMig> mig_of(const api::Node& node, DeviceKnowledge knowledge) {
   const std::string policy = text_of(node, kMigPolicy);
   if (policy.empty() || policy == "static") return model::DynamicMig{};

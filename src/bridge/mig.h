@@ -27,6 +27,9 @@ inline constexpr std::string_view kMigConfigState = "nvidia.com/mig.config.state
 // without it, one of the two above is there.
 bool has_mig_manager(const api::Node& node);
 
+// NVIDIA's MIG manager says that it is at the node's GPUs, for whomever.
+bool mig_manager_cuts(const api::Node& node);
+
 // False for any node without "dynamic". kInvalidInput, as a sentence with the way out, for one that asks for it and
 // cannot have it: its GPUs' model or number is not known, or they are shared, or not advertised by profile, or not all
 // of them are allocatable and nobody says which; with kCounts also where nobody is there who would cut them.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/cluster.h"
 #include "api/reader.h"
 
 namespace berth::bridge {
@@ -150,6 +151,13 @@ Result<MigDesired> read_mig_desired(std::string_view json) {
   if (!read) return fail(ErrorCode::kInvalidInput, read.error().message);
   if (!sink.problems.empty()) return fail(ErrorCode::kInvalidInput, api::to_string(sink.problems.front()));
   return std::move(root.desired);
+}
+
+bool berth_cuts(const api::Node& node) {
+  const std::string* text = node.metadata.annotation(kMigDesiredAnnotation);
+  if (text == nullptr) return false;
+  const auto desired = read_mig_desired(*text);
+  return desired && desired->state == State::kWanted;
 }
 
 }  // namespace berth::bridge

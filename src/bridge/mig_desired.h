@@ -16,6 +16,10 @@
 #include "model/devices.h"
 #include "model/resources.h"
 
+namespace berth::api {
+struct Node;
+}
+
 namespace berth::bridge {
 
 inline constexpr std::string_view kMigDesiredAnnotation = "berth.dev/mig-desired";
@@ -53,5 +57,8 @@ std::vector<model::GpuDevice> told_devices(const MigDesired& desired);
 // that this version does not know pass.
 std::string mig_desired_json(const MigDesired& desired);
 Result<MigDesired> read_mig_desired(std::string_view json);
+
+// The node's annotation says that Berth has begun to have its GPUs cut, and that it is not over.
+bool berth_cuts(const api::Node& node);
 
 }  // namespace berth::bridge

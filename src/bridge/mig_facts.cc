@@ -36,11 +36,6 @@ int64_t present(const api::Node& node, std::string_view resource) {
   return std::min(advertised / replicas + (advertised % replicas > 0 ? 1 : 0), kCountMax);
 }
 
-bool is_under_way(const api::Node& node) {
-  const std::string_view state = label(node, kMigConfigState);
-  return is_being_cut(node) || state == "pending" || state == "rebooting";
-}
-
 // What the last of the model's profiles, a whole device, is named after: 40 of "7g.40gb".
 int64_t gigabytes_of(const model::MigModel& model) {
   const std::string& name = model.profiles.back().name;
@@ -137,7 +132,7 @@ packing::MigWaiting instances_of(const api::Node& node, const model::GpuProduct&
 
 std::string mig_facts_problem(const api::Node& node, const model::NodeDevices& told) {
   const model::GpuProduct product = model::read_gpu_product(label(node, kProduct));
-  if (product.model == nullptr || is_under_way(node)) return "";
+  if (product.model == nullptr || is_being_cut(node)) return "";
   std::string problem;
   const packing::MigWaiting instances = instances_of(node, product, problem);
   if (!problem.empty()) return "the node advertises what its GPUs cannot be cut into: " + problem;

@@ -147,6 +147,7 @@ model::Node to_model(const api::Node& node, DeviceKnowledge knowledge) {
     bound_shares((*told)->devices, out.gpus);
     out.devices = std::move((*told)->devices);
   }
+  out.cut_by_others = mig_manager_cuts(node);
   out.mig_problem = mig_facts_problem(node, out.devices);
   for (const api::ContainerImage& image : node.images)
     for (const std::string& name : image.names) out.images.emplace_back(name, image.size_bytes);

@@ -334,8 +334,8 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
   longest.play(limits);
   std::optional<Rehearsal> middle;
   if (ratios_.median() < RuntimeRatios::kWhole) middle.emplace(*this, ratios_.median()).play(limits);
-  const bool is_cut = std::ranges::any_of(
-      state_.mig_nodes(), [&](const std::string& name) { return state_.node(state_.find_node(name)).repartitioning; });
+  const bool is_cut = std::ranges::any_of(state_.nodes_by_name(),
+                                          [&](const auto& node) { return state_.node(node.second).is_being_cut(); });
   for (auto& [uid, forecast] : out) {
     if (const auto start = longest.started.find(uid); start != longest.started.end()) {
       forecast.p50 = forecast.p90 = start->second - now_;

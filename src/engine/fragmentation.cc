@@ -62,10 +62,12 @@ Habit habit_of(const State& state, const Resource& resource, std::span<const Que
   return out;
 }
 
-// Whether some pod that asks for the resource may go to the node; where no such pod is known, one that tolerates the
-// taint that is named like the resource, as the API server's ExtendedResourceToleration makes them.
-bool is_open(const model::Node& node, const Habit& habit, const std::string& resource) {
-  if (node.unschedulable || !node.set_aside.empty()) return false;
+// Whether some pod that asks for the resource may go to the node, whose GPUs are not being cut; where no such pod is
+// known, one that tolerates the taint that is named like the resource, as the API server's ExtendedResourceToleration
+// makes them.
+bool is_open(const NodeView& view, const Habit& habit, const std::string& resource) {
+  const model::Node& node = view.node();
+  if (node.unschedulable || !node.set_aside.empty() || view.is_being_cut()) return false;
   const std::vector<model::Toleration> usual = {
       {.key = resource, .value = "", .op = model::TolerationOperator::kExists}};
   const auto open_to = [&](const std::vector<model::Toleration>& tolerations) {
@@ -155,7 +157,7 @@ ResourceRoom measure(const State& state, const Resource& resource, GpuUnit unit,
     if (can_be_cut)
       for (ShapeRoom& shape : out.shapes) shape.fit_if_cut = shape.fit_if_cut.value_or(0);
     if (free == 0 && idle == nullptr) continue;
-    const bool open = is_open(node.node(), habit, out.resource);
+    const bool open = is_open(node, habit, out.resource);
     for (ShapeRoom& shape : out.shapes) add_node(node, open, habit, free, shape);
     if (idle == nullptr) continue;
     const int64_t in_use = std::max<int64_t>(0, free - idle->advertised.get(out.resource));  // free on those GPUs
@@ -249,7 +251,7 @@ std::vector<ResourceRoom> measure_fragmentation(const State& state, const FindId
   for (const auto& [name, resource] : resources) {
     for (const GpuUnit unit : {GpuUnit::kDevice, GpuUnit::kReplica, GpuUnit::kInstance}) {
       ResourceRoom room = measure(state, resource, unit, find_idle, queued);
-      const bool due = room.allocatable > 0 || room.shapes.front().fit_if_cut.value_or(0) > 0;
+      const bool due = room.allocatable > 0 || room.shapes.front().fit_if_cut;
       if (due || (unit == GpuUnit::kDevice && always.contains(name))) out.push_back(std::move(room));
     }
   }

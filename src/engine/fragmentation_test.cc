@@ -217,5 +217,28 @@ TEST(Fragmentation, WhatCuttingWouldGainObeysTheRestOfTheNode) {
         << room.resource << ": in use, it may be cut later";
 }
 
+TEST(Fragmentation, WholeGpusHaveARowWhereAllAreCutAndInUse) {
+  Driver driver(room_policies());
+  model::Node node = make_node("cut", {{"nvidia.com/mig-7g.40gb", 2}, {"nvidia.com/gpu", 0}});
+  node.mig = {model::read_gpu_product("NVIDIA-A100-SXM4-40GB").model, 2, model::MigHand::kLayouts};
+  driver.add(node);
+  std::vector<std::string> rows;
+  for (const ResourceRoom& room :
+       measure_fragmentation(driver.state(), [](NodeSlot) -> const IdleGpus* { return nullptr; }))
+    rows.push_back(room.resource);
+  EXPECT_THAT(rows, ::testing::Contains("nvidia.com/gpu"));
+}
+
+TEST(Fragmentation, NothingFitsWhereGpusAreBeingCut) {
+  Driver driver(room_policies());
+  model::Node node = make_node("a", {{"nvidia.com/gpu", 2}});
+  node.cut_by_others = true;
+  driver.add(node);
+  const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
+  ASSERT_FALSE(rooms.empty());
+  EXPECT_EQ(rooms[0].shapes[0].fit, 0);
+  EXPECT_EQ(rooms[0].shapes[0].stranded[static_cast<size_t>(Stranding::kByTaint)], 2);
+}
+
 }  // namespace
 }  // namespace berth::engine

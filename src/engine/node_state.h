@@ -33,7 +33,7 @@ struct NodeState {
   bool present = false;
   bool in_use = false;               // the slot is taken
   bool has_gpus = false;             // some GPU resource, be it one that is not allocatable now
-  bool repartitioning = false;       // its GPUs are being cut anew
+  bool repartitioning = false;       // Berth has its GPUs cut anew
   uint32_t pool = 0;                 // NodeCatalog::pool_of its labels
   int64_t gpu_price_ppm = 0;         // NodeCatalog::gpu_price_ppm of its labels
   uint32_t generation = 0;           // never goes back, not even when the slot is reused
@@ -61,6 +61,9 @@ struct NodeState {
   // How many of its pods each selector sees, for those that count by node; sorted.
   std::vector<std::pair<SelectorId, int32_t>> seen_by;
   std::vector<std::pair<ClaimRecord*, uint32_t>> claims;  // that its pods use, and by how many; unordered
+
+  // Its GPUs are being cut anew, by whomever, and what it says of them holds no more.
+  bool is_being_cut() const { return repartitioning || node.cut_by_others; }
 
   // The listed devices that go best together of those that a pod of the class could have now; empty where it cannot, or
   // asks for none.
@@ -94,7 +97,7 @@ class NodeView {
 
   const model::Node& node() const { return state_->node; }
   bool has_gpus() const { return state_->has_gpus; }
-  bool repartitioning() const { return state_->repartitioning; }
+  bool is_being_cut() const { return state_->is_being_cut(); }
   uint32_t pool() const { return state_->pool; }
   int64_t gpu_price_ppm() const { return state_->gpu_price_ppm; }
   // Nothing runs there but what runs on every node.

@@ -83,7 +83,7 @@ const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState&
 const IdleDevices::Seen& IdleDevices::seen(const State& state, engine::NodeSlot slot) {
   static const Seen k_nothing;
   const NodeState& node = state.node(slot);
-  if (node.repartitioning) return k_nothing;
+  if (node.is_being_cut()) return k_nothing;
   if (known_.size() > kShapesMax) known_.clear(), seen_.clear();
   if (seen_.size() <= slot.value) seen_.resize(slot.value + 1);
   Seen& seen = seen_[slot.value];

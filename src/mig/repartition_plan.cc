@@ -286,7 +286,7 @@ void Repartitioner::Plan::occupy(const engine::PodClass& cls, NodeState& node) c
 // could have. GPUs that are shared now count as in use: who would fit there does not wait for others to be cut.
 NodeState Repartitioner::Plan::imagined(const Offer& offer) const {
   NodeState out = node_without(state_, offer.slot, offer.kept);
-  out.repartitioning = false;
+  out.repartitioning = out.node.cut_by_others = false;
   out.devices = engine::SharedDevices(out.node.gpus.units());
   out.listed = {};
   if (out.used.size() < state_.resources().size()) out.used.resize(state_.resources().size(), 0);

@@ -44,8 +44,9 @@ struct Node {
   NodeGpus gpus;
   NodeDevices devices;  // as an agent lists them; empty: nobody does
   DynamicMig mig;
-  std::string set_aside;    // why it takes no new pods with GPUs, as a sentence with the way out; empty: it does
-  std::string mig_problem;  // why its MIG instances take no new work, as a sentence with the way out; empty: they do
+  bool cut_by_others = false;  // its GPUs are being cut anew, not by Berth, and take no new pods until that is over
+  std::string set_aside;       // why it takes no new pods with GPUs, as a sentence with the way out; empty: it does
+  std::string mig_problem;     // why its MIG instances take no new work, as a sentence with the way out; empty: they do
   std::vector<std::pair<std::string, int64_t>> images;  // status.images: every name, with its size in bytes; sorted
   // The listed devices that an agent cuts by layouts; empty: only their counts are known, or somebody else cuts them.
   std::span<const GpuDevice> cut_by_agent() const {

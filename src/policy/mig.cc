@@ -25,7 +25,7 @@ bool asks_instances(const PodClass& pod, const NodeView& node) {
 }
 
 void mig(const PodClass& pod, const NodeView& node, Reasons& reasons) {
-  if (node.repartitioning() && (pod.requests_gpu || pod.shares_gpu)) reasons.push_back({&kRepartitioning, {}, 0});
+  if (node.is_being_cut() && (pod.requests_gpu || pod.shares_gpu)) reasons.push_back({&kRepartitioning, {}, 0});
   else if (pod.requests_gpu && !node.node().mig_problem.empty() && asks_instances(pod, node))
     reasons.push_back({&kImpossible, {}, 0});
 }

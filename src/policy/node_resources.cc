@@ -127,7 +127,7 @@ std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t 
                              mig.model->name, how);
   }
   const bool may = slices ? most_of(resource, node).has_value() : asked <= mig.devices;
-  return may && !node.repartitioning() ? out + why_not_cut(resource, asked, free, node) : out;
+  return may && !node.is_being_cut() ? out + why_not_cut(resource, asked, free, node) : out;
 }
 
 std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {

@@ -6,7 +6,9 @@
 #include <variant>
 
 #include "api/queue_limits.h"
+#include "bridge/gpus.h"
 #include "bridge/mig.h"
+#include "bridge/mig_desired.h"
 #include "bridge/to_model.h"
 #include "limits/remarks.h"
 #include "mig/node_devices.h"
@@ -33,7 +35,13 @@ std::vector<std::string> remarks_on(const api::Node& node) {
   const model::Node known = bridge::to_model(node, bridge::DeviceKnowledge::kExact);
   if (!known.set_aside.empty())
     out.push_back("it is set aside and takes no pods that ask for GPUs: " + known.set_aside);
+  else if (known.cut_by_others && !bridge::berth_cuts(node))
+    out.push_back(
+        "NVIDIA's MIG manager is cutting its GPUs (label nvidia.com/mig.config.state), and it takes no pods that ask "
+        "for "
+        "GPUs here; simulate when the label says success");
   else if (!known.mig_problem.empty()) out.push_back("its MIG instances take no new work: " + known.mig_problem);
+  if (std::string wrong = bridge::gpu_label_problem(node); !wrong.empty()) out.push_back(std::move(wrong));
   const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kExact);
   if (!mig) out.push_back(mig.error().message);
   else if (*mig)

@@ -128,6 +128,7 @@ void Simulation::cut_node(size_t repartition) {
     return;
   }
   if (!told && !can_be_so(node, report.resources)) return;
+  if (bridge::mig_manager_cuts(node)) node.metadata.labels.set(std::string(bridge::kMigConfigState), "success");
   if (told) node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
   node.allocatable = with_gpus(node.allocatable, report.resources);
   if (!node.capacity.empty()) node.capacity = with_gpus(node.capacity, report.resources);

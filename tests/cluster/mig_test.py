@@ -224,6 +224,17 @@ class DynamicMig(Suite):
         self.node_event("MigRepartitionFailed", "could not apply all-1g.5gb")
         self.desired("failed")
 
+    def test_what_an_admin_has_cut_is_waited_for(self) -> None:
+        self.gpu_node(**{CONFIG: "all-1g.5gb", STATE: "pending"})
+        self.berth.start()
+        self.create(asks("slice", SMALL), pod("whole", gpus=1))
+        for name in ("slice", "whole"):
+            self.message_of_nodes(name, "1 node(s) were being repartitioned")
+        self.assertNotIn(DESIRED, self.read()["metadata"].get("annotations", {}), "Berth begins nothing meanwhile")
+        self.advertise(gpu=None, mig_1g_5gb="14")
+        self.change(labels={STATE: "success"})
+        self.assertEqual(self.bound("slice"), "dgx-0")
+
     def test_where_nobody_cuts_the_node_says_so(self) -> None:
         self.gpu_node()
         self.berth.start()

@@ -52,7 +52,7 @@ std::string node_problem(const api::Node& node, const SeenNode& seen) {
   if (!seen.node.set_aside.empty()) return seen.node.set_aside;
   if (!seen.node.mig_problem.empty()) return seen.node.mig_problem;
   if (seen.mig.desired && seen.mig.desired->state == State::kWanted) return "";
-  if (seen.mig.state == "pending" || seen.mig.state == "rebooting") return "";
+  if (seen.node.cut_by_others) return "";
   if (const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kCounts); !mig) return mig.error().message;
   if (!seen.node.mig || !seen.node.cut_by_agent().empty()) return "";  // what an agent tells may be behind for a moment
   const auto devices = mig::devices_of(seen.node);
