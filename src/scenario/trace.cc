@@ -143,8 +143,9 @@ std::vector<std::string> models_without_nodes(const Trace& trace) {
     std::string names;
     for (size_t i = 0; i < trace.models.size(); ++i)
       if (((models >> i) & 1) != 0) names += (names.empty() ? "" : "|") + printable(trace.models[i], 80);
-    out.push_back(fmt::format("no node has GPUs of gpu_spec '{}', which {} of {} pods ask for: they are placed nowhere",
-                              models == packing::kAnyModel ? "" : names, -count, trace.pods.size()));
+    const std::string what = models == packing::kAnyModel ? "a GPU" : fmt::format("GPUs of gpu_spec '{}'", names);
+    out.push_back(fmt::format("no node has {}, which {} of {} pods ask for: they are placed nowhere", what, -count,
+                              trace.pods.size()));
   }
   return out;
 }

@@ -71,6 +71,11 @@ TEST(TraceCsv, ModelsThatNoNodeHasAreTold) {
                           "no node has GPUs of gpu_spec ' T4', which 1 of 6 pods ask for: they are placed nowhere"));
 }
 
+TEST(TraceCsv, NodesWithoutAnyGpuAreTold) {
+  EXPECT_THAT(models_without_nodes(read("b,1,1,0,\n", "p,1,1,1,1000,\nt,1,1,0,0,\n")),
+              ElementsAre("no node has a GPU, which 1 of 2 pods ask for: they are placed nowhere"));
+}
+
 TEST(TraceCsv, LinesEndAsOnAnySystem) {
   for (const std::string end : {"\n", "\r\n", "\r"}) {
     const std::string text =
