@@ -76,6 +76,7 @@ TEST_F(DeskChecks, RetryGivesTheQuotaBackAndTheStatesBeginAnew) {
   EXPECT_EQ(fresh.condition("train", "QuotaReserved"), "True QuotaReserved");
   EXPECT_EQ(fresh.condition("train", "Evicted"), "False QuotaReserved");
   EXPECT_FALSE(fresh.workload("train")["status"].contains("requeueState"));
+  EXPECT_EQ(fresh.condition("train", "Requeued"), "True BackoffFinished");
 }
 
 TEST_F(DeskChecks, AnEvictionIsToldEvenWhereAnotherWriteComesBetween) {
@@ -183,6 +184,8 @@ TEST_F(DeskReadiness, WhoDoesNotComeUpInTimeWaitsLongerEachTimeAndAtLastForGood)
   EXPECT_EQ(fresh.condition("train", "QuotaReserved"), "False PodsReadyTimeout");
   pass(fresh, 3);
   EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+  EXPECT_EQ(fresh.condition("train", "Requeued"), "True BackoffFinished");
+  EXPECT_EQ(fresh.workload("train")["status"]["requeueState"].dump(), R"({"count":1})");
   EXPECT_FALSE(fresh.suspended("train"));
   fresh.change("train", {{"status", {{"active", 1}}}});
   pass(fresh, 1);

@@ -34,16 +34,44 @@ bool same(const std::optional<StoredAdmission>& a, const std::optional<StoredAdm
   return a.has_value() == b.has_value() && (!a || admission_json(*a) == admission_json(*b));
 }
 
+// Of one that was evicted so and is in its queue again: why it is, in Kueue's words.
+void say_requeued(const std::string& evicted, const std::string& message, Wanted& wanted) {
+  if (evicted.starts_with("Deactivated"))
+    return wanted.set("Requeued", true, "Reactivated", "The workload was reactivated");
+  if (evicted == quota::kPodsReadyTimeout || evicted == quota::kCheckEviction)
+    return wanted.set("Requeued", true, "BackoffFinished", "The workload backoff was finished");
+  for (const std::string queue : {"ClusterQueue", "LocalQueue"})
+    if (evicted == queue + "Stopped")
+      return wanted.set("Requeued", true, queue + "Restarted", "The " + queue + " was restarted after being stopped");
+  wanted.set("Requeued", true, evicted, message);
+}
+
+bool backs_off(const quota::WorkloadStatus& status, Time now) { return status.requeue_at && *status.requeue_at > now; }
+
+// It is not back in its queue: it backs off, is not to wait at all, or its queue is stopped still.
+bool stays_out(const quota::WorkloadStatus& status, const std::string& evicted, Time now) {
+  const bool of_queue = evicted.ends_with("QueueStopped") || evicted == quota::kBudgetSpent;
+  const bool stopped = of_queue && status.reason == "Suspended";
+  return status.reason == evicted || stopped || backs_off(status, now);
+}
+
+// What status.requeueState tells of a time that is over goes.
+void say_backed_off(const SeenWorkload& seen, const quota::WorkloadStatus& status, Time now, Wanted& wanted) {
+  if (!seen.requeue || backs_off(status, now)) return;
+  if (status.requeues == 0) wanted.change("requeueState", nullptr);
+  else if (seen.requeue->at) wanted.change("requeueState", {{"count", status.requeues}, {"requeueAt", nullptr}});
+}
+
 // The conditions of one that has quota, is let in, has to go, or waits; and events for what is new.
 void say_reserved(const quota::WorkloadStatus& status, const SeenWorkload& seen, Wanted& wanted,
                   std::vector<Note>& notes) {
   const std::string text = "Quota reserved in ClusterQueue " + status.cluster_queue;
   if (!seen.is("QuotaReserved")) notes.push_back(note_of(seen.workload.metadata, "Workload", "QuotaReserved", text));
   wanted.set("QuotaReserved", true, "QuotaReserved", text);
+  if (seen.is("Evicted")) say_requeued(seen.condition("Evicted")->reason, seen.condition("Evicted")->message, wanted);
   for (const char* type : {"Evicted", "Preempted"})
     if (const StoredCondition* known = seen.condition(type); known != nullptr)
       wanted.unset(type, "QuotaReserved", "Previously: " + known->message);
-  if (seen.requeue && status.requeues == 0) wanted.change("requeueState", nullptr);
   if (status.phase != quota::WorkloadPhase::kAdmitted)
     return wanted.set("Admitted", false, status.reason.empty() ? "UnsatisfiedChecks" : status.reason, status.message,
                       true);
@@ -68,7 +96,7 @@ void say_evicted(const quota::WorkloadStatus& status, const quota::AdmissionDeci
   wanted.set("Preempted", true, status.preempted, text);
 }
 
-void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, Wanted& wanted,
+void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, Time now, Wanted& wanted,
                  std::vector<Note>& notes) {
   const std::string reason = status.reason.empty() ? "Pending" : status.reason;
   const StoredCondition* known = seen.condition("QuotaReserved");
@@ -76,11 +104,10 @@ void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, 
     notes.push_back(note_of(seen.workload.metadata, "Workload", "Pending", status.message, true));
   wanted.set("QuotaReserved", false, reason, status.message, true);
   wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
-  if (seen.requeue && status.requeues == 0 && !status.requeue_at) wanted.change("requeueState", nullptr);
   if (!seen.is("Evicted")) return;
-  const std::string& evicted = seen.condition("Evicted")->reason;
-  const bool later = status.reason == evicted;  // it backs off, or is not to wait at all
-  wanted.set("Requeued", !later, evicted, later ? status.message : "The workload waits again");
+  const StoredCondition& evicted = *seen.condition("Evicted");
+  if (stays_out(status, evicted.reason, now)) wanted.set("Requeued", false, evicted.reason, evicted.message);
+  else say_requeued(evicted.reason, evicted.message, wanted);
 }
 
 constexpr const char* kWaitsForReplacement = "WaitingForReplacementPods";
@@ -162,6 +189,7 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   }
   if (status.phase == quota::WorkloadPhase::kAdmitted || status.phase == quota::WorkloadPhase::kQuotaReserved) {
     wanted.admission = StoredAdmission{status.cluster_queue, status.assignment};
+    say_backed_off(seen, status, now_, wanted);
     say_reserved(status, seen, wanted, notes);
     follow_checks(record, status, wanted, notes);
     follow_readiness(record, status, wanted);
@@ -171,12 +199,13 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   record.told_ready = false;
   if (status.reason.empty()) return false;  // nobody has looked at it yet
   wanted.admission.reset();
+  say_backed_off(seen, status, now_, wanted);
   if (record.lacks.empty() || status.message != record.lacks) {
-    say_waiting(status, seen, wanted, notes);
+    say_waiting(status, seen, now_, wanted, notes);
   } else {
     quota::WorkloadStatus lacks = status;
     lacks.reason = kWaitsForReplacement;
-    say_waiting(lacks, seen, wanted, notes);
+    say_waiting(lacks, seen, now_, wanted, notes);
   }
   say_replacement(record, wanted);
   wanted.only_tells = !seen.is("Evicted");

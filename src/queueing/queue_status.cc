@@ -86,20 +86,25 @@ bool is_news(const Told& spent, const Json& stored) {
   return !same && is->until - was->until >= kSpentEvery;
 }
 
-// flavorsReservation: by flavor, in its order.
-Json usage(const quota::QueueStatus& status) {
-  Json out = Json::array();
-  for (const auto& held : status.held) {
+// flavorsReservation and flavorsUsage: by flavor, in its order.
+void tell_usage(Json& status, const quota::QueueStatus& of) {
+  const auto tell = [](Json& out, const quota::QueueStatus::Held& held, int64_t amount, int64_t borrowed) {
     if (out.empty() || out.back()["name"] != held.flavor)
       out.push_back({{"name", held.flavor}, {"resources", Json::array()}});
     out.back()["resources"].push_back({{"name", held.resource},
-                                       {"total", model::format_resource(held.resource, held.total)},
-                                       {"borrowed", model::format_resource(held.resource, held.borrowed)}});
+                                       {"total", model::format_resource(held.resource, amount)},
+                                       {"borrowed", model::format_resource(held.resource, borrowed)}});
+  };
+  Json reservation = Json::array(), usage = Json::array();
+  for (const auto& held : of.held) {
+    tell(reservation, held, held.total, held.borrowed);
+    tell(usage, held, held.used, std::max<int64_t>(0, held.borrowed - (held.total - held.used)));
   }
-  return out;
+  status["flavorsReservation"] = std::move(reservation);
+  status["flavorsUsage"] = std::move(usage);
 }
 
-Json usage(const std::map<std::pair<std::string, std::string>, int64_t>& held) {
+Json usage(const quota::FlavorAmounts& held) {
   Json out = Json::array();
   for (const auto& [key, amount] : held) {
     if (out.empty() || out.back()["name"] != key.first)
@@ -198,23 +203,22 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
   Told active;
   if (kind == "LocalQueue") {
     const auto known = overview.local_queues.find({namespace_name, name});
-    const quota::LocalQueueStatus held =
-        known == overview.local_queues.end() ? quota::LocalQueueStatus{} : known->second;
+    const quota::QueueCounts counts = known == overview.local_queues.end() ? quota::QueueCounts{} : known->second;
     active = local_activity(admission, {namespace_name, name}, record.cluster_queue, record.stopped, record.problem,
                             overview);
-    count(status, held.counts);
-    status["flavorsReservation"] = usage(held.held);
+    count(status, counts);
+    status["flavorsReservation"] = usage(counts.held);
+    status["flavorsUsage"] = usage(counts.used);
   } else if (admission.cluster_queues().contains(name)) {
     const quota::QueueStatus queue = admission.queue_status(name, overview);
     const auto known = overview.cluster_queues.find(name);
     active = activity(queue, record.remark);
     count(status, known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second);
-    status["flavorsReservation"] = usage(queue);
+    tell_usage(status, queue);
     tell_share(status, stored, queue.share ? &*queue.share : nullptr);
   } else {
     return {};
   }
-  status["flavorsUsage"] = status["flavorsReservation"];
   const Json before = stored.value("conditions", Json());
   Json& conditions = status["conditions"] = before.is_array() ? before : Json::array();
   set_condition(conditions, active, record.generation, wall);

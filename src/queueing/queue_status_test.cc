@@ -110,6 +110,25 @@ TEST_F(QueueStatusTest, CountsAndHoldingsStandInBothKindsOfQueue) {
   EXPECT_THAT(look(), IsEmpty()) << "it says so already";
 }
 
+TEST_F(QueueStatusTest, WhatWaitsForItsChecksIsReservedAndNotUsed) {
+  submit("first", 3);
+  store(look());
+  admission_.upsert(model::AdmissionCheck{"budget", "example.com/c"});
+  model::ClusterQueue queue = admission_.cluster_queues().at("red");
+  queue.checks = {{"budget"}};
+  admission_.upsert(queue);
+  submit("second", 3);
+  const auto stored = store(look());
+  const auto of = [](const char* amounts) {
+    return Json::parse(
+        fmt::format(R"([{{"name": "h100", "resources": [{{"name": "nvidia.com/gpu", {}}}]}}])", amounts));
+  };
+  EXPECT_EQ(stored.at("red")["flavorsReservation"], of(R"("total": "6", "borrowed": "2")"));
+  EXPECT_EQ(stored.at("red")["flavorsUsage"], of(R"("total": "3", "borrowed": "0")"));
+  EXPECT_EQ(stored.at("team")["flavorsReservation"], of(R"("total": "6")"));
+  EXPECT_EQ(stored.at("team")["flavorsUsage"], of(R"("total": "3")"));
+}
+
 TEST_F(QueueStatusTest, AQueueThatCannotAdmitSaysWhy) {
   store(look());
   model::ResourceFlavor flavor;

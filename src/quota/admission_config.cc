@@ -252,7 +252,10 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     const bool waits = status.phase == WorkloadPhase::kQuotaReserved;
     if (!waits && !record.admitted) record.admitted = now_;  // restored
     if (const std::optional<EvictionReason> why = must_leave(record)) return evict(id, *why, decisions);
-    if (waits) admit_if_ready(record, decisions);
+    if (waits) {
+      admit_if_ready(record, decisions);
+      if (status.phase == WorkloadPhase::kAdmitted) decisions.back().had_quota = true;
+    }
     return schedule(id);
   }
   if (record.admitted) record.ran = record.ran + (now_ - *std::exchange(record.admitted, std::nullopt));

@@ -19,11 +19,12 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
     status.reason = reason;
     status.why = why_inactive(queue, reason, flavors_, checks_, spending_);
   }
-  if (const auto counts = overview.cluster_queues.find(cluster_queue); counts != overview.cluster_queues.end()) {
-    status.pending = counts->second.pending;
-    status.reserving = counts->second.reserving;
-    status.admitted = counts->second.admitted;
-  }
+  static const QueueCounts k_nothing;
+  const auto counted = overview.cluster_queues.find(cluster_queue);
+  const QueueCounts& counts = counted == overview.cluster_queues.end() ? k_nothing : counted->second;
+  status.pending = counts.pending;
+  status.reserving = counts.reserving;
+  status.admitted = counts.admitted;
   const QuotaTree& tree = ledger_->tree();
   const QuotaNode node = tree.queue(cluster_queue);
   for (const model::ResourceGroup& group : queue.groups)
@@ -32,7 +33,9 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
         const int64_t used = tree.usage(node, tree.find(flavor.flavor, resource));
         // By itself it borrows nothing: its quota was lowered.
         const int64_t over = tree.has_parent(node) ? std::max<int64_t>(0, used - quota.nominal) : 0;
-        status.held.push_back({flavor.flavor, resource, used, over});
+        const auto of_admitted = counts.used.find({flavor.flavor, resource});
+        status.held.push_back(
+            {flavor.flavor, resource, used, over, of_admitted == counts.used.end() ? 0 : of_admitted->second});
       }
   if (options_.fair) status.share = tree.share(node);
   return status;
@@ -44,24 +47,32 @@ bool has_a_turn(const Record& record, const WaitingByQueue& waiting) {
   return waiting.find(record.status.cluster_queue)->second.groups.at(record.likeness).awake;
 }
 
+// What the holder has of quota, under the names of flavors and resources.
+void add_quota(const QuotaTree& tree, const Holder& holder, bool admitted, QueueCounts& counts) {
+  for (const auto& [fr, amount] : holder.usage) {
+    const std::pair<std::string, std::string> name = {tree.flavor(fr), tree.resource(fr)};
+    counts.held[name] += amount;
+    if (admitted) counts.used[name] += amount;
+  }
+}
+
 QueueOverview Admission::overview() const {
   QueueOverview out;
   for (const Record& record : records_) {
     if (!record.key.id.valid()) continue;
     const bool holds = record.standing == Standing::kHolding, queued = is_counted_as_waiting(record);
     if (!holds && !queued) continue;
-    LocalQueueStatus& local = out.local_queues[{record.status.workload.namespace_name, record.status.workload.queue}];
-    for (QueueCounts* counts : {&out.cluster_queues[record.status.cluster_queue], &local.counts}) {
+    const Holder* const holder = holds ? ledger_->find(record.key.id) : nullptr;
+    const bool admitted = record.status.phase == WorkloadPhase::kAdmitted;
+    const model::Workload& workload = record.status.workload;
+    for (QueueCounts* counts : {&out.cluster_queues[record.status.cluster_queue],
+                                &out.local_queues[{workload.namespace_name, workload.queue}]}) {
       counts->reserving += holds ? 1 : 0;
-      counts->admitted += record.status.phase == WorkloadPhase::kAdmitted ? 1 : 0;
+      counts->admitted += admitted ? 1 : 0;
       counts->pending += queued ? 1 : 0;
       counts->inadmissible += queued && !has_a_turn(record, waiting_) ? 1 : 0;
+      if (holder != nullptr) add_quota(ledger_->tree(), *holder, admitted, *counts);
     }
-    if (!holds) continue;
-    for (const PodSetAssignment& set : record.status.assignment)
-      for (const auto& [resource, amount] : set.usage)
-        if (const auto pick = set.flavors.find(resource); pick != set.flavors.end())
-          local.held[{pick->second.flavor, resource}] += amount;
   }
   if (!options_.fair) return out;
   const QuotaTree& tree = ledger_->tree();

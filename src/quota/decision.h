@@ -74,6 +74,7 @@ struct AdmissionDecision {
   WorkloadId workload;
   std::string cluster_queue;
   std::vector<PodSetAssignment> assignment = {};         // kAdmit, kReserve
+  bool had_quota = false;                                // kAdmit: before, for its checks or for a place
   std::string reason = {}, message = {};                 // kEvict: "Preempted", "ClusterQueueStopped", …
   std::string preemption = {};                           // for "Preempted": a VictimReason
   bool deactivates = false;                              // kEvict: spec.active is to become false

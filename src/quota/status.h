@@ -77,28 +77,28 @@ struct QueueStatus {
   struct Held {
     std::string flavor, resource;
     int64_t total = 0, borrowed = 0;
+    int64_t used = 0;  // of the total: by those that are admitted
   };
   std::vector<Held> held = {};
   std::optional<FairShare> share = {};  // where fair sharing is on
 };
 
+// By flavor and resource, in canonical units.
+using FlavorAmounts = std::map<std::pair<std::string, std::string>, int64_t>;
+
 // Of one queue. Those that wait are of active queues, as Kueue counts them.
 struct QueueCounts {
   int pending = 0;
-  int inadmissible = 0;  // of these: fit nowhere until something happens
-  int reserving = 0;     // have quota
-  int admitted = 0;      // of these: are admitted
-};
-
-struct LocalQueueStatus {
-  QueueCounts counts = {};
-  std::map<std::pair<std::string, std::string>, int64_t> held = {};  // by flavor and resource, in canonical units
+  int inadmissible = 0;                // of these: fit nowhere until something happens
+  int reserving = 0;                   // have quota
+  int admitted = 0;                    // of these: are admitted
+  FlavorAmounts held = {}, used = {};  // quota of those that have it, and of the admitted
 };
 
 // All queues at once; who has no workload is not in it.
 struct QueueOverview {
   std::map<std::string, QueueCounts> cluster_queues = {};
-  std::map<std::pair<std::string, std::string>, LocalQueueStatus> local_queues = {};  // by namespace and name
+  std::map<std::pair<std::string, std::string>, QueueCounts> local_queues = {};  // by namespace and name
   std::map<std::string, FairShare> cohort_shares = {};  // where fair sharing is on; of no Cohort in or below a circle
 };
 

@@ -495,6 +495,10 @@ class FromKueue(QueueSuite):
         self.is_now("waits", "Evicted", reason="ClusterQueueStopped")
         self.is_now("waits", "QuotaReserved", "False")
         self.assertTrue(self.api.call("GET", f"{JOBS}/waits")["spec"]["suspend"])
+        self.is_now("waits", "Requeued", "False", "ClusterQueueStopped")
+        self.patch(f"{self.of_kind('clusterqueues')}/red", {"spec": {"stopPolicy": "None"}})
+        self.runs("waits")
+        self.is_now("waits", "Requeued", reason="ClusterQueueRestarted")
 
 
 class ReadyInTime(QueueSuite):

@@ -7,6 +7,9 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "apps/scheduler/live_gauges.h"
 #include "quota/admission.h"
@@ -33,6 +36,30 @@ double of_resource(const std::string& resource, int64_t amount) {
   return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);
 }
 
+// Series of a family that are of one ClusterQueue each, and go with it.
+template <typename Metric>
+class SeriesOfQueues {
+ public:
+  explicit SeriesOfQueues(Family<Metric>& family) : family_(family) {}
+  template <typename... Args>
+  Metric& add(const std::string& queue, const prometheus::Labels& labels, Args&&... args) {
+    Metric& series = family_.Add(labels, std::forward<Args>(args)...);
+    by_queue_[queue].insert(&series);
+    return series;
+  }
+  void keep_those_of(const quota::Admission& admission) {
+    std::erase_if(by_queue_, [&](const auto& queue) {
+      if (admission.cluster_queues().contains(queue.first)) return false;
+      for (Metric* series : queue.second) family_.Remove(series);
+      return true;
+    });
+  }
+
+ private:
+  Family<Metric>& family_;
+  std::map<std::string, std::set<Metric*>> by_queue_;
+};
+
 }  // namespace
 
 struct QueueMetrics::Families {
@@ -40,11 +67,11 @@ struct QueueMetrics::Families {
   Family<Gauge>& gauge(const char* name, const char* help) {
     return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
   }
-  Family<Counter>& counter(const char* name, const char* help) {
-    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  SeriesOfQueues<Counter> counter(const char* name, const char* help) {
+    return SeriesOfQueues<Counter>(prometheus::BuildCounter().Name(name).Help(help).Register(registry));
   }
-  Family<Histogram>& histogram(const char* name, const char* help) {
-    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+  SeriesOfQueues<Histogram> histogram(const char* name, const char* help) {
+    return SeriesOfQueues<Histogram>(prometheus::BuildHistogram().Name(name).Help(help).Register(registry));
   }
 
   Family<Gauge>& pending = gauge("kueue_pending_workloads",
@@ -74,15 +101,17 @@ struct QueueMetrics::Families {
             "What a queue may spend in its window, by unit: GPU-hours or dollars; the namespace of a "
             "ClusterQueue is empty.");
   Family<Gauge>& spent = gauge("berth_queue_budget_spent", "What it has spent of that in this window.");
-  Family<Counter>& reserved_total =
+  SeriesOfQueues<Counter> reserved_total =
       counter("kueue_quota_reserved_workloads_total", "Workloads that were given quota, by ClusterQueue.");
-  Family<Counter>& admitted_total = counter("kueue_admitted_workloads_total", "Workloads admitted, by ClusterQueue.");
-  Family<Counter>& evicted_total = counter("kueue_evicted_workloads_total", "Evictions, by ClusterQueue and reason.");
-  Family<Counter>& preempted_total =
+  SeriesOfQueues<Counter> admitted_total =
+      counter("kueue_admitted_workloads_total", "Workloads admitted, by ClusterQueue.");
+  SeriesOfQueues<Counter> evicted_total =
+      counter("kueue_evicted_workloads_total", "Evictions, by ClusterQueue and reason.");
+  SeriesOfQueues<Counter> preempted_total =
       counter("kueue_preempted_workloads_total", "Workloads preempted, by the ClusterQueue they went for and reason.");
-  Family<Histogram>& reserved_wait =
+  SeriesOfQueues<Histogram> reserved_wait =
       histogram("kueue_quota_reserved_wait_time_seconds", "From a workload's creation until it was given quota.");
-  Family<Histogram>& admitted_wait =
+  SeriesOfQueues<Histogram> admitted_wait =
       histogram("kueue_admission_wait_time_seconds", "From a workload's creation until it was admitted.");
   LiveGauges shown;
 };
@@ -92,30 +121,36 @@ QueueMetrics::~QueueMetrics() = default;
 
 std::string QueueMetrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
 
+// Of one that has quota now, is admitted now, or both.
+void QueueMetrics::let_in(const quota::AdmissionDecision& decision, double waited_s) {
+  const std::string& queue = decision.cluster_queue;
+  const prometheus::Labels labels = {{"cluster_queue", queue}};
+  if (!decision.had_quota) {
+    families_->reserved_total.add(queue, labels).Increment();
+    families_->reserved_wait.add(queue, labels, kWaits).Observe(waited_s);
+  }
+  if (decision.kind != quota::AdmissionDecision::Kind::kAdmit) return;
+  families_->admitted_total.add(queue, labels).Increment();
+  families_->admitted_wait.add(queue, labels, kWaits).Observe(waited_s);
+}
+
 void QueueMetrics::decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission,
                            Time wall) {
   for (const quota::AdmissionDecision& decision : decisions) {
-    const prometheus::Labels queue = {{"cluster_queue", decision.cluster_queue}};
-    if (decision.kind == quota::AdmissionDecision::Kind::kAdmit) {
-      families_->reserved_total.Add(queue).Increment();
-      families_->admitted_total.Add(queue).Increment();
-      const double waited = (wall - admission.status(decision.workload).workload.created).as_seconds();
-      families_->reserved_wait.Add(queue, kWaits).Observe(waited);
-      families_->admitted_wait.Add(queue, kWaits).Observe(waited);
+    if (decision.kind != quota::AdmissionDecision::Kind::kEvict) {
+      let_in(decision, (wall - admission.status(decision.workload).workload.created).as_seconds());
       continue;
     }
     constexpr std::string_view kFor = "DeactivatedDueTo";  // Kueue tells that as the cause of another reason
     const bool deactivated = decision.reason.starts_with(kFor);
     families_->evicted_total
-        .Add({{"cluster_queue", decision.cluster_queue},
-              {"reason", deactivated ? "Deactivated" : decision.reason},
-              {"underlying_cause", deactivated ? decision.reason.substr(kFor.size()) : ""}})
+        .add(decision.cluster_queue, {{"cluster_queue", decision.cluster_queue},
+                                      {"reason", deactivated ? "Deactivated" : decision.reason},
+                                      {"underlying_cause", deactivated ? decision.reason.substr(kFor.size()) : ""}})
         .Increment();
-    if (decision.preemptor.valid())
-      families_->preempted_total
-          .Add({{"preempting_cluster_queue", admission.status(decision.preemptor).cluster_queue},
-                {"reason", decision.preemption}})
-          .Increment();
+    if (!decision.preemptor.valid()) continue;
+    const std::string& by = admission.status(decision.preemptor).cluster_queue;
+    families_->preempted_total.add(by, {{"preempting_cluster_queue", by}, {"reason", decision.preemption}}).Increment();
   }
 }
 
@@ -165,7 +200,7 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
     };
     for (const auto& held : status.held) {
       all.shown.set(all.reservation, of_flavor(held.flavor, held.resource), of_resource(held.resource, held.total));
-      all.shown.set(all.usage, of_flavor(held.flavor, held.resource), of_resource(held.resource, held.total));
+      all.shown.set(all.usage, of_flavor(held.flavor, held.resource), of_resource(held.resource, held.used));
     }
     for (const model::ResourceGroup& group : queue.groups)
       for (const model::FlavorQuotas& flavor : group.flavors)
@@ -181,10 +216,14 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
     all.shown.set(all.cohort_share, {{"cohort", cohort}}, of_share(share));
   for (const auto& [name, local] : overview.local_queues) {
     const prometheus::Labels labels = {{"namespace", name.first}, {"name", name.second}};
-    counts(all.local_pending, labels, local.counts);
-    all.shown.set(all.local_admitted, labels, local.counts.admitted);
+    counts(all.local_pending, labels, local);
+    all.shown.set(all.local_admitted, labels, local.admitted);
   }
   all.shown.end();
+  for (SeriesOfQueues<Counter>* family :
+       {&all.reserved_total, &all.admitted_total, &all.evicted_total, &all.preempted_total})
+    family->keep_those_of(admission);
+  for (SeriesOfQueues<Histogram>* family : {&all.reserved_wait, &all.admitted_wait}) family->keep_those_of(admission);
 }
 
 }  // namespace berth::apps

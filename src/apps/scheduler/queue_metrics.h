@@ -28,10 +28,11 @@ class QueueMetrics {
   std::string text() const;
   // `wall`: now, as people count it.
   void decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission, Time wall);
-  // Replaces what the last call said.
+  // Replaces what the last call said. What was counted of queues that are gone goes with them.
   void show(const quota::Admission& admission, const quota::QueueOverview& overview, Time now);
 
  private:
+  void let_in(const quota::AdmissionDecision& decision, double waited_s);
   void show_budget(const quota::Spending::Queue& queue, const model::Budget& budget, const quota::Spending& spending,
                    Time now);
   struct Families;
