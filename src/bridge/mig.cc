@@ -46,6 +46,17 @@ Status all_allocatable(const api::Node& node) {
   return {};
 }
 
+// Who cuts all GPUs alike by a name cannot leave out one that is ill.
+Status all_healthy(const api::Node& node) {
+  BERTH_TRY(told, devices_of(node));
+  if (!told) return {};
+  for (const model::GpuDevice& device : told->devices.devices)
+    if (!device.unhealthy.empty())
+      return refused(fmt::format("GPU {} is not healthy ({}), and NVIDIA's MIG manager cuts all GPUs of a node",
+                                 device.uuid, printable(device.unhealthy, 80)));
+  return {};
+}
+
 // How many devices an agent tells, which must be of the model that the label names; 0: there is none.
 Result<int64_t> told_devices(const api::Node& node, const model::MigModel& model) {
   BERTH_TRY(told, devices_of(node));
@@ -103,6 +114,7 @@ Result<model::DynamicMig> mig_of(const api::Node& node, DeviceKnowledge knowledg
     return refused(
         fmt::format("the label nvidia.com/gpu.count has to say how many GPUs there are, from 1 to {}", kDevicesMax));
   BERTH_TRY_VOID(all_allocatable(node));
+  BERTH_TRY_VOID(all_healthy(node));
   return model::DynamicMig{read.model, devices, named ? model::MigHand::kNamed : model::MigHand::kLayouts};
 }
 

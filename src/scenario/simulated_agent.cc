@@ -19,6 +19,15 @@ bool is_instance_of(const model::MigDeviceInstance& instance, const std::string&
   return name == resource;
 }
 
+// Why no device of the model can have these instances; empty: it can.
+std::string impossible(const model::GpuDevice& wanted, const model::MigModel& model) {
+  std::vector<model::ReportedMigInstance> reported;
+  for (const model::MigDeviceInstance& instance : wanted.mig_instances)
+    reported.push_back({instance.profile, instance.start});
+  const auto layout = model::MigLayout::from_report(model, reported);
+  return layout ? "" : layout.error().message;
+}
+
 }  // namespace
 
 void SimulatedAgent::put(const api::Node& node) {
@@ -27,7 +36,7 @@ void SimulatedAgent::put(const api::Node& node) {
   if (!told || !*told) return;
   const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kExact);
   const bool cuts = mig && mig->model != nullptr && mig->hand == model::MigHand::kLayouts;
-  nodes_[node.metadata.name] = {std::move((*told)->devices), cuts, {}};
+  nodes_[node.metadata.name] = {std::move((*told)->devices), cuts ? mig->model : nullptr, {}};
 }
 
 bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string& resource) {
@@ -61,10 +70,13 @@ void SimulatedAgent::start(const std::string& name, const std::string& pod, cons
   }
   std::vector<size_t> order(devices.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto named = [&](size_t d) { return std::ranges::find(given, devices[d].uuid) != given.end(); };
+  const auto named = [&](size_t d) {
+    const auto is_it = [&](const std::string& one) { return one == devices[d].uuid || one == std::to_string(d); };
+    return std::ranges::any_of(given, is_it);
+  };
   std::stable_partition(order.begin(), order.end(), named);
-  for (model::GpuDevice& device : devices)  // a share is of the device that the bind names
-    if (resources.empty() && std::ranges::find(given, device.uuid) != given.end()) device.pods.push_back(pod);
+  for (size_t d = 0; d < devices.size(); ++d)  // a share is of the device that the bind names
+    if (resources.empty() && named(d)) devices[d].pods.push_back(pod);
   for (const auto& [resource, amount] : resources)
     for (int64_t one = 0; one < amount; ++one)
       for (const size_t d : order) {
@@ -106,6 +118,10 @@ std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<
                                   device->pods.empty() ? "it is ill" : device->pods.front() + " is on it"));
       continue;
     }
+    if (const std::string why = impossible(as_wanted, *nodes_.at(name).model); !why.empty()) {
+      wrong.push_back(fmt::format("device {} of node {} cannot be cut so: {}", device->uuid, name, why));
+      continue;
+    }
     device->mig_enabled = as_wanted.mig_enabled;
     device->mig_instances = as_wanted.mig_instances;
     for (model::MigDeviceInstance& instance : device->mig_instances)
@@ -113,6 +129,19 @@ std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<
   }
   if (wrong.empty()) devices = std::move(after);
   return wrong;
+}
+
+void SimulatedAgent::find_cut(const std::string& name, std::span<const mig::GpuDevice> cut) {
+  const auto at = nodes_.find(name);
+  if (at == nodes_.end()) return;
+  std::vector<model::GpuDevice>& devices = at->second.devices.devices;
+  for (size_t d = 0; d < std::min(cut.size(), devices.size()); ++d) {
+    devices[d].mig_enabled = !cut[d].whole;
+    devices[d].mig_instances.clear();
+    for (const model::MigInstance instance : cut[d].mig.layout.instances())
+      devices[d].mig_instances.push_back({fmt::format("MIG-{}-{}", devices[d].uuid, instance.start),
+                                          cut[d].mig.layout.profile(instance).name, instance.start});
+  }
 }
 
 std::string SimulatedAgent::annotation(const std::string& node) const {

@@ -22,16 +22,19 @@ class SimulatedAgent {
   void put(const api::Node& node);
   void forget(const std::string& node) { nodes_.erase(node); }
   // With dynamic MIG.
-  bool knows(const std::string& node) const { return nodes_.contains(node) && nodes_.at(node).cuts; }
+  bool knows(const std::string& node) const { return nodes_.contains(node) && nodes_.at(node).model != nullptr; }
 
   // True if what is told of the node's devices is something else now.
   bool end(const std::string& node, const std::string& pod);
-  // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests; `given`: UUIDs of devices.
+  // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests; `given`: UUIDs or numbers of
+  // devices.
   void start(const std::string& node, const std::string& pod, const model::ResourceList& asked,
              const std::vector<std::string>& given);
-  // Cuts the devices so. Sentences about those that are in use, or ill, and would change: then it leaves all as they
-  // are.
+  // Cuts the devices so. Sentences about those that are in use, or ill, and would change, or that cannot be cut so:
+  // then it leaves all as they are.
   std::vector<std::string> cut(const std::string& node, std::span<const model::GpuDevice> wanted);
+  // Somebody else has cut the node's devices so, in their order.
+  void find_cut(const std::string& node, std::span<const mig::GpuDevice> cut);
   // The annotation's value now.
   std::string annotation(const std::string& node) const;
 
@@ -42,8 +45,8 @@ class SimulatedAgent {
   };
   struct Node {
     model::NodeDevices devices;
-    bool cuts = false;
-    std::vector<Taken> taken;  // by pods that have started here, one by one
+    const model::MigModel* model = nullptr;  // whose devices the agent cuts; none: it does not
+    std::vector<Taken> taken;                // by pods that have started here, one by one
   };
   static bool has_one(const Node& node, size_t device, const std::string& resource);
 

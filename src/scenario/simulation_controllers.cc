@@ -307,8 +307,9 @@ void Simulation::account(SimPod& pod, bool running) {
     if (agent_.end(node, pod_name(pod.object))) tell_devices(node);
     return;
   }
-  if ((pod.gpus.gpus + pod.gpus.mig_instances == 0 && pod.gpu_devices.uuids.empty()) || !agent_.knows(node)) return;
-  agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object), pod.gpu_devices.uuids);
+  const std::vector<std::string> given = bridge::gpu_devices_of(pod.object.metadata);
+  if ((pod.gpus.gpus + pod.gpus.mig_instances == 0 && given.empty()) || !agent_.knows(node)) return;
+  agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object), given);
   tell_devices(node);
 }
 

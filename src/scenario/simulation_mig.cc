@@ -39,11 +39,14 @@ std::vector<std::string> in_use(const engine::State& state, const std::string& n
   return out;
 }
 
-// Whether the node's GPUs could be cut into these, where nobody tells them one by one.
-bool can_be_so(const api::Node& node, const model::ResourceList& gpus) {
+// How the node's GPUs lie when they are cut into these by somebody who leaves nothing as it was; nothing: they cannot
+// be.
+std::optional<std::vector<mig::GpuDevice>> cut_into(const api::Node& node, const model::ResourceList& gpus) {
   model::Node after = bridge::to_model(node, bridge::DeviceKnowledge::kExact);
   after.allocatable = after.capacity = with_gpus(after.allocatable, gpus);
-  return after.mig && mig::devices_of(after).has_value();
+  auto devices =
+      after.mig ? mig::devices_of(after) : Result<std::vector<mig::GpuDevice>>(fail(ErrorCode::kInvalidInput, ""));
+  return devices ? std::optional(std::move(*devices)) : std::nullopt;
 }
 
 }  // namespace
@@ -74,6 +77,8 @@ void Simulation::adopt_change(const api::Node& node) {
   const std::string* text = node.metadata.annotation(bridge::kMigDesiredAnnotation);
   const auto desired = bridge::read_mig_desired(text == nullptr ? "" : *text);
   if (!desired || desired->state != bridge::MigDesired::State::kWanted) return;
+  const std::string* state = node.metadata.labels.find(bridge::kMigConfigState);
+  if (!desired->config.empty() && state != nullptr && *state == "failed") return;  // and the daemon is about to say so
   repartitioner_.restore(node.metadata.name, {.under_way = true,
                                               .wanted = desired->resources,
                                               .until = now_ + repartitioner_.options().timeout,
@@ -127,9 +132,14 @@ void Simulation::cut_node(size_t repartition) {
       if (ours) broken_.push_back(fmt::format("at {}: {}", format_duration(now_ - Time{}), sentence));
     return;
   }
-  if (!told && !can_be_so(node, report.resources)) return;
+  if (!told) {
+    const auto cut = cut_into(node, report.resources);
+    if (!cut) return;
+    agent_.find_cut(report.node, *cut);
+  }
   if (bridge::mig_manager_cuts(node)) node.metadata.labels.set(std::string(bridge::kMigConfigState), "success");
-  if (told) node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
+  if (node.metadata.annotation(bridge::kDevicesAnnotation) != nullptr)
+    node.metadata.annotations.set(std::string(bridge::kDevicesAnnotation), agent_.annotation(report.node));
   node.allocatable = with_gpus(node.allocatable, report.resources);
   if (!node.capacity.empty()) node.capacity = with_gpus(node.capacity, report.resources);
   outbox_.emplace_back(engine::NodeUpserted{bridge::to_model(node, bridge::DeviceKnowledge::kExact)});
