@@ -21,6 +21,9 @@ namespace {
 constexpr int64_t kIdleWakeupsMax = 64;  // one after another, when nothing is left to end
 constexpr std::string_view kOnlyCuts =
     "nothing that could end is in its way, and when GPUs will be cut is not foreseen";
+constexpr const char* kCutsToo =
+    "as GPUs are cut now it would not start when all in its way have ended, and when they will be cut anew is not "
+    "foreseen";
 
 }  // namespace
 
@@ -310,6 +313,18 @@ bool waits_behind_others(const quota::Admission& admission, const std::string& u
   return id.valid() && admission.status(id).reason == "PendingEvaluation" && admission.explain(id).position > 1;
 }
 
+bool asks_for_gpus(const State& state, const quota::Admission& admission, const std::string& uid) {
+  if (const PodSlot pod = state.find_pod(uid); pod.valid()) {
+    const PodClass& cls = state.pod_class(state.pod(pod).cls);
+    return cls.requests_gpu || cls.shares_gpu;
+  }
+  const quota::WorkloadId id = admission.find(uid);
+  return id.valid() && std::ranges::any_of(admission.status(id).workload.pod_sets, [](const model::PodSet& set) {
+           const auto is_gpu = [](const auto& request) { return model::is_gpu_resource(request.first); };
+           return (set.spec != nullptr && set.spec->gpu_share.asked()) || std::ranges::any_of(set.requests, is_gpu);
+         });
+}
+
 }  // namespace
 
 Forecasts Engine::forecast(const ForecastLimits& limits) const {
@@ -334,8 +349,9 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
   longest.play(limits);
   std::optional<Rehearsal> middle;
   if (ratios_.median() < RuntimeRatios::kWhole) middle.emplace(*this, ratios_.median()).play(limits);
-  const bool is_cut = std::ranges::any_of(state_.nodes_by_name(),
-                                          [&](const auto& node) { return state_.node(node.second).is_being_cut(); });
+  // What is not rehearsed: nodes that are, or may be, cut anew.
+  const auto is_being_cut = [&](const auto& node) { return state_.node(node.second).is_being_cut(); };
+  const bool any_cut = !state_.mig_nodes().empty() || std::ranges::any_of(state_.nodes_by_name(), is_being_cut);
   for (auto& [uid, forecast] : out) {
     if (const auto start = longest.started.find(uid); start != longest.started.end()) {
       forecast.p50 = forecast.p90 = start->second - now_;
@@ -347,9 +363,10 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     }
     const int64_t silent = forecast.blockers - forecast.declaring;
     if (!forecast.unknown.empty()) continue;
+    const bool may_be_cut = any_cut && asks_for_gpus(state_, admission(), uid);
     if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
     else if (forecast.blockers == 0)
-      forecast.unknown = is_cut                                  ? std::string(kOnlyCuts)
+      forecast.unknown = may_be_cut                              ? std::string(kOnlyCuts)
                          : waits_behind_others(admission(), uid) ? "those before it in its queue would not start either"
                                                                  : "nothing that could end is in its way";
     else if (silent > 0)
@@ -358,6 +375,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     else if (const PodSlot pod = state_.find_pod(uid); pod.valid() && silent_first.valid() && before(silent_first, pod))
       forecast.unknown = "one that waits before it declares no runtime";
     else if (longest.starts_behind_endless(uid)) forecast.unknown = "one that starts before it declares no runtime";
+    else if (may_be_cut) forecast.unknown = kCutsToo;
     else forecast.unknown = "it would not start when all in its way have ended either";
   }
   return out;

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "engine/queued_workloads.h"
+#include "engine/shared_domains.h"
 
 namespace berth::engine {
 
@@ -56,13 +58,28 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
   return out;
 }
 
+// Each pod set by itself, and slices as if each pod were one. What all have to share, one domain has the room for.
 bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request) {
   for (size_t i = 0; i < request.workload->pod_sets.size(); ++i) {
     const Spec spec = spec_of(request, i);
-    int64_t wanted = quota::still_needed((*request.pod_sets)[i], request.workload->pod_sets[i]);
+    const int64_t wanted = quota::still_needed((*request.pod_sets)[i], request.workload->pod_sets[i]);
     if (spec == nullptr || wanted <= 0) continue;
-    for (const Host& host : hosts(*request.workload, i, spec, wanted)) wanted -= std::min(wanted, host.most);
-    if (wanted > 0) return false;
+    const std::vector<model::SliceLayer> shared =
+        stand_ins_.ask(*request.workload, i, spec,
+                       [&](PodSlot looks, const Candidates&) { return shared_layers(context_.state, looks); });
+    std::map<std::vector<std::string_view>, int64_t> room;  // by the values of the labels that all have to share
+    bool enough = false;
+    for (const Host& host : hosts(*request.workload, i, spec, shared.empty() ? wanted : INT64_MAX)) {
+      std::vector<std::string_view> domain;
+      for (const model::SliceLayer& layer : shared)
+        if (const std::string* value = context_.state.node(host.node).node.labels.find(layer.key))
+          domain.push_back(*value);
+      if (domain.size() < shared.size()) continue;
+      int64_t& in_domain = room[domain];
+      in_domain += std::min(wanted, host.most);
+      enough |= in_domain >= wanted;
+    }
+    if (!enough) return false;
   }
   return true;
 }

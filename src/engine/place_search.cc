@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/gather_room.h"
+#include "engine/shared_domains.h"
 
 namespace berth::engine {
 namespace {
-
-constexpr int32_t kAll = std::numeric_limits<int32_t>::max();
 
 // How many of the numbers are from `begin` on and below `end`.
 int32_t count_in(const std::vector<int32_t>& numbers, int32_t begin, int32_t end) {
@@ -47,8 +45,9 @@ bool PlaceSearch::run(const std::vector<Set>& sets, bool partly) {
   if (attempt(sets, false, partly)) return true;
   if (partly) return false;
   for (int tried = 0; tried < kDomainsMax; ++tried) {
-    const bool shared = std::ranges::any_of(
-        pods_, [&](const std::vector<PodSlot>& pods) { return !pods.empty() && !shared_layers(pods.front()).empty(); });
+    const bool shared = std::ranges::any_of(pods_, [&](const std::vector<PodSlot>& pods) {
+      return !pods.empty() && !shared_layers(context_.state, pods.front()).empty();
+    });
     if (!shared) return false;
     if (attempt(sets, true, false)) return true;
     if (chooser_ == nullptr || last_ == chooser_) return false;  // it has tried all domains
@@ -67,7 +66,7 @@ bool PlaceSearch::attempt(const std::vector<Set>& sets, bool by_domain, bool par
     const Set& set = sets[i];
     if (set.numbers.empty()) continue;
     const bool sliced = !workload_.pod_sets[set.index].slices.empty();
-    const bool domains = sliced || (by_domain && !shared_layers(pods_[i].front()).empty());
+    const bool domains = sliced || (by_domain && !shared_layers(context_.state, pods_[i].front()).empty());
     if (domains ? place_by_domain(set, pods_[i], partly) : place_one_by_one(set, pods_[i])) continue;
     last_ = &set;
     all = false;
@@ -102,21 +101,10 @@ bool PlaceSearch::place_one_by_one(const Set& set, const std::vector<PodSlot>& p
   return true;
 }
 
-// Those that required affinity to one another makes: all pods are in one domain of each.
-std::vector<model::SliceLayer> PlaceSearch::shared_layers(PodSlot pod) const {
-  const PodClass& cls = context_.state.pod_class(context_.state.pod(pod).cls);
-  std::vector<model::SliceLayer> out;
-  if (!cls.peers.matches_own_affinity) return out;
-  for (const model::PodAffinityTerm& term : cls.spec->peers.affinity)
-    if (std::ranges::find(out, term.topology_key, &model::SliceLayer::key) == out.end())
-      out.push_back({term.topology_key, kAll});
-  return out;
-}
-
 bool PlaceSearch::place_by_domain(const Set& set, const std::vector<PodSlot>& pods, bool partly) {
   const Candidates& candidates = stand_ins_.look(pods.front());
   stand_ins_.keep_class(pods.front());
-  Plan plan{&set, &pods, shared_layers(pods.front()), 0, {}};
+  Plan plan{&set, &pods, shared_layers(context_.state, pods.front()), 0, {}};
   plan.shared = plan.layers.size();
   plan.chooses = plan.shared > 0 && chooser_ == nullptr && set.there.empty();
   const std::vector<model::SliceLayer>& slices = workload_.pod_sets[set.index].slices;
@@ -172,10 +160,7 @@ void PlaceSearch::count(Plan& plan, NodeSlot node, const Candidates& candidates)
   const PodClass& cls = state.pod_class(state.pod(plan.pods->front()).cls);
   int64_t& room = plan.room[node.value];
   room = candidates.failure(node) == kFits ? pods_that_fit(state.view(node), cls) : 0;
-  const bool apart = std::ranges::any_of(cls.peers.anti_affinity, [&](TermId term) {
-    return std::ranges::binary_search(cls.seen_by, state.peers().term(term).selector);
-  });
-  if (apart) room = std::min<int64_t>(room, 1);
+  if (stand_apart(state, cls)) room = std::min<int64_t>(room, 1);
 }
 
 // How many pods the domain has room for, in whole slices of the layers below.

@@ -76,7 +76,6 @@ class PlaceSearch {
   bool attempt(const std::vector<Set>& sets, bool by_domain, bool partly);
   bool place_one_by_one(const Set& set, const std::vector<PodSlot>& pods);
   bool place_by_domain(const Set& set, const std::vector<PodSlot>& pods, bool partly);
-  std::vector<model::SliceLayer> shared_layers(PodSlot pod) const;
   std::vector<Domain> domains_of(Plan& plan, const Candidates& candidates) const;
   void count(Plan& plan, NodeSlot node, const Candidates& candidates) const;
   static int64_t room(const Plan& plan, size_t layer, const Domain& domain);

@@ -8,6 +8,7 @@
 
 #include "engine/kept_aside.h"
 #include "engine/queued_workloads.h"
+#include "engine/shared_domains.h"
 
 namespace berth::engine {
 namespace {
@@ -44,12 +45,14 @@ std::vector<QueuedWorkloads::Host> QueuedWorkloads::hosts(const model::Workload&
   return stand_ins_.ask(workload, set, spec, [&](PodSlot looks, const Candidates& candidates) {
     std::vector<Host> out;
     if (!candidates.objection().empty()) return out;
+    const PodClass& cls = state.pod_class(state.pod(looks).cls);
+    const bool apart = stand_apart(state, cls);
     for (const auto& [name, node] : state.nodes_by_name()) {
       const FailureSetId failure = candidates.failure(node);
       if (!failure.valid() || (failure != kFits && !context_.sets.preemption_helps(failure))) continue;
       const NodeView view = state.view(node);
-      int64_t most = INT64_MAX;
-      for (const ResourceAmount& request : state.pod_class(state.pod(looks).cls).requests)
+      int64_t most = apart ? 1 : INT64_MAX;
+      for (const ResourceAmount& request : cls.requests)
         if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
       if (most <= 0) continue;
       out.push_back({node, most});

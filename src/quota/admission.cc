@@ -185,6 +185,7 @@ void Admission::remove(WorkloadId id) {
 }
 
 void Admission::released(WorkloadId id) {
+  if (record(id).deactivated()) ++epoch_;  // for good, as one that has finished
   vacate(id);
   touched_.push_back(id);
 }
@@ -244,7 +245,7 @@ void Admission::park_alike(const Record& head) {
   if (head.evicted_in == epoch_) return;  // the others might spare fewer
   Waiting& waiting = waiting_.at(head.status.cluster_queue);
   const bool wants_place = want_place_.contains(head.key.id);
-  const bool aside = kept_.aside.contains(head.key.id) && head.status.reason == "WaitingForQuota";
+  const bool aside = kept_.aside.ids.contains(head.key.id) && head.status.reason == "WaitingForQuota";
   const bool by_quota = (head.lacks_quota || aside) && !wants_place;  // who differs in labels alone is told the same
   const auto like_head = [&](const Record& other) {
     const model::Workload &a = other.status.workload, &b = head.status.workload;

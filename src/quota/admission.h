@@ -180,8 +180,8 @@ class Admission {
   std::deque<Record> records_;   // by WorkloadId
   absl::flat_hash_map<std::string, WorkloadId> by_uid_;
   std::optional<Ledger> ledger_;
-  // Grows with every fact from outside. Who has been evicted in an epoch takes nothing in it from those for whom
-  // others have been, so that policies of which each prefers another's workload cannot go on in a circle.
+  // Grows with facts from outside, not with what follows of admissions. Who has been evicted in an epoch takes nothing
+  // in it from those for whom others have been, so that policies which prefer each other's cannot go in circles.
   uint64_t epoch_ = 1;
   bool stale_ = true;                // the configuration is another than the ledger's
   std::vector<WorkloadId> touched_;  // to be put where they belong

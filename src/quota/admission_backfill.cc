@@ -165,16 +165,16 @@ void Admission::Keeper::note_taken(const Entry& entry) {
 
 // Once in an epoch, unless something was decided: flavors that are tried in turn change what is kept for ever.
 bool Admission::Keeper::note_reserved(Temporary reserved, bool decided) {
-  Kept& kept = admission.kept_;
-  const Temporary before = std::exchange(kept.reserved, std::move(reserved));
+  Aside& aside = admission.kept_.aside;
+  const Temporary before = std::exchange(aside.reserved, std::move(reserved));
   const auto is_over = [&](const Reservation& each) {
-    return std::ranges::find(kept.reserved, each) == kept.reserved.end();
+    return std::ranges::find(aside.reserved, each) == aside.reserved.end();
   };
-  kept.aside_due = !kept.aside.empty() && (kept.aside_due || std::ranges::any_of(before, is_over));
-  if (!kept.aside_due || (!decided && kept.aside_woken == admission.epoch_)) return false;
-  kept.aside_due = false;
-  kept.aside_woken = admission.epoch_;
-  for (const WorkloadId id : std::exchange(kept.aside, {})) {
+  aside.due = !aside.ids.empty() && (aside.due || std::ranges::any_of(before, is_over));
+  if (!aside.due || (!decided && aside.woken == admission.epoch_)) return false;
+  aside.due = false;
+  aside.woken = admission.epoch_;
+  for (const WorkloadId id : std::exchange(aside.ids, {})) {
     const Record& record = admission.record(id);
     const auto waiting = admission.waiting_.find(record.status.cluster_queue);
     if (waiting == admission.waiting_.end()) continue;

@@ -71,7 +71,6 @@ void Admission::check_state(WorkloadId id, const CheckReport& report, Time at) {
   if (report.state == CheckState::kRetry)
     record.checks_retry_at = std::max(record.checks_retry_at, at + report.requeue_after);
   touched_.push_back(id);
-  ++epoch_;
 }
 
 // Why a workload has to give its quota back for what its checks say.

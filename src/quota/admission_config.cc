@@ -122,7 +122,7 @@ void Admission::rebuild_ledger() {
     next.reserve(std::move(holder));
   }
   ledger_.emplace(std::move(next));
-  kept_.reserved.clear();
+  kept_.aside.reserved.clear();
   touched_.clear();
   for (const Record& record : records_)
     if (record.key.id.valid()) touched_.push_back(record.key.id);

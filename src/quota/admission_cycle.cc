@@ -292,7 +292,7 @@ bool Admission::requeue(Entry& entry) {
   if (entry.passed_over && (!entry.waits_aside || stays_head || !record.key.behind_sticky)) return false;
   record.next_flavor.clear();
   if (entry.waits_aside) {
-    kept_.aside.insert(entry.id);
+    kept_.aside.ids.insert(entry.id);
     Keeper{*this}.put_off(record);
   }
   if (!stays_head) park(entry.id);

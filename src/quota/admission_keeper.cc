@@ -188,7 +188,9 @@ bool Admission::Keeper::find_room(const Entry& entry, KeptRoom& room) {
   bool found = false;
   for (bool goes_on = true; goes_on && !found;) {
     const Assignment assignment = when_alone(entry, without);
-    if (assignment.outcome != Outcome::kFit) break;
+    Entry given = entry;
+    given.assignment = assignment;
+    if (assignment.outcome != Outcome::kFit || admission.exceeds_user_limit(given)) break;
     room.pod_sets = assignment.pod_sets;
     room.usage = assignment.usage;
     room.borrowing = assignment.borrowing;

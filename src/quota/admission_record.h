@@ -135,16 +135,19 @@ struct Reservation {
 };
 using Temporary = std::vector<Reservation>;
 
+// Who waits aside until others do not keep the quota any more that they keep in each cycle while they wait on.
+struct Aside {
+  Temporary reserved = {};        // by those others, in the last cycle
+  std::set<WorkloadId> ids = {};  // each for those alike, too
+  bool due = false;               // some of that is kept no longer
+  uint64_t woken = 0;             // the epoch in which they last had their turn for it
+};
+
 struct Kept {
   std::map<WorkloadId, KeptRoom> rooms;
   uint64_t in_all = 0;                // how often some has begun to be kept
   std::optional<Time> next_due = {};  // when it may begin for another
-  // In the last cycle, by those who wait on as they do; who waits aside for that to change, each for those alike, too;
-  // that it has; and the epoch in which that was last answered.
-  Temporary reserved = {};
-  std::set<WorkloadId> aside = {};
-  bool aside_due = false;
-  uint64_t aside_woken = 0;
+  Aside aside = {};
 };
 
 // A queue's head in a cycle.

@@ -43,7 +43,6 @@ void Admission::wake_due() {
     if (record.standing == Standing::kHolding && record.admitted &&
         due == *record.admitted + ledger_->terms(ledger_->holder(id).queue).min_runtime)
       wake_tree(ledger_->holder(id).queue);  // from now on it may be taken from
-    ++epoch_;
   }
 }
 
@@ -139,7 +138,6 @@ void Admission::pods_ready(WorkloadId id, bool ready, Time at) {
   if (ready) not_ready_.erase(id);
   else not_ready_.insert(id);
   touched_.push_back(id);
-  ++epoch_;
 }
 
 // It was evicted, and is not to wait in a queue yet.

@@ -13,10 +13,17 @@
 namespace berth::quota {
 namespace {
 
-// A flavor's worst mode over the resources of a group, and how far it borrows.
+// Of a flavor for one resource: its mode, and how far it borrows.
 struct Grade {
   FlavorMode mode = FlavorMode::kFit;
   int borrowing = 0;
+};
+
+// Over the resources of a group: the least preferred of them, by which flavors are compared; and what it comes to,
+// which is the worst of each.
+struct GroupGrade {
+  Grade least;
+  Grade in_all;
 };
 
 bool preferred(const Grade& a, const Grade& b, const model::FlavorFungibility& fungibility) {
@@ -138,26 +145,26 @@ class Assigner {
     size_t at = 0;
     if (request_.resume != nullptr)
       if (const auto next = request_.resume->find(place); next != request_.resume->end()) at = next->second;
-    Grade best{FlavorMode::kNoFit, std::numeric_limits<int>::max()};
+    GroupGrade best{{FlavorMode::kNoFit, std::numeric_limits<int>::max()}, {}};
     std::map<std::string, FlavorPick> picks, best_picks;
     for (; at < group.flavors.size(); ++at) {
       const std::string& flavor = group.flavors[at].flavor;
       if (is_passed(at) || !is_for(flavor, selector, request_.workload->pod_sets[index], set)) continue;
       picks.clear();
-      const Grade grade = grade_of(flavor, group, asked, set, picks);
-      const bool enough = good_enough(grade, request_.queue->fungibility);
-      if (!enough && !preferred(grade, best, request_.queue->fungibility)) continue;
+      const GroupGrade grade = grade_of(flavor, group, asked, set, picks);
+      const bool enough = good_enough(grade.least, request_.queue->fungibility);
+      if (!enough && !preferred(grade.least, best.least, request_.queue->fungibility)) continue;
       best = grade;
       best_picks = picks;
       out_.chosen[place] = at;
       if (enough) break;
     }
-    if (best.mode == FlavorMode::kNoFit) return false;
+    if (best.least.mode == FlavorMode::kNoFit) return false;
     if (at + 1 < group.flavors.size()) out_.next_flavor[place] = at + 1;
     set.flavors.merge(best_picks);
-    if (best.mode == FlavorMode::kFit) set.reasons.resize(reasons_before);
+    if (best.in_all.mode == FlavorMode::kFit) set.reasons.resize(reasons_before);
     else out_.outcome = std::min(out_.outcome, Outcome::kPreempt);
-    out_.borrowing = std::max(out_.borrowing, best.borrowing);
+    out_.borrowing = std::max(out_.borrowing, best.in_all.borrowing);
     return true;
   }
 
@@ -182,17 +189,18 @@ class Assigner {
     return false;
   }
 
-  Grade grade_of(const std::string& flavor, const model::ResourceGroup& group, const model::ResourceList& asked,
-                 PodSetAssignment& set, std::map<std::string, FlavorPick>& picks) {
-    Grade worst;
+  GroupGrade grade_of(const std::string& flavor, const model::ResourceGroup& group, const model::ResourceList& asked,
+                      PodSetAssignment& set, std::map<std::string, FlavorPick>& picks) {
+    GroupGrade out;
     for (const auto& [resource, amount] : asked) {
       if (std::ranges::find(group.resources, resource) == group.resources.end()) continue;
       const Grade grade = grade_resource(flavor, resource, amount, set);
-      if (preferred(worst, grade, request_.queue->fungibility)) worst = grade;
-      if (worst.mode == FlavorMode::kNoFit) return worst;
+      if (preferred(out.least, grade, request_.queue->fungibility)) out.least = grade;
+      if (out.least.mode == FlavorMode::kNoFit) return out;
+      out.in_all = {std::min(out.in_all.mode, grade.mode), std::max(out.in_all.borrowing, grade.borrowing)};
       picks[resource] = {flavor, grade.mode};
     }
-    return worst;
+    return out;
   }
 
   Grade grade_resource(const std::string& flavor, const std::string& resource, int64_t asked, PodSetAssignment& set) {
