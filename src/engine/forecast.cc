@@ -30,6 +30,7 @@ constexpr const char* kCutsToo =
 struct Engine::Rehearsal {
   Rehearsal(const Engine& engine, int64_t thousandths)
       : real(engine), ratio(thousandths), now(engine.now_), second(engine.policies_, options_of(engine)) {
+    second.workloads_->rehearse();
     take_over_cluster();
     take_over_workloads();
     take_over_pods();

@@ -258,7 +258,12 @@ void QueuedWorkloads::take_places(const quota::PlaceRequest& request, const std:
   for (const Found& place : found) add_stand_in(group, *request.workload, place.set, place.node, phase, place.number);
 }
 
-void QueuedWorkloads::release(quota::WorkloadId id) { gave_back_ |= let_go(id); }
+void QueuedWorkloads::release(quota::WorkloadId id) {
+  const auto is_leaving = [&] {
+    return !admission_.status(id).evicted.empty() && admission_.ledger().find(id) != nullptr;
+  };
+  if (!rehearses_ || !is_leaving()) gave_back_ |= let_go(id);
+}
 
 // True: there was something to give back.
 bool QueuedWorkloads::let_go(quota::WorkloadId id) {

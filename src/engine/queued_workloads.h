@@ -45,6 +45,8 @@ class QueuedWorkloads : public quota::Places {
     admission_.set_namespace_labels(name, labels);
     changed_ = true;
   }
+  // Nobody makes pods: who is evicted keeps its places until it has let go, as if they had come.
+  void rehearse() { rehearses_ = true; }
   // Others may be evicted than before.
   void victims_changed() {
     if (in_use_) configure().reconfigure();
@@ -68,8 +70,7 @@ class QueuedWorkloads : public quota::Places {
   void pods_ready(const WorkloadPodsReady& event);
   void check_reported(const WorkloadCheckReported& event);
 
-  // A pod that names a workload is known by now. The node that was kept for it, where the place is free now; invalid:
-  // none was.
+  // A pod that names a workload is known by now. The node that was kept for it, where the place is free now, or none.
   NodeSlot meet(PodSlot pod);
   // It goes, or gives up the place that it met; afterwards, when its room is free, refill() is told where it stood
   // (invalid: it had no place to keep).
@@ -136,8 +137,7 @@ class QueuedWorkloads : public quota::Places {
 
   Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
   NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
-  // That could have pods of the set, whoever is there now, until there are enough of them: whether one fits, and how
-  // many could stand there at most.
+  // That could have pods of the set, whoever is there now, and how many at most; until there are enough of them.
   struct Host {
     NodeSlot node;
     int64_t most = 0;
@@ -178,7 +178,7 @@ class QueuedWorkloads : public quota::Places {
 
   PlacementContext context_;
   StandIns stand_ins_;
-  bool in_use_ = false;  // something is known of queues or workloads
+  bool in_use_ = false, rehearses_ = false;  // something is known of queues or workloads
   quota::Admission admission_;
   const EndOf end_of_;
   Time now_;
