@@ -41,7 +41,7 @@ class BruteForceGathering {
   }
 
   // While no pod has a place that one of the pod's gathering terms sees: over the keys of these, for how many of those
-  // to come the nodes in this one's domain have room.
+  // to come the nodes in this one's domain have room; four times as many where that is all of them.
   int64_t score(const model::Pod& pod, const model::Node& node) const {
     std::set<std::string> keys;
     for (const model::PodAffinityTerm& term : gathering_terms(pod)) {
@@ -131,7 +131,7 @@ class BruteForceGathering {
     places = std::min(places, count(by_apart.back()));
     for (const auto& [resource, amount] : wanted)
       if (free[resource] < amount) places = std::min(places, static_cast<int64_t>(total * free[resource] / amount));
-    return places;
+    return places == total ? 4 * places : places;
   }
   const BruteForcePeers::Places& places_;
   const BruteForcePeers& peers_;

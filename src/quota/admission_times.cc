@@ -140,22 +140,44 @@ void Admission::pods_ready(WorkloadId id, bool ready, Time at) {
   touched_.push_back(id);
 }
 
-// It was evicted, and is not to wait in a queue yet.
 void Admission::take_over(const Admission& from, Time now) {
   usage_.take_averages(from.usage_, now);
   for (const Record& known : from.records_) {
     const WorkloadId id = known.key.id.valid() ? find(known.status.workload.uid) : WorkloadId{};
     if (!id.valid()) continue;
     Record& record = this->record(id);
-    if (record.standing == Standing::kHolding) continue;
+    record.evicted_in = known.evicted_in;
+    if (record.standing == Standing::kHolding) {
+      if (const Holder* const had = from.ledger_ ? from.ledger_->find(known.key.id) : nullptr) {
+        Holder holder = ledger_->holder(id);
+        holder.reserved = had->reserved;
+        holder.won_in = had->won_in;
+        ledger_->replace(std::move(holder));
+      }
+      continue;
+    }
     record.waits_since = known.waits_since;
+    record.keeps_from = known.keeps_from;
+    record.keeps_pause = known.keeps_pause;
     record.eviction = known.eviction;
     record.ran = known.ran;
     record.status.requeues = known.status.requeues;
     record.status.requeue_at = known.status.requeue_at;
   }
+  epoch_ = from.epoch_;
+  for (const auto& [owner, known] : from.kept_.rooms) {
+    const WorkloadId id = find(from.record(owner).status.workload.uid);
+    if (!id.valid()) continue;
+    KeptRoom& room = kept_.rooms[id] = known;
+    room.gives_way.clear();
+    for (const WorkloadId holder : known.gives_way)
+      if (const WorkloadId here = find(from.record(holder).status.workload.uid); here.valid())
+        room.gives_way.insert(here);
+    if (std::exchange(room.in_nodes, false)) room.looked_at = Time{INT64_MIN};  // places are looked for anew
+  }
 }
 
+// It was evicted, and is not to wait in a queue yet.
 bool Admission::backs_off(const Record& record) const {
   return record.eviction && !record.eviction->deactivates && record.eviction->requeue_at &&
          *record.eviction->requeue_at > now_;
