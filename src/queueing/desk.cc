@@ -151,7 +151,10 @@ void Desk::tell_engine(WorkloadRecord& record) {
   }
   const JobRecord* job = job_of(seen);
   if (job != nullptr)
-    for (api::WorkloadPodSet& set : told.pod_sets) defaults_.add_places(set.pod_template.spec);
+    for (api::WorkloadPodSet& set : told.pod_sets) {
+      defaults_.add_places(set.pod_template.spec);
+      set.reclaimable = std::min(set.reclaimable, workloads::reclaimable(job->seen.job, job->seen.job.succeeded));
+    }
   model::Workload workload = bridge::to_model(told, levels_);
   if (job != nullptr) {
     if (std::string refused = refusal(defaults_.ranges(), workload.namespace_name, told.pod_sets);

@@ -110,6 +110,7 @@ class Desk {
   void recount(const std::string& namespace_name);
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   bool is_orphan(const WorkloadRecord& record) const;
+  bool has_lost_job(const SeenWorkload& seen) const;
   bool want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
             const workloads::GroupEnd& end, Wanted& wanted, std::vector<Note>& notes, std::vector<Write>& writes);
   void follow_checks(const WorkloadRecord& record, const quota::WorkloadStatus& status, Wanted& wanted,

@@ -66,7 +66,7 @@ void Desk::tell_of_priority_class(JobRecord& record) {
 std::optional<Write> Desk::create_workload(JobRecord& record) {
   const SeenJob& job = record.seen;
   api::Workload workload = workloads::workload_of(job.job);
-  workload.metadata.labels.set("kueue.x-k8s.io/job-uid", job.job.metadata.uid);
+  workload.metadata.labels.set(std::string(kJobUidLabel), job.job.metadata.uid);
   std::optional<std::string> priority_class;
   if (!set_priority(job.job.metadata, job.job.pod_template.spec, workload, priority_class)) {
     tell(record, "ErrWorkloadCompose",
@@ -228,7 +228,7 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     if (!leaving) return send(stop(seen, "Not admitted by cluster queue"));
     return send(stop(seen, why_evicted(*workload), wall_));
   }
-  if (seen.job.active > 0) return;  // its pods are still there
+  if (seen.has_pods()) return;
   if (seen.started) return send(forget_start(seen));
   if (is_injected(seen)) return send(restore(seen, stored));
   if (leaving && !stored.is("Evicted")) return;  // people hear first why

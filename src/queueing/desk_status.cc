@@ -34,6 +34,14 @@ bool same(const std::optional<StoredAdmission>& a, const std::optional<StoredAdm
   return a.has_value() == b.has_value() && (!a || admission_json(*a) == admission_json(*b));
 }
 
+constexpr const char* kOwnerNotFound = "OwnerNotFound";
+
+// Who is made active again has all of its time once more.
+void say_reactivated(const std::string& evicted, const SeenWorkload& seen, Wanted& wanted) {
+  if (evicted.starts_with("Deactivated") && seen.workload.past_execution_s > 0)
+    wanted.change("accumulatedPastExecutionTimeSeconds", nullptr);
+}
+
 // Of one that was evicted so and is in its queue again: why it is, in Kueue's words.
 void say_requeued(const std::string& evicted, const std::string& message, Wanted& wanted) {
   if (evicted.starts_with("Deactivated"))
@@ -68,7 +76,10 @@ void say_reserved(const quota::WorkloadStatus& status, const SeenWorkload& seen,
   const std::string text = "Quota reserved in ClusterQueue " + status.cluster_queue;
   if (!seen.is("QuotaReserved")) notes.push_back(note_of(seen.workload.metadata, "Workload", "QuotaReserved", text));
   wanted.set("QuotaReserved", true, "QuotaReserved", text);
-  if (seen.is("Evicted")) say_requeued(seen.condition("Evicted")->reason, seen.condition("Evicted")->message, wanted);
+  if (seen.is("Evicted")) {
+    say_requeued(seen.condition("Evicted")->reason, seen.condition("Evicted")->message, wanted);
+    say_reactivated(seen.condition("Evicted")->reason, seen, wanted);
+  }
   for (const char* type : {"Evicted", "Preempted"})
     if (const StoredCondition* known = seen.condition(type); known != nullptr)
       wanted.unset(type, "QuotaReserved", "Previously: " + known->message);
@@ -106,8 +117,9 @@ void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, 
   wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
   if (!seen.is("Evicted")) return;
   const StoredCondition& evicted = *seen.condition("Evicted");
-  if (stays_out(status, evicted.reason, now)) wanted.set("Requeued", false, evicted.reason, evicted.message);
-  else say_requeued(evicted.reason, evicted.message, wanted);
+  if (stays_out(status, evicted.reason, now)) return wanted.set("Requeued", false, evicted.reason, evicted.message);
+  say_requeued(evicted.reason, evicted.message, wanted);
+  say_reactivated(evicted.reason, seen, wanted);
 }
 
 constexpr const char* kWaitsForReplacement = "WaitingForReplacementPods";
@@ -138,7 +150,12 @@ std::vector<int32_t> Desk::reclaimable_of(const SeenWorkload& seen, const JobRec
   std::vector<int32_t> out;
   bool more = false;
   for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
-    int32_t now = job != nullptr ? workloads::reclaimable(job->seen.job, job->seen.job.succeeded) : 0;
+    if (job != nullptr) {
+      out.push_back(workloads::reclaimable(job->seen.job, job->seen.job.succeeded));
+      more |= out.back() != set.reclaimable;
+      continue;
+    }
+    int32_t now = 0;
     if (group != nullptr && seen.workload.metadata.annotation(api::kIsGroupAnnotation) != nullptr)
       for (const auto& [name, pod] : group->pods)
         now +=
@@ -168,6 +185,12 @@ bool Desk::is_orphan(const WorkloadRecord& record) const {
   return workloads::is_of_pods(seen.workload) && job_of(seen) == nullptr && group_of(seen) == nullptr;
 }
 
+// Its Job is gone, and was told to leave what belongs to it (--cascade=orphan): nobody is about to take it.
+bool Desk::has_lost_job(const SeenWorkload& seen) const {
+  const std::string* job = seen.workload.metadata.labels.find(kJobUidLabel);
+  return job != nullptr && seen.workload.metadata.owners.empty() && !job_by_uid_.contains(*job);
+}
+
 // Says in `write` what people are to hear, and in `wanted` what the status is to be; false: nothing yet.
 bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
                 const workloads::GroupEnd& end, Wanted& wanted, std::vector<Note>& notes, std::vector<Write>& writes) {
@@ -176,7 +199,9 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   if (!end.reason.empty()) {
     wanted.set("Finished", true, end.reason, end.message);
     notes.push_back(note_of(seen.workload.metadata, "Workload", "FinishedWorkload",
-                            has_job ? "The Job has finished" : "The pods have finished"));
+                            end.reason == kOwnerNotFound ? end.message
+                            : has_job                    ? "The Job has finished"
+                                                         : "The pods have finished"));
     return true;
   }
   if (is_leaving(status)) {
@@ -257,7 +282,9 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   if (!record.lane.busy && std::exchange(record.reshaped, false) && status.phase != quota::WorkloadPhase::kPending &&
       !seen.is("QuotaReserved"))
     return introduce_anew(record);
-  const workloads::GroupEnd end = end_of(seen, job, group);
+  const workloads::GroupEnd end =
+      has_lost_job(seen) ? workloads::GroupEnd{kOwnerNotFound, "The Job that it was made for is not there any more"}
+                         : end_of(seen, job, group);
   if (end.reason.empty() && withdraw(name, record, status, writes)) return;
   if (!want(name, record, status, end, wanted, write.notes, writes)) return;
   if (const auto unneeded = end.reason.empty() ? reclaimable_of(seen, job, group) : std::vector<int32_t>();

@@ -20,9 +20,7 @@ bool is_injected(const SeenJob& job) {
   return job.job.pod_template.metadata.annotation(api::kWorkloadAnnotation) != nullptr;
 }
 
-bool is_at_rest(const SeenJob& job) {
-  return job.job.suspend && job.job.active == 0 && !job.started && !is_injected(job);
-}
+bool is_at_rest(const SeenJob& job) { return job.job.suspend && !job.has_pods() && !job.started && !is_injected(job); }
 
 std::string why_out_of_step(const SeenJob& job, const SeenWorkload& workload) {
   if (!workload.is("QuotaReserved") || !workload.admission || workload.workload.pod_sets.size() != 1 ||

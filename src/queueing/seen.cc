@@ -230,6 +230,8 @@ Result<SeenJob> decode_job(std::string_view json) {
   out.pod_template = member(member(raw, "spec"), "template").dump();
   const Json& status = member(raw, "status");
   out.started = status.contains("startTime") && !status["startTime"].is_null();
+  if (const Json& leaving = member(status, "terminating"); leaving.is_number_integer())
+    out.terminating = leaving.get<int32_t>();
   out.conditions = status.value("conditions", Json::array()).dump();
   for (const StoredCondition& condition : conditions_of(status)) {
     if (condition.status != "True" || (condition.type != "Complete" && condition.type != "Failed")) continue;

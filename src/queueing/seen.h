@@ -62,10 +62,15 @@ struct SeenWorkload {
   Duration admitted_for(Time wall) const;
 };
 
+// Of a Workload that was made for a Job: the Job's UID, as Kueue tells it.
+inline constexpr std::string_view kJobUidLabel = "kueue.x-k8s.io/job-uid";
+
 struct SeenJob {
   api::Job job;
   std::string pod_template;  // JSON
   bool started = false;      // status.startTime
+  int32_t terminating = 0;   // pods that are on their way out, and are not active any more
+  bool has_pods() const { return job.active > 0 || terminating > 0; }
   std::string conditions;    // status.conditions, JSON
   std::string finished;      // "Succeeded" or "Failed", as the Workload's condition has it; empty: it has not
   std::string how_finished;  // the message of that condition

@@ -190,6 +190,46 @@ class Step(QueueSuite):
         self.runs("bad")
 
 
+class Leaving(QueueSuite):
+    """Quota is had as long as pods are there, and no longer than the Job is."""
+
+    def test_pods_on_their_way_out_keep_their_quota(self) -> None:
+        self.node(2, gpus=8)
+        self.queues({"reclaimWithinCohort": "Any"}, red=4, blue=4)
+        borrower = job("borrower", "blue", 4, pods=2)
+        borrower["spec"]["template"]["metadata"]["finalizers"] = ["example.com/hold"]  # as if it used its grace period
+        self.apply(borrower)
+        self.runs("borrower", 2)
+        self.apply(job("owner", "red", 4))
+        wait_until("both are on their way out", lambda: [
+            one["metadata"].get("deletionTimestamp") is not None for one in self.pods_of("borrower")] == [True, True])
+        wait_until("it is told", lambda: "the preemption of 1 workload(s)" in self.condition(
+            "owner", "QuotaReserved").get("message", ""))
+        self.settle()
+        self.assertEqual(self.pods_of("owner"), [])
+        for one in self.pods_of("borrower"):
+            self.patch(f"{PODS}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
+        self.runs("owner")
+
+    def test_a_job_that_is_deleted_alone_leaves_no_quota_in_use(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=4)
+        self.apply(job("first", "red", 4))
+        self.runs("first")
+        self.apply(job("waits", "red", 4), job("next", "red", 4))
+        self.is_now("waits", "QuotaReserved", "False")
+        left = {}
+        for name in ("waits", "first"):
+            left[name] = f"{WORKLOADS}/{self.workload(name)['metadata']['name']}"
+            self.patch(left[name], {"metadata": {"ownerReferences": None}})  # as the garbage collector does, when it can
+            self.api.call("DELETE", f"{JOBS}/{name}", {"propagationPolicy": "Orphan"})
+        self.runs("next")
+        for name, path in left.items():
+            wait_until(f"{name} is over", lambda at=path: [
+                one["reason"] for one in self.api.call("GET", at)["status"]["conditions"]
+                if one["type"] == "Finished"] == ["OwnerNotFound"])  # fmt: skip
+
+
 class NotUnderstood(QueueSuite):
     def test_a_workload_that_cannot_be_understood_says_so(self) -> None:
         self.node(1, gpus=4)

@@ -109,7 +109,7 @@ class QueueSuite(WithBerth):
 
     def workload(self, name: str) -> dict | None:
         found = [one for one in self.api.call("GET", WORKLOADS)["items"]
-                 if one["metadata"]["ownerReferences"][0]["name"] == name]  # fmt: skip
+                 if one["metadata"].get("ownerReferences", [{}])[0].get("name") == name]  # fmt: skip
         self.assertLess(len(found), 2, f"{name} has two Workloads")
         return found[0] if found else None
 

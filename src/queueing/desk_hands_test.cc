@@ -1,0 +1,80 @@
+// What others do to Jobs and Workloads by hand, or Kubernetes for them: nothing is given away, and nothing kept for
+// nobody.
+#include "queueing/desk.h"
+#include "queueing/desk_world.h"
+
+namespace berth::queueing {
+namespace {
+
+struct DeskHands : World, ::testing::Test {
+  // As --cascade=orphan leaves it.
+  void orphan(const std::string& job) {
+    workload(job)["metadata"].erase("ownerReferences");
+    jobs.erase(job);
+    desk.job_gone("default", job);
+  }
+};
+
+TEST_F(DeskHands, AJobThatIsDeletedWithoutItsWorkloadHoldsNothing) {
+  submit("train", "red", 8);
+  settle();
+  submit("next", "red", 8);
+  settle();
+  EXPECT_EQ(condition("next", "QuotaReserved"), "False WaitingForQuota");
+  const std::string name = workload("train")["metadata"]["name"];
+  orphan("train");
+  desk.see(*decode_any_workload(touched(workloads[name]).dump()));
+  settle();
+  EXPECT_EQ(condition("next", "Admitted"), "True Admitted");
+  std::string finished;
+  for (const Json& one : workloads[name]["status"]["conditions"])
+    if (one["type"] == "Finished") finished = one["reason"];
+  EXPECT_EQ(finished, "OwnerNotFound");
+}
+
+TEST_F(DeskHands, PodsThatAreOnTheirWayOutHoldTheirQuota) {
+  submit("borrower", "blue", 8);
+  settle();
+  change("borrower", {{"status", {{"active", 1}, {"startTime", "2026-01-01T00:00:00Z"}}}});
+  submit("owner", "red", 4);
+  settle();
+  change("borrower", {{"status", {{"active", 0}, {"terminating", 1}}}});
+  settle();
+  EXPECT_EQ(condition("owner", "QuotaReserved"), "False WaitingForQuota");
+  change("borrower", {{"status", {{"terminating", 0}}}});
+  settle();
+  EXPECT_EQ(condition("owner", "Admitted"), "True Admitted");
+}
+
+TEST_F(DeskHands, WhatSomebodyWritesOfReclaimablePodsIsSetRight) {
+  submit("train", "red", 8);
+  settle();
+  submit("next", "red", 8);
+  settle();
+  change_status("train", {{"reclaimablePods", {{{"name", "main"}, {"count", 1}}}}});
+  settle();
+  EXPECT_EQ(workload("train")["status"]["reclaimablePods"].dump(), "[]");
+  EXPECT_EQ(condition("next", "QuotaReserved"), "False WaitingForQuota");
+  EXPECT_FALSE(suspended("train"));
+}
+
+TEST_F(DeskHands, WhoIsMadeActiveAgainHasAllOfItsTimeWhoeverLooks) {
+  submit("train", "red", 2);
+  change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/max-exec-time-seconds", "3600"}}}}}});
+  for (int minute = 0; minute < 70; ++minute) settle();
+  EXPECT_EQ(workload("train")["spec"]["active"], false);
+  EXPECT_GE(workload("train")["status"]["accumulatedPastExecutionTimeSeconds"], 3600);
+  workload("train")["spec"]["active"] = true;
+  workload("train")["metadata"]["generation"] = workload("train")["metadata"].value("generation", 1) + 1;
+  change_status("train", Json::object());
+  settle();
+  EXPECT_EQ(condition("train", "Admitted"), "True Admitted");
+  EXPECT_FALSE(workload("train")["status"].contains("accumulatedPastExecutionTimeSeconds"));
+  World fresh;
+  fresh.take_over(*this);
+  for (int minute = 0; minute < 30; ++minute) fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+}
+
+}  // namespace
+}  // namespace berth::queueing
