@@ -169,10 +169,9 @@ bool finishes_alone(const Mixed& all, const std::string& job, uint64_t seed) {
 }
 
 TEST(MixedHistoryProperty, AllKindsOfWorkComeToAnEnd) {
-  const uint64_t first = std::getenv("BERTH_FIRST_SEED") ? std::stoull(std::getenv("BERTH_FIRST_SEED")) : 1;
   const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 2000 : 40;
   size_t finished = 0;
-  for (uint64_t seed = first; seed < first + histories && !HasFailure(); ++seed) {
+  for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
     const Mixed all = mixed(rng);
