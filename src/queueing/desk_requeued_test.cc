@@ -1,6 +1,7 @@
 // What the condition Requeued and status.requeueState of a Workload say of one that was evicted, as Kueue has it.
 #include "queueing/desk.h"
 #include "queueing/desk_world.h"
+#include "queueing/held.h"
 
 namespace berth::queueing {
 namespace {
@@ -74,6 +75,21 @@ TEST_F(DeskRequeued, WhoIsMadeInactiveIsNotBeforeItIsActiveAgain) {
   EXPECT_EQ(condition("train", "Admitted"), "True Admitted");
   EXPECT_EQ(condition("train", "Requeued"), "True Reactivated");
   EXPECT_EQ(message(), "The workload was reactivated");
+}
+
+TEST_F(DeskRequeued, WaitingCountsFromThenAndNotFromItsCreation) {
+  const auto waits_since = [&] { return queued_since(*decode_any_workload(workload("train").dump()), wall); };
+  submit("train", "red", 4);
+  settle();
+  const Time created = waits_since();
+  wall = wall + Duration::seconds(7200);
+  stop_cluster_queue(model::StopPolicy::kHoldAndDrain);
+  EXPECT_EQ(waits_since(), wall) << "it is about to wait";
+  wall = wall + Duration::seconds(600);
+  stop_cluster_queue(model::StopPolicy::kNone);
+  EXPECT_EQ(condition("train", "Requeued"), "True ClusterQueueRestarted");
+  EXPECT_GE(waits_since(), created + Duration::seconds(7800));
+  EXPECT_EQ(reserved_since(*decode_any_workload(workload("train").dump()), wall + Duration::seconds(9)), waits_since());
 }
 
 }  // namespace

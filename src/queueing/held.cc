@@ -29,6 +29,16 @@ std::optional<quota::HeldQuota> held_by(const SeenWorkload& seen) {
                           .quota_only = !seen.is("Admitted")};
 }
 
+Time queued_since(const SeenWorkload& seen, Time wall) {
+  const Time created = seen.workload.metadata.created.value_or(wall);
+  const bool was_evicted = seen.is("Evicted") || seen.condition("Requeued") != nullptr;
+  if (!was_evicted) return created;
+  const std::optional<Time> requeued = time_of(seen, "Requeued"), evicted = time_of(seen, "Evicted");
+  return requeued && (!evicted || *evicted <= *requeued) ? *requeued : wall;
+}
+
+Time reserved_since(const SeenWorkload& seen, Time wall) { return time_of(seen, "QuotaReserved").value_or(wall); }
+
 std::optional<model::Requeue> requeue_of(const SeenWorkload& seen) {
   if (!seen.requeue && !seen.is("Evicted")) return std::nullopt;
   model::Requeue out;

@@ -15,6 +15,10 @@ namespace berth::queueing {
 // The quota that it holds; nothing where it holds none, or where one of its pod sets is missing in it. Times are the
 // wall's.
 std::optional<quota::HeldQuota> held_by(const SeenWorkload& seen);
+// Since when it waits for quota, as Kueue counts it: since it was made, or since it was requeued the last time; now,
+// `wall`, where people have not been told yet that it is. And since when it has quota: now where it has none.
+Time queued_since(const SeenWorkload& seen, Time wall);
+Time reserved_since(const SeenWorkload& seen, Time wall);
 // What its last eviction, if there was one, leaves behind; times are the wall's.
 std::optional<model::Requeue> requeue_of(const SeenWorkload& seen);
 // Turns the times of an event about a workload from the wall's, which is `ahead`, to those of cycles; what controllers

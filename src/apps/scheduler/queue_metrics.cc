@@ -110,9 +110,12 @@ struct QueueMetrics::Families {
   SeriesOfQueues<Counter> preempted_total =
       counter("kueue_preempted_workloads_total", "Workloads preempted, by the ClusterQueue they went for and reason.");
   SeriesOfQueues<Histogram> reserved_wait =
-      histogram("kueue_quota_reserved_wait_time_seconds", "From a workload's creation until it was given quota.");
+      histogram("kueue_quota_reserved_wait_time_seconds",
+                "From a workload's creation, or from when it was requeued, until it was given quota.");
   SeriesOfQueues<Histogram> admitted_wait =
-      histogram("kueue_admission_wait_time_seconds", "From a workload's creation until it was admitted.");
+      histogram("kueue_admission_wait_time_seconds", "The same, until it was admitted.");
+  SeriesOfQueues<Histogram> checks_wait =
+      histogram("kueue_admission_checks_wait_time_seconds", "From when it was given quota until its checks let it in.");
   LiveGauges shown;
 };
 
@@ -122,23 +125,24 @@ QueueMetrics::~QueueMetrics() = default;
 std::string QueueMetrics::text() const { return prometheus::TextSerializer().Serialize(families_->registry.Collect()); }
 
 // Of one that has quota now, is admitted now, or both.
-void QueueMetrics::let_in(const quota::AdmissionDecision& decision, double waited_s) {
+void QueueMetrics::let_in(const quota::AdmissionDecision& decision, const Waited& waited) {
   const std::string& queue = decision.cluster_queue;
   const prometheus::Labels labels = {{"cluster_queue", queue}};
   if (!decision.had_quota) {
     families_->reserved_total.add(queue, labels).Increment();
-    families_->reserved_wait.add(queue, labels, kWaits).Observe(waited_s);
+    families_->reserved_wait.add(queue, labels, kWaits).Observe(waited.in_all.as_seconds());
   }
   if (decision.kind != quota::AdmissionDecision::Kind::kAdmit) return;
   families_->admitted_total.add(queue, labels).Increment();
-  families_->admitted_wait.add(queue, labels, kWaits).Observe(waited_s);
+  families_->admitted_wait.add(queue, labels, kWaits).Observe(waited.in_all.as_seconds());
+  if (decision.had_quota) families_->checks_wait.add(queue, labels, kWaits).Observe(waited.with_quota.as_seconds());
 }
 
 void QueueMetrics::decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission,
-                           Time wall) {
+                           const WaitedOf& waited) {
   for (const quota::AdmissionDecision& decision : decisions) {
     if (decision.kind != quota::AdmissionDecision::Kind::kEvict) {
-      let_in(decision, (wall - admission.status(decision.workload).workload.created).as_seconds());
+      let_in(decision, waited(decision));
       continue;
     }
     constexpr std::string_view kFor = "DeactivatedDueTo";  // Kueue tells that as the cause of another reason
@@ -223,7 +227,8 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
   for (SeriesOfQueues<Counter>* family :
        {&all.reserved_total, &all.admitted_total, &all.evicted_total, &all.preempted_total})
     family->keep_those_of(admission);
-  for (SeriesOfQueues<Histogram>* family : {&all.reserved_wait, &all.admitted_wait}) family->keep_those_of(admission);
+  for (SeriesOfQueues<Histogram>* family : {&all.reserved_wait, &all.admitted_wait, &all.checks_wait})
+    family->keep_those_of(admission);
 }
 
 }  // namespace berth::apps

@@ -4,6 +4,7 @@
 // Thread-safe to read (text()); told by the owner thread. Source: https://kueue.sigs.k8s.io/docs/reference/metrics/.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,13 +27,18 @@ class QueueMetrics {
 
   // In Prometheus's text format 0.0.4; empty before any queue was seen.
   std::string text() const;
-  // `wall`: now, as people count it.
-  void decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission, Time wall);
+  // How long one that is let in has waited for its quota, and since then for its checks.
+  struct Waited {
+    Duration in_all, with_quota;
+  };
+  using WaitedOf = std::function<Waited(const quota::AdmissionDecision&)>;
+  void decided(const std::vector<quota::AdmissionDecision>& decisions, const quota::Admission& admission,
+               const WaitedOf& waited);
   // Replaces what the last call said. What was counted of queues that are gone goes with them.
   void show(const quota::Admission& admission, const quota::QueueOverview& overview, Time now);
 
  private:
-  void let_in(const quota::AdmissionDecision& decision, double waited_s);
+  void let_in(const quota::AdmissionDecision& decision, const Waited& waited);
   void show_budget(const quota::Spending::Queue& queue, const model::Budget& budget, const quota::Spending& spending,
                    Time now);
   struct Families;

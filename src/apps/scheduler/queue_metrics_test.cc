@@ -11,8 +11,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr Time kWall{Duration::seconds(1000).nanos};
-
 class QueueMetricsTest : public quota::testing::OneQueue {
  protected:
   // Cycles until nothing changes, and what is told then.
@@ -20,7 +18,9 @@ class QueueMetricsTest : public quota::testing::OneQueue {
     for (bool more = true; more;) {
       std::vector<quota::AdmissionDecision> decisions;
       more = admission.run_cycle(Time{}, decisions);
-      metrics_.decided(decisions, admission, kWall);
+      metrics_.decided(decisions, admission, [](const auto&) {
+        return QueueMetrics::Waited{Duration::seconds(1000), Duration::seconds(600)};
+      });
     }
     metrics_.show(admission, admission.overview(), Time{});
     return metrics_.text();
@@ -52,6 +52,8 @@ TEST_F(QueueMetricsTest, WhoHasQuotaAndWaitsForItsChecksIsNotAdmittedAndNotEvict
   admission.check_state(admission.find("train"), {"budget", quota::CheckState::kReady, "", {}}, Time{});
   EXPECT_THAT(told(), AllOf(HasSubstr("kueue_quota_reserved_workloads_total{cluster_queue=\"team\"} 1\n"),
                             HasSubstr("kueue_admitted_workloads_total{cluster_queue=\"team\"} 1\n"),
+                            HasSubstr("kueue_admission_wait_time_seconds_sum{cluster_queue=\"team\"} 1000\n"),
+                            HasSubstr("kueue_admission_checks_wait_time_seconds_sum{cluster_queue=\"team\"} 600\n"),
                             HasSubstr("kueue_cluster_queue_resource_usage" + series + " 4\n")));
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "apps/scheduler/log.h"
+#include "queueing/held.h"
 
 namespace berth::apps {
 namespace {
@@ -270,7 +271,13 @@ void WorkQueues::write(Time now, Time wall) {
 
 void WorkQueues::decided(const std::vector<quota::AdmissionDecision>& decisions, Time wall) {
   desk_.decided(decisions, engine_.admission());
-  metrics_.decided(decisions, engine_.admission(), wall);
+  metrics_.decided(decisions, engine_.admission(), [&](const quota::AdmissionDecision& decision) {
+    const model::Workload& workload = engine_.admission().status(decision.workload).workload;
+    const queueing::SeenWorkload* seen = desk_.find({workload.namespace_name, workload.name});
+    if (seen == nullptr) return QueueMetrics::Waited{wall - workload.created, {}};
+    return QueueMetrics::Waited{wall - queueing::queued_since(*seen, wall),
+                                wall - queueing::reserved_since(*seen, wall)};
+  });
 }
 
 void WorkQueues::tell(const std::vector<queueing::Note>& notes) {
