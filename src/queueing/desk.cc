@@ -49,7 +49,12 @@ void Desk::take_in(SeenWorkload seen) {
   if (!record.seen.checks.empty() || !seen.checks.empty()) checked_.insert(name);
   record.seen = std::move(seen);
   if (const api::OwnerReference* owner = record.seen.workload.metadata.controller(); owner != nullptr) {
-    workload_of_owner_[owner->uid] = name;
+    const Name before = std::exchange(workload_of_owner_.try_emplace(owner->uid, name).first->second, name);
+    const auto other = before == name ? workloads_.end() : workloads_.find(before);
+    // Of two the one that has quota counts, else the first.
+    if (other != workloads_.end() && (other->second.seen.is("QuotaReserved") || !record.seen.is("QuotaReserved")))
+      workload_of_owner_[owner->uid] = before;
+    else if (other != workloads_.end() && other->second.in_engine && !other->second.ended) tell_engine(other->second);
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
   if (groups_.contains(name)) dirty_groups_.insert(name);
@@ -92,7 +97,9 @@ void Desk::forget(std::map<Name, WorkloadRecord>::iterator at) {
   const api::ObjectMeta& metadata = at->second.seen.workload.metadata;
   if (at->second.in_engine) events_.emplace_back(engine::WorkloadEnded{metadata.uid, true});
   if (const api::OwnerReference* owner = metadata.controller(); owner != nullptr) {
-    workload_of_owner_.erase(owner->uid);
+    if (const auto own = workload_of_owner_.find(owner->uid);
+        own != workload_of_owner_.end() && own->second == at->first)
+      workload_of_owner_.erase(own);
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
   if (groups_.contains(at->first)) dirty_groups_.insert(at->first);
@@ -167,6 +174,10 @@ void Desk::tell_engine(WorkloadRecord& record) {
   if (!record.lacks.empty()) workload.problem = record.lacks;
   if (!record.held.empty()) workload.problem = record.held;
   if (!seen.problem.empty()) workload.problem = seen.problem;
+  if (const std::string* own = other_of_owner(seen); own != nullptr)
+    workload.problem =
+        fmt::format("{} {} has Workload {} already; delete one of the two", seen.workload.metadata.controller()->kind,
+                    seen.workload.metadata.controller()->name, *own);
   if (!record.in_engine) workload.requeue = requeue_of(seen);
   if (auto held = record.in_engine ? std::nullopt : held_by(seen)) {
     events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), std::move(*held)});
@@ -212,6 +223,14 @@ const JobRecord* Desk::job_of(const SeenWorkload& workload) const {
   const api::OwnerReference* owner = workload.workload.metadata.controller();
   const auto name = owner == nullptr ? job_by_uid_.end() : job_by_uid_.find(owner->uid);
   return name == job_by_uid_.end() ? nullptr : &jobs_.at(name->second);
+}
+
+// The Workload that counts for its owner, where that is another one; else null.
+const std::string* Desk::other_of_owner(const SeenWorkload& seen) const {
+  const api::OwnerReference* owner = seen.workload.metadata.controller();
+  const auto own = owner == nullptr ? workload_of_owner_.end() : workload_of_owner_.find(owner->uid);
+  const bool is_other = own != workload_of_owner_.end() && own->second != name_of<Name>(seen.workload.metadata);
+  return is_other ? &own->second.second : nullptr;
 }
 
 const WorkloadRecord* Desk::workload_of(const SeenJob& job) const {

@@ -107,6 +107,7 @@ class Desk {
   void end_hold(JobRecord& record);
   bool follow(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   const WorkloadRecord* workload_of(const SeenJob& job) const;
+  const std::string* other_of_owner(const SeenWorkload& seen) const;
   void recount(const std::string& namespace_name);
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   bool is_orphan(const WorkloadRecord& record) const;

@@ -76,5 +76,36 @@ TEST_F(DeskHands, WhoIsMadeActiveAgainHasAllOfItsTimeWhoeverLooks) {
   EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
 }
 
+TEST_F(DeskHands, OfTwoWorkloadsOfOneJobOneCounts) {
+  submit("blocks", "red", 8);
+  settle();
+  submit("train", "red", 4);
+  settle();
+  const std::string blocks = workload("blocks")["metadata"]["name"], own = workload("train")["metadata"]["name"];
+  workloads["copy"] = workloads[own];
+  workloads["copy"]["metadata"]["name"] = workloads["copy"]["metadata"]["uid"] = "copy";
+  workloads["copy"]["status"] = Json::object();
+  desk.see(*decode_any_workload(touched(workloads["copy"]).dump()));
+  settle();
+  jobs.erase("blocks");
+  desk.job_gone("default", "blocks");
+  workloads.erase(blocks);
+  desk.workload_gone("default", blocks);
+  settle();
+  const auto told = [&](const std::string& name) {
+    for (const Json& one : workloads[name]["status"]["conditions"])
+      if (one["type"] == "QuotaReserved")
+        return one["status"].get<std::string>() + " " + one["message"].get<std::string>();
+    return std::string();
+  };
+  EXPECT_EQ(told(own), "True Quota reserved in ClusterQueue red");
+  EXPECT_EQ(told("copy"), "False Job train has Workload " + own + " already; delete one of the two");
+  World fresh;  // to whom the copy is shown first
+  fresh.take_over(*this);
+  fresh.settle();
+  EXPECT_FALSE(fresh.suspended("train"));
+  EXPECT_EQ(fresh.workloads["copy"]["status"]["conditions"][0]["status"], "False");
+}
+
 }  // namespace
 }  // namespace berth::queueing
