@@ -73,7 +73,7 @@ class Admission {
   std::optional<Term> term(WorkloadId id) const;          // while it is admitted
   std::optional<Time> expected_end(WorkloadId id) const;  // the same, where it declares how long it runs
   bool is_late(WorkloadId id) const;                      // it has what is kept for others, and should have ended
-  // What `from` knows beside the facts: since when workloads wait, what is kept, who was evicted, what was used of late.
+  // What `from` knows beside the facts: since when workloads wait, what is kept, who was evicted, what was used lately.
   void take_over(const Admission& from, Time now);
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   WaitingFor explain(WorkloadId id) const;  // of now, for people: O(what waits in its queue and is held around it)
