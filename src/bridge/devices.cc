@@ -133,10 +133,7 @@ constexpr Field<Root> kRoot[] = {
 std::string impossible_cut(const model::GpuDevice& device, std::string_view product) {
   const model::MigModel* const model = model::read_gpu_product(product).model;
   if (model == nullptr) return "";
-  std::vector<model::ReportedMigInstance> reported;
-  for (const model::MigDeviceInstance& instance : device.mig_instances)
-    reported.push_back({instance.profile, instance.start});
-  const auto layout = model::MigLayout::from_report(*model, reported);
+  const auto layout = model::MigLayout::from_report(*model, device);
   return layout ? "" : fmt::format("cannot be cut so: {}", layout.error().message);
 }
 

@@ -87,10 +87,7 @@ Result<GpuDevice> told_device(const model::GpuDevice& told, const MigModel& mode
   out.whole = !told.mig_enabled;
   out.ill = !told.unhealthy.empty();
   out.fixed = out.ill || !told.pods.empty();
-  std::vector<model::ReportedMigInstance> reported;
-  for (const model::MigDeviceInstance& instance : told.mig_instances)
-    reported.push_back({instance.profile, instance.start});
-  BERTH_TRY(layout, MigLayout::from_report(model, reported));
+  BERTH_TRY(layout, MigLayout::from_report(model, told));
   out.mig.layout = layout;
   if (out.fixed) out.mig.used = layout;
   return out;
@@ -120,6 +117,13 @@ model::ResourceList cut_resources(const model::ResourceList& amounts) {
   model::ResourceList out;
   for (const auto& [name, amount] : amounts)
     if (amount > 0 && is_cut_resource(name)) out.set(name, amount);
+  return out;
+}
+
+std::vector<model::MigDeviceInstance> instances_of(const GpuDevice& device) {
+  std::vector<model::MigDeviceInstance> out;
+  for (const model::MigInstance instance : device.mig.layout.instances())
+    out.push_back({"", device.mig.layout.profile(instance).name, instance.start});
   return out;
 }
 

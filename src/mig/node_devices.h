@@ -30,6 +30,9 @@ struct GpuDevice {
   bool idle() const { return !fixed && mig.used.empty(); }
 };
 
+// The instances that lie on the device, without UUIDs.
+std::vector<model::MigDeviceInstance> instances_of(const GpuDevice& device);
+
 // nvidia.com/gpu or nvidia.com/mig-*: what repartitioning turns into one another.
 bool is_cut_resource(std::string_view name);
 

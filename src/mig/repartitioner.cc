@@ -47,8 +47,7 @@ std::vector<model::GpuDevice> as_told(std::span<const model::GpuDevice> told, st
     model::GpuDevice device;
     device.uuid = told[d].uuid;
     device.mig_enabled = !wanted[d].whole;
-    for (const model::MigInstance instance : wanted[d].mig.layout.instances())
-      device.mig_instances.push_back({"", wanted[d].mig.layout.profile(instance).name, instance.start});
+    device.mig_instances = instances_of(wanted[d]);
     out.push_back(std::move(device));
   }
   return out;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/printable.h"
+#include "model/devices.h"
 
 namespace berth::model {
 namespace {
@@ -171,6 +172,12 @@ Result<MigLayout> MigLayout::from_report(const MigModel& model, std::span<const 
     layout.place(instance);
   }
   return layout;
+}
+
+Result<MigLayout> MigLayout::from_report(const MigModel& model, const GpuDevice& device) {
+  std::vector<ReportedMigInstance> reported;
+  for (const MigDeviceInstance& instance : device.mig_instances) reported.push_back({instance.profile, instance.start});
+  return from_report(model, reported);
 }
 
 std::vector<MigInstance> MigLayout::instances() const {

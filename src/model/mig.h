@@ -28,6 +28,8 @@
 
 namespace berth::model {
 
+struct GpuDevice;  // model/devices.h
+
 inline constexpr int kMigMemorySlicesMax = 8;
 
 // Bit s: memory slice s.
@@ -102,6 +104,8 @@ class MigLayout {
   // What was reported from a device, in any order. kInvalidInput, naming the instance, for a profile that the model has
   // not, a start that the profile has not, an overlap, or one instance of a profile too many.
   static Result<MigLayout> from_report(const MigModel& model, std::span<const ReportedMigInstance> reported);
+  // The same of the device's instances.
+  static Result<MigLayout> from_report(const MigModel& model, const GpuDevice& device);
 
   const MigModel& model() const { return *model_; }
   const MigProfile& profile(MigInstance instance) const { return model_->profiles[instance.profile]; }

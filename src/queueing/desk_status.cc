@@ -11,6 +11,8 @@
 namespace berth::queueing {
 namespace {
 
+constexpr const char* kOwnerNotFound = "OwnerNotFound";
+
 Json admission_json(const StoredAdmission& admission) {
   Json sets = Json::array();
   for (const quota::PodSetAssignment& set : admission.pod_sets) {
@@ -34,18 +36,14 @@ bool same(const std::optional<StoredAdmission>& a, const std::optional<StoredAdm
   return a.has_value() == b.has_value() && (!a || admission_json(*a) == admission_json(*b));
 }
 
-constexpr const char* kOwnerNotFound = "OwnerNotFound";
-
-// Who is made active again has all of its time once more.
-void say_reactivated(const std::string& evicted, const SeenWorkload& seen, Wanted& wanted) {
-  if (evicted.starts_with("Deactivated") && seen.workload.past_execution_s > 0)
-    wanted.change("accumulatedPastExecutionTimeSeconds", nullptr);
-}
-
-// Of one that was evicted so and is in its queue again: why it is, in Kueue's words.
-void say_requeued(const std::string& evicted, const std::string& message, Wanted& wanted) {
-  if (evicted.starts_with("Deactivated"))
+// Of one that was evicted, and is in its queue again: why it is, in Kueue's words. Who is made active again has all of
+// its time once more.
+void say_requeued(const SeenWorkload& seen, Wanted& wanted) {
+  const std::string &evicted = seen.condition("Evicted")->reason, &message = seen.condition("Evicted")->message;
+  if (evicted.starts_with("Deactivated")) {
+    if (seen.workload.past_execution_s > 0) wanted.change("accumulatedPastExecutionTimeSeconds", nullptr);
     return wanted.set("Requeued", true, "Reactivated", "The workload was reactivated");
+  }
   if (evicted == quota::kPodsReadyTimeout || evicted == quota::kCheckEviction)
     return wanted.set("Requeued", true, "BackoffFinished", "The workload backoff was finished");
   for (const std::string queue : {"ClusterQueue", "LocalQueue"})
@@ -76,10 +74,7 @@ void say_reserved(const quota::WorkloadStatus& status, const SeenWorkload& seen,
   const std::string text = "Quota reserved in ClusterQueue " + status.cluster_queue;
   if (!seen.is("QuotaReserved")) notes.push_back(note_of(seen.workload.metadata, "Workload", "QuotaReserved", text));
   wanted.set("QuotaReserved", true, "QuotaReserved", text);
-  if (seen.is("Evicted")) {
-    say_requeued(seen.condition("Evicted")->reason, seen.condition("Evicted")->message, wanted);
-    say_reactivated(seen.condition("Evicted")->reason, seen, wanted);
-  }
+  if (seen.is("Evicted")) say_requeued(seen, wanted);
   for (const char* type : {"Evicted", "Preempted"})
     if (const StoredCondition* known = seen.condition(type); known != nullptr)
       wanted.unset(type, "QuotaReserved", "Previously: " + known->message);
@@ -117,9 +112,8 @@ void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, 
   wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
   if (!seen.is("Evicted")) return;
   const StoredCondition& evicted = *seen.condition("Evicted");
-  if (stays_out(status, evicted.reason, now)) return wanted.set("Requeued", false, evicted.reason, evicted.message);
-  say_requeued(evicted.reason, evicted.message, wanted);
-  say_reactivated(evicted.reason, seen, wanted);
+  if (stays_out(status, evicted.reason, now)) wanted.set("Requeued", false, evicted.reason, evicted.message);
+  else say_requeued(seen, wanted);
 }
 
 constexpr const char* kWaitsForReplacement = "WaitingForReplacementPods";
@@ -212,9 +206,9 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
       events_.emplace_back(engine::WorkloadReleased{seen.workload.metadata.uid});
     return true;
   }
+  say_backed_off(seen, status, now_, wanted);
   if (status.phase == quota::WorkloadPhase::kAdmitted || status.phase == quota::WorkloadPhase::kQuotaReserved) {
     wanted.admission = StoredAdmission{status.cluster_queue, status.assignment};
-    say_backed_off(seen, status, now_, wanted);
     say_reserved(status, seen, wanted, notes);
     follow_checks(record, status, wanted, notes);
     follow_readiness(record, status, wanted);
@@ -224,7 +218,6 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   record.told_ready = false;
   if (status.reason.empty()) return false;  // nobody has looked at it yet
   wanted.admission.reset();
-  say_backed_off(seen, status, now_, wanted);
   if (record.lacks.empty() || status.message != record.lacks) {
     say_waiting(status, seen, now_, wanted, notes);
   } else {

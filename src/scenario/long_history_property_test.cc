@@ -3,21 +3,20 @@
 // time for others to leave the same nodes, which short histories do not bring about. BERTH_LONG=1 runs twenty times as
 // many.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "base/rng.h"
-#include "scenario/testing.h"
+#include "scenario/history_testing.h"
 
 namespace berth::scenario {
 namespace {
 
 using ::testing::IsEmpty;
 
-constexpr const char* kApi = "apiVersion: kueue.x-k8s.io/v1beta2, kind";
+constexpr const char* kApi = testing::kQueueApi;
 
 std::string queue_text(uint64_t number, uint64_t cohorts, bool alike, Rng& rng) {
   constexpr const char* kWithin[] = {"LowerPriority", "LowerOrNewerEqualPriority", "Never"};
@@ -120,40 +119,24 @@ std::string rich_job_text(uint64_t number, uint64_t queues, uint64_t minutes, Rn
       1 << rng.below(3));
 }
 
-struct RichCluster {
-  std::string text;               // without Jobs
-  std::vector<std::string> jobs;  // j0, j1, …
-  std::string all() const { return text + fmt::format("{}", fmt::join(jobs, "")); }
-};
-
-RichCluster rich_cluster(Rng& rng) {
-  RichCluster out;
-  out.text = fmt::format(
+testing::History rich_history(Rng& rng) {
+  testing::History out;
+  out.cluster = fmt::format(
       "{{{0}: ResourceFlavor, metadata: {{name: f}}, spec: {{nodeLabels: {{kind: f}}}}}}\n---\n{{{0}: ResourceFlavor, "
       "metadata: {{name: g}}, spec: {{nodeLabels: {{kind: g}}}}}}\n",
       kApi);
   const uint64_t nodes = 2 + rng.below(5), cohorts = 1 + rng.below(2), queues = 2 + rng.below(5);
   for (uint64_t i = 0; i < nodes; ++i)
-    out.text += fmt::format(
+    out.cluster += fmt::format(
         "---\n{{apiVersion: v1, kind: Node, metadata: {{name: n{}, labels: {{kind: {}}}}}, status: {{capacity: {{cpu: "
         "64, memory: 64Gi, pods: 110, nvidia.com/gpu: {}}}}}}}\n",
         i, i == 0 || rng.chance(50) ? "f" : "g", 4 << rng.below(2));
   for (int i = 0; i < 3; ++i)
-    out.text += fmt::format("---\n{{{}: WorkloadPriorityClass, metadata: {{name: p{}}}, value: {}}}\n", kApi, i, i);
-  for (uint64_t i = 0; i < queues; ++i) out.text += rich_queue_text(i, cohorts, rng);
+    out.cluster += fmt::format("---\n{{{}: WorkloadPriorityClass, metadata: {{name: p{}}}, value: {}}}\n", kApi, i, i);
+  for (uint64_t i = 0; i < queues; ++i) out.cluster += rich_queue_text(i, cohorts, rng);
   const uint64_t jobs = 20 * (1 + rng.below(3)), minutes = 60 * (1 + rng.below(3));
   for (uint64_t i = 0; i < jobs; ++i) out.jobs.push_back(rich_job_text(i, queues, minutes, rng));
   return out;
-}
-
-bool is_strict(const RichCluster& all, const std::string& queue) {
-  const size_t at = all.text.find("queueingStrategy: ", all.text.find("metadata: {name: " + queue));
-  return all.text.substr(at).starts_with("queueingStrategy: StrictFIFO");
-}
-
-bool finishes_alone(const RichCluster& all, size_t job) {
-  const auto cluster = testing::prepare(all.text + all.jobs[job], {});
-  return cluster->run_to_end() && cluster->report().workloads.front().state == "Finished";
 }
 
 // Some ask for more than their queue may ever have, or than nodes have. All others have their turn, but for those
@@ -170,21 +153,9 @@ TEST(LongHistoryProperty, RicherQueuesComeToAnEnd) {
     engine::EngineOptions options;
     options.reservations.enabled = seed % 2 == 0;
     if (seed % 3 == 0) options.admission.fair = quota::FairRules{quota::FairRule::kLessThanOrEqualToFinalShare};
-    const RichCluster all = rich_cluster(rng);
-    const auto cluster = testing::prepare(all.all(), {.engine = options});
-    ASSERT_FALSE(HasFailure());
-    ASSERT_TRUE(cluster->run_to_end());
-    EXPECT_THAT(cluster->broken(), IsEmpty());
-    const Report report = cluster->report();
-    for (const WorkloadReport& workload : report.workloads) {
-      finished += workload.state == "Finished" ? 1 : 0;
-      const bool is_behind = workload.message.starts_with("waits for its turn") && is_strict(all, workload.queue);
-      if (workload.state == "Finished" || is_behind) continue;
-      EXPECT_FALSE(finishes_alone(all, std::stoul(workload.name.substr(workload.name.find('j') + 1))))
-          << workload.name << ": " << workload.message;
-    }
-    for (const QueueReport& queue : report.queues)
-      for (const auto& held : queue.held) EXPECT_EQ(held.used, 0) << queue.name;
+    finished += testing::expect_whoever_can_has_run(
+        rich_history(rng), {.engine = options}, {},
+        [](const WorkloadReport& workload) { return workload.state == "Finished"; });
   }
   EXPECT_GT(finished, 10 * histories);
 }
@@ -209,8 +180,7 @@ TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {
       evictions += workload.evictions;
       EXPECT_EQ(workload.state, "Finished") << workload.name << ": " << workload.message;
     }
-    for (const QueueReport& queue : report.queues)
-      for (const auto& held : queue.held) EXPECT_EQ(held.used, 0) << queue.name;
+    testing::expect_no_quota_in_use(report);
     if (HasFailure()) break;
   }
   EXPECT_GT(evictions, static_cast<int64_t>(histories));

@@ -10,21 +10,13 @@
 #include <cstdlib>
 
 #include "base/rng.h"
-#include "scenario/testing.h"
+#include "scenario/history_testing.h"
 
 namespace berth::scenario {
 namespace {
 
-using ::testing::IsEmpty;
-
-constexpr const char* kApi = "apiVersion: kueue.x-k8s.io/v1beta2, kind";
+constexpr const char* kApi = testing::kQueueApi;
 constexpr const char* kResources[] = {"nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb", "cpu"};
-
-struct Mixed {
-  std::string cluster;            // without Jobs
-  std::vector<std::string> jobs;  // j0, j1, …
-  uint64_t queues = 0;
-};
 
 std::string node_text(uint64_t number, Rng& rng) {
   std::string labels =
@@ -122,8 +114,8 @@ std::string job_text(uint64_t number, uint64_t queues, uint64_t minutes, Rng& rn
       rng.chance(50) ? 0 : 60, each.limits, 1 + rng.below(3));
 }
 
-Mixed mixed(Rng& rng) {
-  Mixed out;
+testing::History mixed(Rng& rng) {
+  testing::History out;
   for (const char* flavor : {"f", "g"})
     out.cluster +=
         fmt::format("---\n{{{}: ResourceFlavor, metadata: {{name: {}}}, spec: {{nodeLabels: {{kind: {}}}}}}}\n", kApi,
@@ -134,10 +126,10 @@ Mixed mixed(Rng& rng) {
     out.cluster += fmt::format("---\n{{{}: WorkloadPriorityClass, metadata: {{name: p{}}}, value: {}}}\n", kApi, i, i);
   const uint64_t nodes = 2 + rng.below(6);
   for (uint64_t i = 0; i < nodes; ++i) out.cluster += node_text(i, rng);
-  out.queues = 2 + rng.below(4);
-  for (uint64_t i = 0; i < out.queues; ++i) out.cluster += queue_text(i, rng);
+  const uint64_t queues = 2 + rng.below(4);
+  for (uint64_t i = 0; i < queues; ++i) out.cluster += queue_text(i, rng);
   const uint64_t jobs = 15 * (1 + rng.below(3)), minutes = 60 * (1 + rng.below(3));
-  for (uint64_t i = 0; i < jobs; ++i) out.jobs.push_back(job_text(i, out.queues, minutes, rng));
+  for (uint64_t i = 0; i < jobs; ++i) out.jobs.push_back(job_text(i, queues, minutes, rng));
   return out;
 }
 
@@ -157,38 +149,14 @@ bool is_over(const WorkloadReport& workload) {
   return workload.state == "Finished" || workload.reason.starts_with("Deactivated");
 }
 
-bool is_strict(const Mixed& all, const std::string& queue) {
-  const size_t at = all.cluster.find("queueingStrategy: ", all.cluster.find("metadata: {name: " + queue));
-  return all.cluster.substr(at).starts_with("queueingStrategy: StrictFIFO");
-}
-
-bool finishes_alone(const Mixed& all, const std::string& job, uint64_t seed) {
-  const auto cluster =
-      testing::prepare(all.cluster + all.jobs[std::stoul(job.substr(job.find('j') + 1))], {.engine = options_of(seed)});
-  return cluster->run_to_end() && is_over(cluster->report().workloads.front());
-}
-
 TEST(MixedHistoryProperty, AllKindsOfWorkComeToAnEnd) {
   const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 2000 : 40;
   size_t finished = 0;
   for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
-    const Mixed all = mixed(rng);
-    const auto cluster =
-        testing::prepare(all.cluster + fmt::format("{}", fmt::join(all.jobs, "")), {.engine = options_of(seed)});
-    ASSERT_FALSE(HasFailure());
-    ASSERT_TRUE(cluster->run_to_end());
-    EXPECT_THAT(cluster->broken(), IsEmpty());
-    const Report report = cluster->report();
-    for (const WorkloadReport& workload : report.workloads) {
-      finished += workload.state == "Finished" ? 1 : 0;
-      const bool is_behind = workload.message.starts_with("waits for its turn") && is_strict(all, workload.queue);
-      if (is_over(workload) || is_behind) continue;
-      EXPECT_FALSE(finishes_alone(all, workload.name, seed)) << workload.name << ": " << workload.message;
-    }
-    for (const QueueReport& queue : report.queues)
-      for (const auto& held : queue.held) EXPECT_EQ(held.used, 0) << queue.name;
+    const SimulationOptions options{.engine = options_of(seed)};
+    finished += testing::expect_whoever_can_has_run(mixed(rng), options, options, &is_over);
   }
   EXPECT_GT(finished, 5 * histories);
 }

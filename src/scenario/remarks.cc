@@ -38,8 +38,7 @@ std::vector<std::string> remarks_on(const api::Node& node) {
   else if (known.cut_by_others && !bridge::berth_cuts(node))
     out.push_back(
         "NVIDIA's MIG manager is cutting its GPUs (label nvidia.com/mig.config.state), and it takes no pods that ask "
-        "for "
-        "GPUs here; simulate when the label says success");
+        "for GPUs here; simulate when the label says success");
   else if (!known.mig_problem.empty()) out.push_back("its MIG instances take no new work: " + known.mig_problem);
   if (std::string wrong = bridge::gpu_label_problem(node); !wrong.empty()) out.push_back(std::move(wrong));
   const auto mig = bridge::mig_of(node, bridge::DeviceKnowledge::kExact);

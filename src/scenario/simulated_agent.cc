@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "bridge/devices.h"
 #include "bridge/mig.h"
@@ -19,13 +20,12 @@ bool is_instance_of(const model::MigDeviceInstance& instance, const std::string&
   return name == resource;
 }
 
-// Why no device of the model can have these instances; empty: it can.
-std::string impossible(const model::GpuDevice& wanted, const model::MigModel& model) {
-  std::vector<model::ReportedMigInstance> reported;
-  for (const model::MigDeviceInstance& instance : wanted.mig_instances)
-    reported.push_back({instance.profile, instance.start});
-  const auto layout = model::MigLayout::from_report(model, reported);
-  return layout ? "" : layout.error().message;
+// Cuts the device so.
+void cut_into(model::GpuDevice& device, bool mig_enabled, std::vector<model::MigDeviceInstance> instances) {
+  device.mig_enabled = mig_enabled;
+  device.mig_instances = std::move(instances);
+  for (model::MigDeviceInstance& instance : device.mig_instances)
+    instance.uuid = fmt::format("MIG-{}-{}", device.uuid, instance.start);
 }
 
 }  // namespace
@@ -118,14 +118,12 @@ std::vector<std::string> SimulatedAgent::cut(const std::string& name, std::span<
                                   device->pods.empty() ? "it is ill" : device->pods.front() + " is on it"));
       continue;
     }
-    if (const std::string why = impossible(as_wanted, *nodes_.at(name).model); !why.empty()) {
-      wrong.push_back(fmt::format("device {} of node {} cannot be cut so: {}", device->uuid, name, why));
+    if (const auto layout = model::MigLayout::from_report(*nodes_.at(name).model, as_wanted); !layout) {
+      wrong.push_back(
+          fmt::format("device {} of node {} cannot be cut so: {}", device->uuid, name, layout.error().message));
       continue;
     }
-    device->mig_enabled = as_wanted.mig_enabled;
-    device->mig_instances = as_wanted.mig_instances;
-    for (model::MigDeviceInstance& instance : device->mig_instances)
-      instance.uuid = fmt::format("MIG-{}-{}", device->uuid, instance.start);
+    cut_into(*device, as_wanted.mig_enabled, as_wanted.mig_instances);
   }
   if (wrong.empty()) devices = std::move(after);
   return wrong;
@@ -135,13 +133,8 @@ void SimulatedAgent::find_cut(const std::string& name, std::span<const mig::GpuD
   const auto at = nodes_.find(name);
   if (at == nodes_.end()) return;
   std::vector<model::GpuDevice>& devices = at->second.devices.devices;
-  for (size_t d = 0; d < std::min(cut.size(), devices.size()); ++d) {
-    devices[d].mig_enabled = !cut[d].whole;
-    devices[d].mig_instances.clear();
-    for (const model::MigInstance instance : cut[d].mig.layout.instances())
-      devices[d].mig_instances.push_back({fmt::format("MIG-{}-{}", devices[d].uuid, instance.start),
-                                          cut[d].mig.layout.profile(instance).name, instance.start});
-  }
+  for (size_t d = 0; d < std::min(cut.size(), devices.size()); ++d)
+    cut_into(devices[d], !cut[d].whole, mig::instances_of(cut[d]));
 }
 
 std::string SimulatedAgent::annotation(const std::string& node) const {

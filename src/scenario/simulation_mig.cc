@@ -44,8 +44,8 @@ std::vector<std::string> in_use(const engine::State& state, const std::string& n
 std::optional<std::vector<mig::GpuDevice>> cut_into(const api::Node& node, const model::ResourceList& gpus) {
   model::Node after = bridge::to_model(node, bridge::DeviceKnowledge::kExact);
   after.allocatable = after.capacity = with_gpus(after.allocatable, gpus);
-  auto devices =
-      after.mig ? mig::devices_of(after) : Result<std::vector<mig::GpuDevice>>(fail(ErrorCode::kInvalidInput, ""));
+  if (!after.mig) return std::nullopt;
+  auto devices = mig::devices_of(after);
   return devices ? std::optional(std::move(*devices)) : std::nullopt;
 }
 

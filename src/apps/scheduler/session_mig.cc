@@ -24,8 +24,7 @@ std::vector<bridge::DesiredDevice> desired_devices(const model::Node& node, cons
     bridge::DesiredDevice device;
     if (d < node.cut_by_agent().size()) device.uuid = node.cut_by_agent()[d].uuid;
     device.mig_enabled = !wanted[d].whole;
-    for (const model::MigInstance instance : wanted[d].mig.layout.instances())
-      device.instances.push_back({"", wanted[d].mig.layout.profile(instance).name, instance.start});
+    device.instances = mig::instances_of(wanted[d]);
     out.push_back(std::move(device));
   }
   return out;
