@@ -130,6 +130,7 @@ class Desk {
   void adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload, std::vector<Write>& writes);
   static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
+  bool is_needed(const SeenWorkload& seen) const;
   void let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   void deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool may_write(Lane& lane);

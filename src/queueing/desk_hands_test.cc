@@ -76,6 +76,46 @@ TEST_F(DeskHands, WhoIsMadeActiveAgainHasAllOfItsTimeWhoeverLooks) {
   EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
 }
 
+TEST_F(DeskHands, AWorkloadThatIsDeletedGoesOnceItsJobIsAsItWas) {
+  submit("train", "red", 2);
+  change("train", {{"metadata", {{"annotations", {{"kueue.x-k8s.io/job-min-parallelism", "1"}}}}},
+                   {"spec", {{"parallelism", 6}, {"completions", 6}}}});
+  const Json before = jobs["train"]["spec"];
+  settle();
+  EXPECT_EQ(jobs["train"]["spec"]["parallelism"], 4);
+  change("train", {{"status", {{"active", 4}, {"startTime", "2026-01-01T00:00:00Z"}}}});
+  submit("next", "red", 8);
+  settle();
+  workload("train")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  change_status("train", Json::object());
+  settle();
+  EXPECT_TRUE(suspended("train"));
+  EXPECT_EQ(condition("next", "QuotaReserved"), "False WaitingForQuota") << "its pods are there still";
+  const std::string name = workload("train")["metadata"]["name"];
+  World fresh;
+  fresh.take_over(*this);
+  fresh.change("train", {{"status", {{"active", 0}}}});
+  fresh.step = Duration::seconds(0);
+  for (int turn = 0; turn < 20 && fresh.workloads.contains(name); ++turn)
+    for (const Write& write : fresh.look()) fresh.store(write);
+  fresh.jobs["train"]["spec"]["template"]["metadata"].erase("annotations");  // empty
+  EXPECT_EQ(fresh.jobs["train"]["spec"], before);
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("next", "Admitted") + fresh.condition("train", "Admitted"), "True Admitted");
+}
+
+TEST_F(DeskHands, AWorkloadGoesWithItsJob) {
+  submit("train", "red", 2);
+  settle();
+  workload("train")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  Json of_train = workload("train");
+  jobs.erase("train");
+  desk.job_gone("default", "train");
+  change_status("train", Json::object());
+  settle();
+  EXPECT_THAT(workloads, ::testing::IsEmpty());
+}
+
 TEST_F(DeskHands, OfTwoWorkloadsOfOneJobOneCounts) {
   submit("blocks", "red", 8);
   settle();

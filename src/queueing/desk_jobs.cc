@@ -80,7 +80,7 @@ std::optional<Write> Desk::create_workload(JobRecord& record) {
   return Write{.kind = Write::Kind::kCreateWorkload,
                .namespace_name = job.job.metadata.namespace_name,
                .name = job.job.metadata.name,
-               .body = workload_json(workload, {pod_template}, priority_class),
+               .body = workload_json(workload, {pod_template}, priority_class, true),
                .notes = {note_of(
                    job.job.metadata, "Job", "CreatedWorkload",
                    fmt::format("Created Workload: {}/{}", job.job.metadata.namespace_name, workload.metadata.name))}};
@@ -211,9 +211,9 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload->ended) return;
   const quota::WorkloadStatus& status = admission.status(id);
-  const bool leaving = is_leaving(status);
-  const std::string unlike = leaving ? "" : why_out_of_step(seen, stored);
-  if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving && unlike.empty()) {
+  const bool deleted = stored.workload.metadata.deleted.has_value(), leaving = is_leaving(status);
+  const std::string unlike = leaving || deleted ? "" : why_out_of_step(seen, stored);
+  if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving && !deleted && unlike.empty()) {
     if (!is_told(stored) || !seen.job.suspend || !workload->held.empty()) return;
     if (const std::string conflict = why_not_to_start(seen, stored, admission); !conflict.empty())
       return refuse(record, conflict, true);
@@ -223,6 +223,7 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     return;
   }
   if (!seen.job.suspend) {
+    if (deleted) return send(stop(seen, "Workload is deleted"));
     if (!unlike.empty()) return send(stop(seen, unlike, wall_));
     if (leaving && !stored.is("Evicted")) return;  // people hear first why
     if (!leaving) return send(stop(seen, "Not admitted by cluster queue"));
@@ -231,6 +232,10 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   if (seen.has_pods()) return;
   if (seen.started) return send(forget_start(seen));
   if (is_injected(seen)) return send(restore(seen, stored));
+  if (deleted) {
+    dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
+    return;
+  }
   if (leaving && !stored.is("Evicted")) return;  // people hear first why
   if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
     events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});

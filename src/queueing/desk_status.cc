@@ -5,6 +5,7 @@
 
 #include "api/kueue_names.h"
 #include "model/quantity.h"
+#include "queueing/step.h"
 #include "queueing/wanted.h"
 #include "workloads/kueue/queued.h"
 
@@ -231,7 +232,14 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   return true;
 }
 
-// One that is being deleted, and that Kueue had kept from it, goes.
+// One that is being deleted stays until the Job that it stands for has stopped, and is as it was before it started.
+bool Desk::is_needed(const SeenWorkload& seen) const {
+  const JobRecord* job = job_of(seen);
+  return job != nullptr && job->seen.finished.empty() && !job->seen.job.metadata.deleted && !is_at_rest(job->seen) &&
+         !workloads::queue_of(job->seen.job.metadata).empty() && other_of_owner(seen) == nullptr;
+}
+
+// Takes Kueue's finalizer off one that is being deleted.
 void Desk::let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
   if (!record.seen.finalizer) return;
   Json metadata = metadata_json(record.seen.workload.metadata);
@@ -247,7 +255,10 @@ void Desk::let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& 
 void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission,
                    std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
-  if (seen.workload.metadata.deleted) return let_go(name, record, writes);
+  if (seen.workload.metadata.deleted) {
+    if (!is_needed(seen)) let_go(name, record, writes);
+    return;
+  }
   const quota::WorkloadId id = admission.find(seen.workload.metadata.uid);
   if (!id.valid() || record.ended) return;
   if (is_orphan(record)) {

@@ -30,9 +30,7 @@ struct World {
     model::ResourceFlavor flavor;
     flavor.name = "h100";
     flavor.node_labels = {{"gpu", "h100"}};
-    model::Toleration& toleration = flavor.tolerations.emplace_back();
-    toleration.key = "gpu";
-    toleration.op = model::TolerationOperator::kExists;
+    flavor.tolerations = {{"gpu", "", model::TolerationOperator::kExists}};
     admission.upsert(flavor);
     admission.set_namespace_labels("default", {});
     for (const char* name : {"red", "blue"}) {
@@ -93,20 +91,19 @@ struct World {
     if (write.kind == Write::Kind::kDeletePod) {
       EXPECT_EQ(body["preconditions"]["uid"], pods[write.name]["metadata"]["uid"]);
       pods.erase(write.name);
-      return desk.pod_gone("default", write.name);
+      desk.pod_gone("default", write.name);
+      return desk.answered(answer, now);
     }
     EXPECT_EQ(body["metadata"]["resourceVersion"], pods[write.name]["metadata"]["resourceVersion"]);
     pods[write.name].merge_patch(body);
     answer.pod = *decode_pod(touched(pods[write.name]).dump());
+    desk.answered(answer, now);
   }
   // What the server makes of a write.
   void store(const Write& write) {
     Answer answer{.write = write, .stored = true};
     for (const Note& note : write.notes) notes.push_back(note.name + " " + note.reason);
-    if (write.party == Write::Party::kPod) {
-      store_pod(write, answer);
-      return desk.answered(answer, now);
-    }
+    if (write.party == Write::Party::kPod) return store_pod(write, answer);
     Json body = Json::parse(write.body);
     if (write.kind == Write::Kind::kCreateWorkload) {
       const std::string name = body["metadata"]["name"];
@@ -127,6 +124,9 @@ struct World {
       else answer.workload = *decode_any_workload(object.dump());
     }
     desk.answered(answer, now);
+    if (!answer.workload || !answer.workload->workload.metadata.deleted || answer.workload->finalizer) return;
+    workloads.erase(write.name);
+    desk.workload_gone("default", write.name);
   }
   void apply(std::vector<engine::Event> events) {
     for (engine::Event& event : events) {

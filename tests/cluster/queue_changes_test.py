@@ -229,6 +229,30 @@ class Leaving(QueueSuite):
                 one["reason"] for one in self.api.call("GET", at)["status"]["conditions"]
                 if one["type"] == "Finished"] == ["OwnerNotFound"])  # fmt: skip
 
+    def test_a_workload_that_is_deleted_by_hand_leaves_its_job_as_it_was(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=4)
+        made = job("train", "red", 2, pods=3)
+        made["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "1"}
+        made["spec"]["completions"] = 3
+        made["spec"]["template"]["metadata"]["finalizers"] = ["example.com/hold"]
+        self.apply(made)
+        self.runs("train", 2)
+        first = self.workload("train")["metadata"]
+        self.apply(job("next", "red", 4))
+        self.api.call("DELETE", f"{WORKLOADS}/{first['name']}")
+        wait_until("its pods are on their way out", lambda: all(
+            one["metadata"].get("deletionTimestamp") for one in self.pods_of("train")))
+        self.settle()
+        self.assertEqual(self.pods_of("next"), [], "its quota is not free before they are gone")
+        for one in self.pods_of("train"):
+            self.patch(f"{PODS}/{one['metadata']['name']}", {"metadata": {"finalizers": None}})
+        self.runs("next")
+        wait_until("it waits anew", lambda: self.workload("train")["metadata"]["uid"] != first["uid"])
+        spec = self.api.call("GET", f"{JOBS}/train")["spec"]
+        self.assertEqual((spec["suspend"], spec["parallelism"]), (True, 3))
+        self.assertNotIn("kueue.x-k8s.io/workload", spec["template"]["metadata"].get("annotations", {}))
+
 
 class NotUnderstood(QueueSuite):
     def test_a_workload_that_cannot_be_understood_says_so(self) -> None:
