@@ -202,8 +202,7 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
   }
   Told active;
   if (kind == "LocalQueue") {
-    const auto known = overview.local_queues.find({namespace_name, name});
-    const quota::QueueCounts counts = known == overview.local_queues.end() ? quota::QueueCounts{} : known->second;
+    const quota::QueueCounts& counts = overview.of({namespace_name, name});
     active = local_activity(admission, {namespace_name, name}, record.cluster_queue, record.stopped, record.problem,
                             overview);
     count(status, counts);
@@ -211,9 +210,8 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
     status["flavorsUsage"] = usage(counts.used);
   } else if (admission.cluster_queues().contains(name)) {
     const quota::QueueStatus queue = admission.queue_status(name, overview);
-    const auto known = overview.cluster_queues.find(name);
     active = activity(queue, record.remark);
-    count(status, known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second);
+    count(status, overview.of(name));
     tell_usage(status, queue);
     tell_share(status, stored, queue.share ? &*queue.share : nullptr);
   } else {

@@ -3,6 +3,24 @@
 
 namespace berth::quota {
 
+namespace {
+
+template <typename Key>
+const QueueCounts& counts_of(const std::map<Key, QueueCounts>& queues, const Key& key) {
+  static const QueueCounts k_nothing;
+  const auto at = queues.find(key);
+  return at == queues.end() ? k_nothing : at->second;
+}
+
+}  // namespace
+
+const QueueCounts& QueueOverview::of(const std::string& cluster_queue) const {
+  return counts_of(cluster_queues, cluster_queue);
+}
+const QueueCounts& QueueOverview::of(const std::pair<std::string, std::string>& local_queue) const {
+  return counts_of(local_queues, local_queue);
+}
+
 // One whose own queue or that of its namespace is stopped, or which is itself, does not count.
 bool Admission::is_counted_as_waiting(const Record& record) const {
   if (waits(record.standing)) return true;
@@ -19,9 +37,7 @@ QueueStatus Admission::queue_status(const std::string& cluster_queue, const Queu
     status.reason = reason;
     status.why = why_inactive(queue, reason, flavors_, checks_, spending_);
   }
-  static const QueueCounts k_nothing;
-  const auto counted = overview.cluster_queues.find(cluster_queue);
-  const QueueCounts& counts = counted == overview.cluster_queues.end() ? k_nothing : counted->second;
+  const QueueCounts& counts = overview.of(cluster_queue);
   status.pending = counts.pending;
   status.reserving = counts.reserving;
   status.admitted = counts.admitted;

@@ -95,8 +95,11 @@ struct QueueCounts {
   FlavorAmounts held = {}, used = {};  // quota of those that have it, and of the admitted
 };
 
-// All queues at once; who has no workload is not in it.
+// All queues at once; who has no workload is not in the maps.
 struct QueueOverview {
+  const QueueCounts& of(const std::string& cluster_queue) const;
+  const QueueCounts& of(const std::pair<std::string, std::string>& local_queue) const;
+
   std::map<std::string, QueueCounts> cluster_queues = {};
   std::map<std::pair<std::string, std::string>, QueueCounts> local_queues = {};  // by namespace and name
   std::map<std::string, FairShare> cohort_shares = {};  // where fair sharing is on; of no Cohort in or below a circle

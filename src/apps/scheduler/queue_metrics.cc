@@ -186,8 +186,7 @@ void QueueMetrics::show(const quota::Admission& admission, const quota::QueueOve
   };
   for (const auto& [name, queue] : admission.cluster_queues()) {
     const quota::QueueStatus status = admission.queue_status(name, overview);
-    const auto known = overview.cluster_queues.find(name);
-    const quota::QueueCounts of = known == overview.cluster_queues.end() ? quota::QueueCounts{} : known->second;
+    const quota::QueueCounts& of = overview.of(name);
     const prometheus::Labels labels = {{"cluster_queue", name}};
     counts(all.pending, labels, of);
     all.shown.set(all.reserving, labels, of.reserving);
