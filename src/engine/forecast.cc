@@ -12,6 +12,7 @@
 
 #include "base/int128.h"
 #include "engine/engine.h"
+#include "engine/in_the_way.h"
 #include "engine/queued_workloads.h"
 #include "quota/admission.h"
 
@@ -24,6 +25,11 @@ constexpr std::string_view kOnlyCuts =
 constexpr const char* kCutsToo =
     "as GPUs are cut now it would not start when all in its way have ended, and when they will be cut anew is not "
     "foreseen";
+
+constexpr const char *kChecks = "when its AdmissionChecks are ready is not foreseen",
+                     *kChecksThen = "it would have quota, and when its AdmissionChecks are ready then is not foreseen";
+constexpr const char* kUnready =
+    "nobody is let in before the pods of those that were admitted are ready, and when they are is not foreseen";
 
 }  // namespace
 
@@ -38,8 +44,6 @@ struct Engine::Rehearsal {
 
   void play(const ForecastLimits& limits);
   bool starts_behind_endless(const std::string& uid) const;
-  static void count_blockers(const Engine& real, const PodClass& cls, Forecast& out);
-  static void count_blockers(const Engine& real, quota::WorkloadId id, Forecast& out);
 
   const Engine& real;
   const int64_t ratio;  // of what is declared, in thousandths
@@ -251,62 +255,6 @@ void Engine::Rehearsal::play(const ForecastLimits& limits) {
   }
 }
 
-// Those on nodes which could have the class's pods without them.
-void Engine::Rehearsal::count_blockers(const Engine& real, const PodClass& cls, Forecast& out) {
-  FailureSets sets;
-  Candidates candidates;
-  WorkBudget unlimited{INT64_MAX};
-  candidates.refresh(real.state_, real.policies_, cls, sets, unlimited);
-  if (!candidates.objection().empty()) return;
-  for (const auto& [name, node] : real.state_.nodes_by_name()) {
-    const FailureSetId failure = candidates.failure(node);
-    if (!failure.valid() || failure == kFits || !sets.preemption_helps(failure)) continue;
-    for (const PodSlot slot : real.state_.node(node).pods) {
-      const PodState& pod = real.state_.pod(slot);
-      if (pod.pod.daemon || pod.phase == PodPhase::kNominated) continue;
-      ++out.blockers;
-      const auto end = real.expected_end(slot);
-      out.declaring += end && *end > real.now_ ? 1 : 0;
-    }
-  }
-}
-
-// Those that hold the quota which it lacks; where it lacks none, all pods that have a place; where its user has too
-// much, what that is. Nobody is in the way of one that has no turn, or asks for what there can never be.
-void Engine::Rehearsal::count_blockers(const Engine& real, quota::WorkloadId id, Forecast& out) {
-  const quota::WorkloadStatus& status = real.admission().status(id);
-  const quota::WaitingFor waits = real.admission().explain(id);
-  if (status.phase == quota::WorkloadPhase::kPending && waits.position == 0)
-    out.unknown = "it is not waiting in a queue: " + status.message;
-  if (status.reason == "ExceedsMaxQuota" || status.reason == "NoMatchingFlavor")
-    out.unknown = "it would not start with nothing in use either";
-  if (!out.unknown.empty()) return;
-  std::set<std::string> holders;
-  bool lacks_quota = false;
-  for (const quota::WaitingFor::Account& account : waits.quota) {
-    lacks_quota |= account.short_by > 0;
-    for (const auto& holder : account.holders)
-      if (account.short_by > 0) holders.insert(holder.workload);
-  }
-  const auto count = [&](const std::optional<Time>& end) {
-    ++out.blockers;
-    out.declaring += end && *end > real.now_ ? 1 : 0;
-  };
-  if (status.reason == "UserLimit") {  // only the user's own are in the way
-    const quota::Ledger& ledger = real.admission().ledger();
-    for (const quota::WorkloadId holder : ledger.holders(ledger.tree().queue(status.cluster_queue)))
-      if (real.admission().status(holder).workload.user == status.workload.user) count(real.expected_end(holder));
-    if (out.blockers == 0) out.unknown = "it would not start with nothing in use either";
-    return;
-  }
-  for (const std::string& name : holders)
-    if (const auto holder = real.workloads_->find(name)) count(real.expected_end(*holder));
-  if (lacks_quota) return;
-  for (const PodSlot slot : real.state_.pods())
-    if (const PodState& pod = real.state_.pod(slot); pod.phase >= PodPhase::kHeld && !pod.pod.daemon)
-      count(real.expected_end(slot));
-}
-
 namespace {
 
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid) {
@@ -330,6 +278,7 @@ bool asks_for_gpus(const State& state, const quota::Admission& admission, const 
 
 Forecasts Engine::forecast(const ForecastLimits& limits) const {
   Forecasts out;
+  InTheWay in_the_way(*this, now_);
   std::map<uint32_t, Forecast> by_class;  // what is in the way of its pods
   const QueueOrder before{&state_};
   PodSlot silent_first;  // of those that wait and declare nothing
@@ -337,14 +286,21 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     const PodState& pod = state_.pod(slot);
     if (!waits(pod.pod) || pod.phase >= PodPhase::kHeld) continue;
     const auto [known, added] = by_class.try_emplace(pod.cls.value);
-    if (added) Rehearsal::count_blockers(*this, state_.pod_class(pod.cls), known->second);
+    if (added) in_the_way.count(state_.pod_class(pod.cls), known->second);
     out[pod.pod.uid] = known->second;
     if (!pod.pod.runtime && (!silent_first.valid() || before(slot, silent_first))) silent_first = slot;
   }
-  for (const quota::WorkloadId id : workloads_->all())
-    if (const quota::WorkloadStatus& status = admission().status(id);
-        status.phase == quota::WorkloadPhase::kPending || status.phase == quota::WorkloadPhase::kQuotaReserved)
-      Rehearsal::count_blockers(*this, id, out[status.workload.uid]);
+  std::set<std::string> unready;  // for whom starting is not foreseen
+  for (const quota::WorkloadId id : workloads_->all()) {
+    const quota::WorkloadStatus& status = admission().status(id);
+    if (status.phase != quota::WorkloadPhase::kPending && status.phase != quota::WorkloadPhase::kQuotaReserved)
+      continue;
+    Forecast& forecast = out[status.workload.uid];
+    in_the_way.count(id, forecast);
+    if (status.phase == quota::WorkloadPhase::kQuotaReserved || !admission().waits_for_pods()) continue;
+    if (forecast.unknown.empty()) forecast.unknown = kUnready;
+    unready.insert(status.workload.uid);
+  }
   if (out.empty()) return out;
   Rehearsal longest(*this, RuntimeRatios::kWhole);
   longest.play(limits);
@@ -354,7 +310,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
   const auto is_being_cut = [&](const auto& node) { return state_.node(node.second).is_being_cut(); };
   const bool any_cut = !state_.mig_nodes().empty() || std::ranges::any_of(state_.nodes_by_name(), is_being_cut);
   for (auto& [uid, forecast] : out) {
-    if (const auto start = longest.started.find(uid); start != longest.started.end()) {
+    if (const auto start = longest.started.find(uid); start != longest.started.end() && !unready.contains(uid)) {
       forecast.p50 = forecast.p90 = start->second - now_;
       forecast.unknown.clear();
       if (!middle) continue;
@@ -364,8 +320,12 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     }
     const int64_t silent = forecast.blockers - forecast.declaring;
     if (!forecast.unknown.empty()) continue;
+    const quota::WorkloadId then = longest.second.admission().find(uid);
     const bool may_be_cut = any_cut && asks_for_gpus(state_, admission(), uid);
-    if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
+    if (then.valid() && longest.second.admission().status(then).phase == quota::WorkloadPhase::kQuotaReserved)
+      forecast.unknown =
+          admission().status(admission().find(uid)).phase == quota::WorkloadPhase::kPending ? kChecksThen : kChecks;
+    else if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
     else if (forecast.blockers == 0)
       forecast.unknown = may_be_cut                              ? std::string(kOnlyCuts)
                          : waits_behind_others(admission(), uid) ? "those before it in its queue would not start either"

@@ -30,8 +30,7 @@ QueuedWorkloads::Spec QueuedWorkloads::spec_of(const quota::PlaceRequest& reques
   const quota::FlavorTerms terms = quota::terms_of((*request.pod_sets)[set], *request.flavors);
   if (terms.empty()) return plain;
   auto spec = std::make_shared<model::SchedulingSpec>(*plain);
-  for (const auto& [key, value] : terms.node_labels) spec->node_selector.set(key, value);
-  spec->tolerations.insert(spec->tolerations.end(), terms.tolerations.begin(), terms.tolerations.end());
+  quota::add_terms(terms, *spec);
   return spec;
 }
 
@@ -263,6 +262,10 @@ void QueuedWorkloads::release(quota::WorkloadId id) {
     return !admission_.status(id).evicted.empty() && admission_.ledger().find(id) != nullptr;
   };
   if (!rehearses_ || !is_leaving()) gave_back_ |= let_go(id);
+}
+
+bool QueuedWorkloads::has_pods(quota::WorkloadId id) const {
+  return pods_.contains(admission_.status(id).workload.full_name());
 }
 
 // True: there was something to give back.

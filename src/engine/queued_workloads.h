@@ -8,8 +8,8 @@
 //
 // Invariants: 1. a workload that is admitted, or has its place and waits for its checks, has as many pods and stand-ins
 // as it needs, but for those whose node was lost and that have found no other; 2. a pod of a workload that is not
-// admitted, or that it has no need of, is not scheduled;
-// 3. while a workload waits for others to leave, its stand-ins keep what these give back. Owner thread only.
+// admitted, or that it has no need of, is not scheduled; 3. while a workload waits for others to leave, its stand-ins
+// keep what these give back. Owner thread only.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -45,8 +45,7 @@ class QueuedWorkloads : public quota::Places {
     admission_.set_namespace_labels(name, labels);
     changed_ = true;
   }
-  // Nobody makes pods: who is evicted keeps its places until it has let go, as if they had come.
-  void rehearse() { rehearses_ = true; }
+  void rehearse() { rehearses_ = true; }  // nobody makes pods: who is evicted has its places until it has let go
   // Others may be evicted than before.
   void victims_changed() {
     if (in_use_) configure().reconfigure();
@@ -55,9 +54,8 @@ class QueuedWorkloads : public quota::Places {
     if (in_use_) changed_nodes_.insert(node);
   }
   const quota::Admission& admission() const { return admission_; }
-  std::vector<quota::WorkloadId> all() const;  // in their order
-  // By "namespace/name".
-  std::optional<quota::WorkloadId> find(const std::string& name) const;
+  std::vector<quota::WorkloadId> all() const;                            // in their order
+  std::optional<quota::WorkloadId> find(const std::string& name) const;  // by "namespace/name"
 
   void upsert(model::Workload&& workload);
   // One that had been admitted. In each cycle before others are placed: restore_places() notes which places it has,
@@ -109,6 +107,8 @@ class QueuedWorkloads : public quota::Places {
   bool could_fit(const quota::PlaceRequest& request) override;
   std::optional<Time> keep(const quota::PlaceRequest& request) override;
   std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
+  const std::set<quota::WorkloadId>& lacking() const override { return short_; }
+  bool has_pods(quota::WorkloadId id) const override;
   void release(quota::WorkloadId id) override;
 
  private:
@@ -178,23 +178,23 @@ class QueuedWorkloads : public quota::Places {
 
   PlacementContext context_;
   StandIns stand_ins_;
-  bool in_use_ = false, rehearses_ = false;  // something is known of queues or workloads
   quota::Admission admission_;
   const EndOf end_of_;
-  Time now_;
   absl::btree_map<quota::WorkloadId, Group> groups_;
   absl::btree_map<std::string, quota::WorkloadId> by_name_;       // "namespace/name"
   absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it
   std::set<std::string> freed_;
   std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want
+  std::set<NodeSlot> changed_nodes_;   // since the last run
   std::vector<quota::WorkloadId> restored_;
-  std::set<NodeSlot> changed_nodes_;  // since the last run
   std::vector<WantedPlaces> wanted_;
   std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
   quota::WorkloadId held_;
+  bool in_use_ = false, rehearses_ = false;   // something is known of queues or workloads
   bool gave_back_ = false, changed_ = false;  // some let go of places; something else admission has not looked at
   uint64_t seen_until_ = 0, filled_at_ = 0;   // of the change log when heads, and places, were last looked at
   int64_t used_ = 0;                          // work units since the last run began
+  Time now_;
 };
 
 }  // namespace berth::engine

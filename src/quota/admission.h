@@ -6,7 +6,6 @@
 // (https://kueue.sigs.k8s.io/docs/concepts/). Where there are Places to ask, quota is not enough: a workload is
 // admitted only with a place for all of its pods. A flavor that has none is passed over for the next; if none has any,
 // those are evicted whose going gives the workload both quota and a place, and nobody where that cannot be had.
-//
 // One thread; time only comes in with calls and never goes back. Same calls, same decisions.
 // Invariants: 1. what a ClusterQueue's workloads hold is its usage in the ledger's tree; 2. no decision takes a node of
 // the tree above what is available to it (lowered quota may leave it above); 3. a workload is in one place: pending,
@@ -48,8 +47,7 @@ class Admission {
   void remove(const model::LocalQueue& queue);
   void remove(const model::AdmissionCheck& check);
 
-  // Workloads. A known UID with other facts is an update: `active` and what it gives back are looked at.
-  WorkloadId upsert(model::Workload workload);
+  WorkloadId upsert(model::Workload workload);  // a known UID with other facts is an update
   // One that holds quota already, as whoever decided before has written: it stays admitted, whatever the queue has now.
   // A ClusterQueue that is not known counts as deleted. A workload that is known stays as it is.
   WorkloadId restore(model::Workload workload, HeldQuota held);
@@ -66,8 +64,7 @@ class Admission {
 
   // Decides once about each queue's head. False: nothing is left that another cycle would change. `decisions`: empty.
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
-  // When time alone changes something, so that a cycle is to be run then; none: only a call can.
-  std::optional<Time> next_due() const;
+  std::optional<Time> next_due() const;  // when time alone changes something, so that a cycle is to be run then
   std::optional<Time> keeps_from() const { return kept_.next_due; }  // the same, of room for who has waited long
 
   std::optional<Term> term(WorkloadId id) const;          // while it is admitted
@@ -77,10 +74,12 @@ class Admission {
   void take_over(const Admission& from, Time now);
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   WaitingFor explain(WorkloadId id) const;  // of now, for people: O(what waits in its queue and is held around it)
-  // Of a ClusterQueue that is known, as of the last cycle; the overview costs a look at every workload.
+  bool waits_for_pods() const;  // nobody is let in before the pods of others are ready
+  bool lacks_places(WorkloadId id) const { return places_ != nullptr && places_->lacking().contains(id); }
+  bool has_pods(WorkloadId id) const { return places_ != nullptr && places_->has_pods(id); }
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
   QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
-  QueueOverview overview() const;
+  QueueOverview overview() const;  // as of the last cycle; a look at every workload
   const QuotaTree::Queues& cluster_queues() const { return queues_; }
   const Flavors& flavors() const { return flavors_; }
   const QuotaTree::Cohorts& cohorts() const { return cohorts_; }
@@ -135,7 +134,8 @@ class Admission {
   bool exceeds_user_limit(Entry& entry) const;
   std::string inactive_check(const model::ClusterQueue& queue) const;
   std::set<std::string> checks_of(const model::ClusterQueue& queue, const std::vector<PodSetAssignment>& given) const;
-  bool provisions(const Entry& entry) const;
+  bool provisions(const model::ClusterQueue& queue, const std::vector<PodSetAssignment>& given) const;
+  bool provisions(const Entry& entry) const { return provisions(*entry.spec, entry.assignment.pod_sets); }
   void sync_checks(Record& record);
   std::optional<EvictionReason> failed_check(const Record& record) const;
   void find_place(Record& record);

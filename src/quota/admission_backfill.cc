@@ -22,7 +22,12 @@ bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, cons
   const auto own_room = admission.kept_.rooms.find(entry.id);
   const bool has_room = own_room != admission.kept_.rooms.end();
   if (!admission.options_.fair) {
-    const auto borrowing = has_room ? own_room->second.borrowing : entry.assignment.borrowing;
+    int borrowing = has_room ? own_room->second.borrowing : entry.assignment.borrowing;
+    // To borrow more now is not what its room is for. But who would have to wait for that room keeps it waiting for
+    // nothing.
+    if (has_room && entry.assignment.borrowing > borrowing &&
+        !delays(room.queue, room.usage, room.gives_way, own_room->second))
+      borrowing = entry.assignment.borrowing;
     if (room.borrowing != borrowing) return room.borrowing < borrowing;
     return before(id, entry.id);
   }
@@ -56,18 +61,26 @@ bool Admission::Keeper::ends_by(const Entry& entry, Time until) const {
 // Whether the one for which room is kept would not have its quota beside the entry, when those have given theirs back
 // for whom it waits.
 bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room) const {
+  std::set<WorkloadId> victims;
+  for (const Victim& victim : entry.victims) victims.insert(victim.id);
+  return delays(entry.queue, entry.assignment.usage, victims, room);
+}
+
+// The same for usage of a queue, once these are gone as well.
+bool Admission::Keeper::delays(QuotaNode queue, const Amounts& usage, const std::set<WorkloadId>& without,
+                               const KeptRoom& room) const {
   Ledger& ledger = *admission.ledger_;
   QuotaTree& tree = ledger.tree();
   std::vector<WorkloadId> gone;
   for (const WorkloadId id : room.gives_way)
     if (ledger.find(id) != nullptr) gone.push_back(id);
-  for (const Victim& victim : entry.victims)
-    if (!room.gives_way.contains(victim.id)) gone.push_back(victim.id);
+  for (const WorkloadId id : without)
+    if (ledger.find(id) != nullptr && !room.gives_way.contains(id)) gone.push_back(id);
   tree.remove_usage(room.queue, room.held);
   for (const WorkloadId id : gone) ledger.take_out(id);
-  tree.add_usage(entry.queue, entry.assignment.usage);
+  tree.add_usage(queue, usage);
   const bool with = tree.has_room(room.queue, room.usage);
-  tree.remove_usage(entry.queue, entry.assignment.usage);
+  tree.remove_usage(queue, usage);
   for (const WorkloadId id : gone) ledger.put_back(id);
   tree.add_usage(room.queue, room.held);
   return !with;

@@ -147,7 +147,7 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   std::set<WorkloadId> gone = preempted_with;
   if (entry.anew) gone.insert(ledger_->leaving().begin(), ledger_->leaving().end());
   const bool waits_for_room = entry.assignment.outcome == Outcome::kPreempt;
-  entry.waits_for_pods = !waits_for_room && options_.pods_ready.block_admission && !not_ready_.empty();
+  entry.waits_for_pods = !waits_for_room && waits_for_pods();
   if (entry.waits_for_pods) return;
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->take_out(id);
@@ -359,6 +359,11 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     entry.waits_aside = !entry.passed_by.empty() && std::ranges::all_of(entry.passed_by, waits_on);
     if (requeue(entry) || keeper.has_kept) changes = true;
     if (!decisions.empty()) record(entry.id).tries = 0;
+  }
+  for (const WorkloadId id : keeper.have_another_turn) {
+    if (!waits(record(id).standing)) continue;
+    enqueue(id);
+    changes = true;
   }
   std::erase_if(temporary, [&](const Reservation& kept) { return !waits_on(kept.id); });
   if (keeper.note_reserved(std::move(temporary), !decisions.empty())) changes = true;

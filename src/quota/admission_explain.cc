@@ -9,12 +9,23 @@
 
 namespace berth::quota {
 
-namespace {
+struct Admission::Explainer {
+  int64_t asked_of(const Record& record, const model::ResourceGroup& group, const std::string& flavor,
+                   const std::string& resource, bool fewest) const;
+  Assignment free_flavors(const Record& record, std::vector<int32_t> counts) const;
+  std::string message(const Record& record, bool is_head) const;
+  std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
+  WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
-// By all its pods that need something still; `fewest`: by as many as will do.
-int64_t asked_of(const model::Workload& workload, const std::string& resource, bool fewest) {
+  const Admission& admission;
+};
+
+// By all its pods that need something still and may have the flavor; `fewest`: by as many as will do.
+int64_t Admission::Explainer::asked_of(const Record& record, const model::ResourceGroup& group,
+                                       const std::string& flavor, const std::string& resource, bool fewest) const {
   int64_t sum = 0;
-  for (const model::PodSet& set : workload.pod_sets) {
+  for (const model::PodSet& set : record.status.workload.pod_sets) {
+    if (!may_have_flavor(admission.flavors_, group, flavor, set)) continue;
     const int32_t count = fewest ? std::min(set.count, set.min_count.value_or(set.count)) : set.count;
     int64_t amount = 0;
     if (__builtin_mul_overflow(set.requests.get(resource), int64_t{std::max(0, count - set.reclaimable)}, &amount))
@@ -24,22 +35,11 @@ int64_t asked_of(const model::Workload& workload, const std::string& resource, b
   return sum;
 }
 
-}  // namespace
-
 std::string with_kept(std::string message, const Record& record) {
   if (record.kept_for_it.empty()) return message;
   if (message.empty()) return record.kept_for_it;
   return fmt::format("{}{} {}", message, message.back() == '.' ? "" : ".", record.kept_for_it);
 }
-
-struct Admission::Explainer {
-  Assignment free_flavors(const Record& record, std::vector<int32_t> counts) const;
-  std::string message(const Record& record, bool is_head) const;
-  std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
-  WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
-
-  const Admission& admission;
-};
 
 // With what is free alone. `counts`: of each pod set; empty: all.
 Assignment Admission::Explainer::free_flavors(const Record& record, std::vector<int32_t> counts) const {
@@ -115,11 +115,11 @@ WaitingFor Admission::explain(WorkloadId id) const {
   for (const model::ResourceGroup& group : queue->second.groups)
     for (const model::FlavorQuotas& flavor : group.flavors)
       for (const auto& [resource, quota] : flavor.resources)
-        if (const int64_t asked = asked_of(record.status.workload, resource, false); asked > 0) {
+        if (const int64_t asked = explainer.asked_of(record, group, flavor.flavor, resource, false); asked > 0) {
           const FlavorResource fr = tree.find(flavor.flavor, resource);
           const bool too_much = asked > tree.potential(node, fr);
-          out.quota.push_back(
-              explainer.account(node, fr, too_much ? asked_of(record.status.workload, resource, true) : asked));
+          out.quota.push_back(explainer.account(
+              node, fr, too_much ? explainer.asked_of(record, group, flavor.flavor, resource, true) : asked));
         }
   if (!record.lacks_quota || out.position == 0) return out;
   out.message = explainer.message(record, out.position == 1);

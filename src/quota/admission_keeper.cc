@@ -284,8 +284,12 @@ bool Admission::Keeper::keep(const Entry& entry) {
   const auto known = rooms.find(entry.id);
   if (!find_room(entry, room)) return false;
   has_kept |= room.in_nodes;
-  if (known == rooms.end()) ++admission.kept_.in_all;
-  else if (known->second.in_nodes && !room.in_nodes) admission.release_places(entry.id);
+  if (known == rooms.end()) {
+    ++admission.kept_.in_all;
+    if (entry.held_up) have_another_turn.push_back(entry.id);
+  } else if (known->second.in_nodes && !room.in_nodes) {
+    admission.release_places(entry.id);
+  }
   rooms[entry.id] = std::move(room);
   return true;
 }

@@ -26,6 +26,8 @@ struct Admission::Keeper {
   Admission& admission;
   int looks_left = 4;     // at what could be kept, in one cycle; others have theirs in the next
   bool has_kept = false;  // places, in this cycle: who was found a place before may have lost it to them
+  // By the room that they have now these may come before those for whom they were held up.
+  std::vector<WorkloadId> have_another_turn = {};
 
   // Before anybody has his turn: forgets who waits no more, and wakes whose time has come.
   void begin_cycle();
@@ -78,6 +80,7 @@ struct Admission::Keeper {
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
   bool delays(const Entry& entry, const KeptRoom& room) const;
+  bool delays(QuotaNode queue, const Amounts& usage, const std::set<WorkloadId>& without, const KeptRoom& room) const;
   bool may_keep(WorkloadId id, const std::string& cluster_queue);
   bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;

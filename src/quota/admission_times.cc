@@ -114,6 +114,8 @@ std::optional<Time> Admission::not_ready_until(const Record& record) const {
   return record.recovers_since + limit;
 }
 
+bool Admission::waits_for_pods() const { return options_.pods_ready.block_admission && !not_ready_.empty(); }
+
 std::optional<EvictionReason> Admission::too_long_not_ready(const Record& record) const {
   const WaitForPodsReady& options = options_.pods_ready;
   const int32_t requeues = record.status.requeues + 1;

@@ -72,6 +72,22 @@ class GroupSelector {
   std::vector<model::NodeSelectorTerm> terms_;
 };
 
+// Why pods of the set may not have the flavor; empty: they may.
+std::string objection_to(const std::string& name, const Flavors& flavors, const GroupSelector& selector,
+                         const model::PodSet& pods) {
+  const auto found = flavors.find(name);
+  if (found == flavors.end()) return fmt::format("flavor {} not found", name);
+  const model::ResourceFlavor& flavor = found->second;
+  std::vector<model::Toleration> tolerations = pods.tolerations;
+  tolerations.insert(tolerations.end(), flavor.tolerations.begin(), flavor.tolerations.end());
+  if (const size_t bad = first_untolerated(flavor.node_taints, tolerations); bad < flavor.node_taints.size()) {
+    const model::Taint& taint = flavor.node_taints[bad];
+    return fmt::format("untolerated taint {{{} {} {} <nil>}} in flavor {}", taint.key, taint.value,
+                       to_string(taint.effect), name);
+  }
+  return selector.matches(flavor) ? "" : fmt::format("flavor {} doesn't match node affinity", name);
+}
+
 class Assigner {
  public:
   // `ledger` and `preemption`: null where nobody is made to go.
@@ -149,7 +165,12 @@ class Assigner {
     std::map<std::string, FlavorPick> picks, best_picks;
     for (; at < group.flavors.size(); ++at) {
       const std::string& flavor = group.flavors[at].flavor;
-      if (is_passed(at) || !is_for(flavor, selector, request_.workload->pod_sets[index], set)) continue;
+      if (is_passed(at)) continue;
+      if (std::string why = objection_to(flavor, flavors_, selector, request_.workload->pod_sets[index]);
+          !why.empty()) {
+        set.reasons.push_back(std::move(why));
+        continue;
+      }
       picks.clear();
       const GroupGrade grade = grade_of(flavor, group, asked, set, picks);
       const bool enough = good_enough(grade.least, request_.queue->fungibility);
@@ -166,27 +187,6 @@ class Assigner {
     else out_.outcome = std::min(out_.outcome, Outcome::kPreempt);
     out_.borrowing = std::max(out_.borrowing, best.in_all.borrowing);
     return true;
-  }
-
-  bool is_for(const std::string& name, const GroupSelector& selector, const model::PodSet& pods,
-              PodSetAssignment& set) const {
-    const auto found = flavors_.find(name);
-    if (found == flavors_.end()) {
-      set.reasons.push_back(fmt::format("flavor {} not found", name));
-      return false;
-    }
-    const model::ResourceFlavor& flavor = found->second;
-    std::vector<model::Toleration> tolerations = pods.tolerations;
-    tolerations.insert(tolerations.end(), flavor.tolerations.begin(), flavor.tolerations.end());
-    if (const size_t bad = first_untolerated(flavor.node_taints, tolerations); bad < flavor.node_taints.size()) {
-      const model::Taint& taint = flavor.node_taints[bad];
-      set.reasons.push_back(fmt::format("untolerated taint {{{} {} {} <nil>}} in flavor {}", taint.key, taint.value,
-                                        to_string(taint.effect), name));
-      return false;
-    }
-    if (selector.matches(flavor)) return true;
-    set.reasons.push_back(fmt::format("flavor {} doesn't match node affinity", name));
-    return false;
   }
 
   GroupGrade grade_of(const std::string& flavor, const model::ResourceGroup& group, const model::ResourceList& asked,
@@ -316,8 +316,18 @@ Assignment assign_free_flavors(const QuotaTree& tree, const Flavors& flavors, co
   return Assigner(tree, nullptr, nullptr, flavors, request).run();
 }
 
+bool may_have_flavor(const Flavors& flavors, const model::ResourceGroup& group, const std::string& flavor,
+                     const model::PodSet& pods) {
+  return objection_to(flavor, flavors, GroupSelector(group, flavors, pods), pods).empty();
+}
+
 int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods) {
   return std::min(given.count, std::max(0, pods.count - pods.reclaimable));
+}
+
+void add_terms(const FlavorTerms& terms, model::SchedulingSpec& spec) {
+  for (const auto& [key, value] : terms.node_labels) spec.node_selector.set(key, value);
+  spec.tolerations.insert(spec.tolerations.end(), terms.tolerations.begin(), terms.tolerations.end());
 }
 
 std::set<std::string> flavor_names(const PodSetAssignment& given) {

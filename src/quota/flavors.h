@@ -67,6 +67,10 @@ Assignment assign_flavors(Ledger& ledger, const Preemption& preemption, const Fl
 // The same with what is free alone: nobody is made to go, and it changes nothing meanwhile.
 Assignment assign_free_flavors(const QuotaTree& tree, const Flavors& flavors, const FlavorRequest& request);
 
+// Whether selectors, affinity and tolerations of the pod set's pods allow the flavor, which is one of the group's.
+bool may_have_flavor(const Flavors& flavors, const model::ResourceGroup& group, const std::string& flavor,
+                     const model::PodSet& pods);
+
 // So many pods of an admitted pod set need something still.
 int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods);
 
@@ -77,6 +81,7 @@ struct FlavorTerms {
   bool empty() const { return node_labels.empty() && tolerations.empty(); }
 };
 FlavorTerms terms_of(const PodSetAssignment& given, const Flavors& flavors);
+void add_terms(const FlavorTerms& terms, model::SchedulingSpec& spec);
 // Their names, sorted.
 std::set<std::string> flavor_names(const PodSetAssignment& given);
 

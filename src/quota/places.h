@@ -58,6 +58,11 @@ class Places {
   virtual std::optional<Time> keep(const PlaceRequest& request) = 0;
   // By name, the nodes on which places are kept so; none: no more, not for all of its pods.
   virtual std::vector<std::string> kept_nodes(WorkloadId id) const = 0;
+  // Those with fewer places than they were given: nodes were lost, or would not have their pods any more, and no others
+  // were found.
+  virtual const std::set<WorkloadId>& lacking() const = 0;
+  // Whether pods of it are there still, wherever they are.
+  virtual bool has_pods(WorkloadId id) const = 0;
   // Lets go of what was kept; pods that have come stay where they are.
   virtual void release(WorkloadId id) = 0;
 };

@@ -86,7 +86,6 @@ class Simulation {
   Report report_with_forecasts();  // costs as much as playing what comes next in a second engine
 
  private:
-  std::vector<WorkloadReport::OnNode> on_its_nodes(const WorkloadReport& workload);
   using Workload = SimObject;
   using Due = std::tuple<Time, DueKind, uint64_t, size_t>;  // when, what, in which order, which
 

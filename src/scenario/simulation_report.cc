@@ -7,6 +7,7 @@
 #include "api/requests.h"
 #include "base/check.h"
 #include "bridge/gpus.h"
+#include "engine/in_the_way.h"
 #include "model/gpu_limit.h"
 #include "scenario/simulation.h"
 #include "workloads/kueue/pod_group.h"
@@ -19,6 +20,26 @@ engine::Explanation with_trouble(engine::Explanation verdict, const SimPod& pod,
   if (pod.group != SIZE_MAX && !groups.all[pod.group].trouble.empty() && workloads::waits_for_admission(pod.object))
     verdict.message = groups.all[pod.group].trouble;
   return verdict;
+}
+
+// For a workload that has quota and no place: who has what it asks for on nodes that could have its pods. GPUs, where
+// it asks for some.
+std::vector<WorkloadReport::OnNode> on_its_nodes(const engine::Engine& engine, const WorkloadReport& workload,
+                                                 engine::InTheWay& in_the_way) {
+  const engine::State& state = engine.state();
+  std::set<std::string> resources, gpus;
+  for (const quota::WaitingFor::Account& account : workload.waits_for.quota)
+    (model::is_gpu_resource(account.resource) ? gpus : resources).insert(account.resource);
+  std::vector<WorkloadReport::OnNode> out;
+  for (const engine::PodSlot slot : in_the_way.of_place(engine.admission().find(workload.uid))) {
+    const engine::PodState& pod = state.pod(slot);
+    const std::string name = pod.pod.stand_in ? pod.pod.workload : pod.pod.namespace_name + "/" + pod.pod.name;
+    for (const std::string& resource : gpus.empty() ? resources : gpus)
+      if (const int64_t amount = pod.pod.spec->requests.get(resource); amount > 0)
+        out.push_back({resource, name, state.node(pod.node).node.name, amount});
+  }
+  std::ranges::sort(out, {}, [](const auto& one) { return std::tuple(one.resource, -one.amount, one.pod, one.node); });
+  return out;
 }
 
 }  // namespace
@@ -90,36 +111,6 @@ PodReport Simulation::report_pod(const SimPod& pod) const {
   return out;
 }
 
-// For a workload that has quota and no place: who stands on the nodes of its queue's flavors. GPUs, where it asks for
-// some.
-std::vector<WorkloadReport::OnNode> Simulation::on_its_nodes(const WorkloadReport& workload) {
-  const engine::State& state = engine().state();
-  const quota::Flavors& flavors = engine().admission().flavors();
-  std::vector<WorkloadReport::OnNode> out;
-  const bool asks_gpus = std::ranges::any_of(
-      workload.waits_for.quota, [](const auto& account) { return model::is_gpu_resource(account.resource); });
-  std::set<std::pair<std::string, std::string>> seen;  // resource, pod
-  for (const quota::WaitingFor::Account& account : workload.waits_for.quota) {
-    const auto flavor = flavors.find(account.flavor);
-    if (flavor == flavors.end() || (asks_gpus && !model::is_gpu_resource(account.resource))) continue;
-    for (const engine::PodSlot slot : state.pods()) {
-      const engine::PodState& pod = state.pod(slot);
-      if (!engine::holds_room(pod.phase) || !state.node(pod.node).present) continue;
-      const model::Labels& labels = state.node(pod.node).node.labels;
-      const bool of_flavor = std::ranges::all_of(flavor->second.node_labels, [&](const auto& label) {
-        const std::string* value = labels.find(label.first);
-        return value != nullptr && *value == label.second;
-      });
-      const int64_t amount = pod.pod.spec->requests.get(account.resource);
-      const std::string name = pod.pod.stand_in ? pod.pod.workload : pod.pod.namespace_name + "/" + pod.pod.name;
-      if (of_flavor && amount > 0 && seen.emplace(account.resource, pod.pod.uid).second)
-        out.push_back({account.resource, name, state.node(pod.node).node.name, amount});
-    }
-  }
-  std::ranges::sort(out, {}, [](const auto& one) { return std::tuple(one.resource, -one.amount, one.pod, one.node); });
-  return out;
-}
-
 Report Simulation::report() {
   Report out;
   out.end = happened_;
@@ -158,8 +149,9 @@ Report Simulation::report() {
   }
   report_limits(out);
   out.workloads = queues_.workloads(engine().admission());
+  engine::InTheWay in_the_way(engine(), now_);
   for (WorkloadReport& workload : out.workloads)
-    if (workload.reason == "WaitingForPlace") workload.on_nodes = on_its_nodes(workload);
+    if (workload.reason == "WaitingForPlace") workload.on_nodes = on_its_nodes(engine(), workload, in_the_way);
   out.queues = QueueController::queues(engine().admission());
   const engine::State& state = engine().state();
   for (const auto& [name, node] : nodes_) {

@@ -1,0 +1,158 @@
+#include "engine/in_the_way.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/int128.h"
+#include "engine/engine.h"
+#include "engine/evaluate.h"
+#include "engine/queued_workloads.h"
+#include "quota/admission.h"
+
+namespace berth::engine {
+namespace {
+
+constexpr const char* kNeverFits = "it would not start with nothing in use either";
+
+// Whether the node could have a pod of the class if nobody were there; terms between pods are not asked.
+bool could_have(const Engine& engine, const PodClass& cls, NodeSlot node) {
+  const NodeView view = engine.state().view(node);
+  for (const ResourceAmount& request : cls.requests)
+    if (request.amount > view.allocatable(request.id)) return false;
+  Reasons reasons;
+  run_filters(engine.policies(), cls, view, reasons);
+  return std::ranges::all_of(reasons, [](const Reason& reason) { return reason.info->preemption_helps; });
+}
+
+// Whether the fewest pods that will do ask for more than one user may have of the queue.
+bool exceeds_limits_alone(const model::ClusterQueue& queue, const model::Workload& workload) {
+  return std::ranges::any_of(queue.user_limits, [&](const auto& limited) {
+    Int128 asked = 0;
+    for (const model::PodSet& set : workload.pod_sets)
+      asked += Int128{std::max(0, std::min(set.count, set.min_count.value_or(set.count)) - set.reclaimable)} *
+               set.requests.get(limited.first);
+    return asked > limited.second;
+  });
+}
+
+}  // namespace
+
+InTheWay::InTheWay(const Engine& engine, Time now) : engine_(engine), now_(now) {
+  for (const quota::WantsPlace& wants : engine.admission().wanting_places()) options_[wants.id] = wants.options;
+}
+
+const std::vector<PodSlot>& InTheWay::of_place(quota::WorkloadId id) {
+  const auto options = options_.find(id);
+  const auto [known, added] = known_.try_emplace(options == options_.end() ? nullptr : options->second.get());
+  if (added) known->second = on_nodes_for(id, options == options_.end() ? nullptr : options->second);
+  return known->second;
+}
+
+// Where its choices are not known, on all nodes.
+std::vector<PodSlot> InTheWay::on_nodes_for(quota::WorkloadId id, const Options& options) const {
+  const State& state = engine_.state();
+  const model::Workload& workload = engine_.admission().status(id).workload;
+  ResourceTable resources = state.resources();
+  std::vector<PodClass> classes;
+  for (const quota::PlaceOption& option : options == nullptr ? std::vector<quota::PlaceOption>() : *options)
+    for (size_t set = 0; set < workload.pod_sets.size() && set < option.pod_sets.size(); ++set) {
+      if (workload.pod_sets[set].spec == nullptr || option.pod_sets[set].count <= 0) continue;
+      auto spec = std::make_shared<model::SchedulingSpec>(*workload.pod_sets[set].spec);
+      quota::add_terms(quota::terms_of(option.pod_sets[set], engine_.admission().flavors()), *spec);
+      spec->peers = {};
+      spec->claims.clear();
+      classes.push_back(compile_class(std::move(spec), resources));
+    }
+  std::vector<PodSlot> out;
+  for (const auto& [name, node] : state.nodes_by_name()) {
+    const auto here = [&, node = node](const PodClass& cls) { return could_have(engine_, cls, node); };
+    if (!state.node(node).present || (options != nullptr && std::ranges::none_of(classes, here))) continue;
+    for (const PodSlot slot : state.node(node).pods) {
+      const PodState& pod = state.pod(slot);
+      if (holds_room(pod.phase) && !pod.pod.daemon && pod.pod.workload != workload.full_name()) out.push_back(slot);
+    }
+  }
+  return out;
+}
+
+void InTheWay::count(const std::optional<Time>& end, Forecast& out) const {
+  ++out.blockers;
+  out.declaring += end && *end > now_ ? 1 : 0;
+}
+
+// Those on nodes which could have the class's pods without them.
+void InTheWay::count(const PodClass& cls, Forecast& out) const {
+  FailureSets sets;
+  Candidates candidates;
+  WorkBudget unlimited{INT64_MAX};
+  const State& state = engine_.state();
+  candidates.refresh(state, engine_.policies(), cls, sets, unlimited);
+  if (!candidates.objection().empty()) return;
+  for (const auto& [name, node] : state.nodes_by_name()) {
+    const FailureSetId failure = candidates.failure(node);
+    if (!failure.valid() || failure == kFits || !sets.preemption_helps(failure)) continue;
+    for (const PodSlot slot : state.node(node).pods) {
+      const PodState& pod = state.pod(slot);
+      if (!pod.pod.daemon && pod.phase != PodPhase::kNominated) count(engine_.expected_end(slot), out);
+    }
+  }
+}
+
+// Only the user's own are in the way of one whose user has too much.
+void InTheWay::count_users(quota::WorkloadId id, Forecast& out) const {
+  const quota::Admission& admission = engine_.admission();
+  const quota::WorkloadStatus& status = admission.status(id);
+  const auto queue = admission.cluster_queues().find(status.cluster_queue);
+  if (queue != admission.cluster_queues().end() && exceeds_limits_alone(queue->second, status.workload)) {
+    out.unknown = kNeverFits;
+    return;
+  }
+  const quota::Ledger& ledger = admission.ledger();
+  for (const quota::WorkloadId holder : ledger.holders(ledger.tree().queue(status.cluster_queue)))
+    if (admission.status(holder).workload.user == status.workload.user) count_holder(holder, out);
+}
+
+void InTheWay::count_holder(quota::WorkloadId holder, Forecast& out) const {
+  if (engine_.admission().status(holder).phase == quota::WorkloadPhase::kQuotaReserved)
+    out.unknown = "one in its way waits for its AdmissionChecks, and when these are ready is not foreseen";
+  count(engine_.expected_end(holder), out);
+}
+
+// Those that hold the quota which it lacks; where it lacks none, who stands where it could. Nobody is in the way of one
+// that has no turn, waits for its checks, or asks for what there can never be.
+void InTheWay::count(quota::WorkloadId id, Forecast& out) {
+  const quota::Admission& admission = engine_.admission();
+  const quota::WorkloadStatus& status = admission.status(id);
+  if (status.phase == quota::WorkloadPhase::kQuotaReserved) return;
+  const quota::WaitingFor waits = admission.explain(id);
+  if (waits.position == 0)
+    out.unknown = fmt::format(
+        "it {}: {}", status.reason == "BudgetSpent" ? "is held back" : "is not waiting in a queue", status.message);
+  if (status.reason == "ExceedsMaxQuota" || status.reason == "NoMatchingFlavor") out.unknown = kNeverFits;
+  if (!out.unknown.empty()) return;
+  if (status.reason == "UserLimit") return count_users(id, out);
+  std::set<std::string> lacks, has, holders;  // resources, and workloads
+  for (const quota::WaitingFor::Account& account : waits.quota)
+    (account.short_by > 0 ? lacks : has).insert(account.resource);
+  for (const std::string& resource : has) lacks.erase(resource);  // in some flavor there is enough
+  if (status.reason == "WaitingForPlace") lacks.clear();
+  for (const quota::WaitingFor::Account& account : waits.quota)
+    for (const auto& holder : account.holders)
+      if (lacks.contains(account.resource)) holders.insert(holder.workload);
+  for (const std::string& name : holders)
+    if (const auto holder = engine_.workloads().find(name)) count_holder(*holder, out);
+  if (!lacks.empty()) return;
+  for (const PodSlot slot : of_place(id)) {
+    const PodState& pod = engine_.state().pod(slot);
+    if (pod.phase < PodPhase::kHeld) continue;
+    if (const auto holder = engine_.workloads().find(pod.pod.workload); pod.pod.stand_in && holder)
+      count_holder(*holder, out);
+    else count(engine_.expected_end(slot), out);
+  }
+}
+
+}  // namespace berth::engine
