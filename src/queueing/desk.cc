@@ -349,6 +349,7 @@ void Desk::answered(const Answer& answer, Time now) {
   if (lane == nullptr) return;
   lane->answered(answer, now);
   const Name name{answer.write.namespace_name, answer.write.name};
+  if (answer.write.kind == Write::Kind::kCreateWorkload) hear_of_workload(answer);
   if (answer.write.party == Write::Party::kJob) hear_of_start(jobs_.at(name), answer);
   switch (answer.write.party) {
     case Write::Party::kWorkload: dirty_workloads_.insert(name); break;

@@ -6,6 +6,27 @@
 namespace berth::queueing {
 namespace {
 
+// There is a place for everyone, until some are lost.
+struct Places : quota::Places {
+  using Ids = std::vector<quota::WorkloadId>;
+  quota::Leave may_leave(quota::WorkloadId /*id*/) override { return quota::Leave::kFreely; }
+  bool fit(const quota::PlaceRequest& /*request*/, const Ids& /*gone*/, std::string* /*why*/) override { return true; }
+  Ids in_the_way(const quota::PlaceRequest& /*request*/, const Ids& /*gone*/) override { return {}; }
+  bool hold(const quota::PlaceRequest& /*request*/, const Ids& /*gone*/) override { return true; }
+  bool gives_way(const quota::PlaceRequest& /*request*/, const std::set<quota::WorkloadId>& /*placeless*/) override {
+    return false;
+  }
+  bool could_fit(const quota::PlaceRequest& /*request*/) override { return true; }
+  std::optional<Time> keep(const quota::PlaceRequest& /*request*/) override { return std::nullopt; }
+  std::vector<std::string> kept_nodes(quota::WorkloadId /*id*/) const override { return {}; }
+  const std::set<quota::WorkloadId>& lacking() const override { return fewer; }
+  bool has_pods(quota::WorkloadId /*id*/) const override { return with_pods; }
+  void release(quota::WorkloadId /*id*/) override {}
+
+  std::set<quota::WorkloadId> fewer;
+  bool with_pods = false;
+};
+
 struct DeskHands : World, ::testing::Test {
   // As --cascade=orphan leaves it.
   void orphan(const std::string& job) {
@@ -114,6 +135,60 @@ TEST_F(DeskHands, AWorkloadGoesWithItsJob) {
   change_status("train", Json::object());
   settle();
   EXPECT_THAT(workloads, ::testing::IsEmpty());
+}
+
+TEST_F(DeskHands, AWorkloadWaitsForThePodsOfItsJobThatIsGone) {
+  Places places;
+  World world({}, &places);
+  world.submit("train", "red", 8);
+  world.settle();
+  world.submit("next", "red", 8);
+  world.settle();
+  places.with_pods = true;
+  world.workload("train")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  world.change_status("train", Json::object());
+  world.jobs.erase("train");
+  world.desk.job_gone("default", "train");
+  world.settle();
+  EXPECT_EQ(world.condition("next", "QuotaReserved"), "False WaitingForQuota");
+  places.with_pods = false;
+  world.settle();
+  EXPECT_EQ(world.condition("next", "Admitted"), "True Admitted");
+}
+
+TEST_F(DeskHands, WhatHasLostPlacesBeforeItsStartDoesNotStart) {
+  for (const std::string name : {"train", "a"}) {
+    Places places;
+    World world({}, &places);
+    if (name == "train") world.submit("train", "red", 2);
+    else
+      for (const char* pod : {"a", "b"}) world.submit_pod(pod, "red", 1, "pair", 2);
+    const auto store_until = [&](const std::string& type, const std::string& wanted) {
+      for (int turn = 0; turn < 10; ++turn) {
+        if (!world.workloads.empty() && world.condition(name, type) == wanted) return;
+        for (const Write& write : world.look()) world.store(write);
+      }
+    };
+    store_until("Admitted", "True Admitted");
+    places.fewer = {world.admission.find(world.workload(name)["metadata"]["uid"])};
+    store_until("Evicted", "True NodeFailures");
+    EXPECT_EQ(world.condition(name, "Evicted"), "True NodeFailures");
+    EXPECT_TRUE(name == "train" ? world.suspended(name) : world.gated("a") && world.gated("b"));
+    places.fewer.clear();
+    world.settle();
+    EXPECT_FALSE(name == "train" ? world.suspended(name) : world.gated("a") || world.gated("b"));
+  }
+}
+
+TEST_F(DeskHands, AWorkloadThatTheServerWouldNotHaveIsToldOf) {
+  submit("large", "red", 2);
+  for (int turn = 0; turn < 5; ++turn) {
+    for (const Write& write : look())
+      desk.answered({.write = write, .http_status = 500, .error = "etcdserver: request is too large"}, now);
+    for (const Note& note : desk.take_notes()) notes.push_back(note.name + " " + note.reason + ": " + note.text);
+  }
+  EXPECT_THAT(notes, ::testing::ElementsAre("large ErrWorkloadCompose: its Workload cannot be made, which is tried "
+                                            "again: etcdserver: request is too large"));
 }
 
 TEST_F(DeskHands, OfTwoWorkloadsOfOneJobOneCounts) {

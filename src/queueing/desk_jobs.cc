@@ -74,7 +74,7 @@ std::optional<Write> Desk::create_workload(JobRecord& record) {
                      *job.job.metadata.labels.find(api::kPriorityClassLabel)));
     return std::nullopt;
   }
-  record.told.clear();
+  if (record.unmade < kUnmadeMax) record.told.clear();
   const std::string pod_template = defaults_.complete(job.job.metadata.namespace_name,
                                                       workload.pod_sets.front().pod_template.spec, job.pod_template);
   return Write{.kind = Write::Kind::kCreateWorkload,
@@ -215,6 +215,10 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   const std::string unlike = leaving || deleted ? "" : why_out_of_step(seen, stored);
   if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving && !deleted && unlike.empty()) {
     if (!is_told(stored) || !seen.job.suspend || !workload->held.empty()) return;
+    if (admission.lacks_places(id)) {
+      dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
+      return;
+    }
     if (const std::string conflict = why_not_to_start(seen, stored, admission); !conflict.empty())
       return refuse(record, conflict, true);
     const bool is_free = record.lane.is_free(now_);

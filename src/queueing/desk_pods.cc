@@ -143,7 +143,8 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
   const quota::WorkloadStatus& status = admission.status(id);
   const bool leaving = is_leaving(status);
   if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving) {
-    if (is_told(stored)) start_pods(group, workload, admission, writes);
+    if (admission.lacks_places(id) && !has_begun(name, group)) dirty_workloads_.insert(name);
+    else if (is_told(stored)) start_pods(group, workload, admission, writes);
     return;
   }
   if (leaving && !stored.is("Evicted")) return;  // people hear first why
@@ -218,6 +219,13 @@ void Desk::begin_group(const Name& name, GroupRecord& group, std::vector<Write>&
 void Desk::tell(PodRecord& record, const char* reason, const std::string& why) {
   if (std::exchange(record.told, why) != why && !why.empty())
     notes_.push_back(note_of(record.seen.pod.metadata, "Pod", reason, why, true));
+}
+
+// Some of its pods have been let in, and may be there still.
+bool Desk::has_begun(const Name& name, const GroupRecord& group) {
+  return std::ranges::any_of(group.pods, [&](const auto& pod) {
+    return pod.second.lane.busy || (!pod.second.seen.pod.terminal() && has_started(pod.second.seen, name.second));
+  });
 }
 
 // As many of each pod set as were admitted; what ended well goes on counting, what failed may be replaced.

@@ -37,10 +37,13 @@ struct WorkloadRecord {
   std::string lacks;  // which pods of its group are not there, so that it is not to be admitted
 };
 
+inline constexpr int kUnmadeMax = 3;  // so often in a row the server may refuse a Workload before people hear of it
+
 struct JobRecord {
   SeenJob seen;
   Lane lane;
   std::string told;       // why it has no Workload
+  int unmade = 0;         // so often in a row it could not be made
   bool starting = false;  // its start is on its way
   int refusals = 0;       // of its start by the server, one after the other
   int given_up = 0;       // so often it has had to wait since for trying again
@@ -69,6 +72,7 @@ struct GroupRecord {
   std::map<std::string, PodRecord> pods;
   Lane lane;
   std::string told;  // why it has no Workload
+  int unmade = 0;    // so often in a row it could not be made
 };
 
 }  // namespace berth::queueing

@@ -49,17 +49,23 @@ void Desk::introduce_anew(WorkloadRecord& record) {
   tell_engine(record);
 }
 
-// Takes the quota back from one whose Job is not what was admitted any more, once that is at rest, or cannot be
-// started: what is stored says so first, and then the engine hears of it as of one that has come just now.
-bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
+// Takes the quota back from one that has not begun, and whose Job is not what was admitted any more or cannot be
+// started, or whose places have been lost: what is stored says so first, and then the engine hears of it as of one that
+// has come just now.
+bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status, bool lacks_places,
                     std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
   const JobRecord* job = job_of(seen);
+  const GroupRecord* group = job == nullptr ? group_of(seen) : nullptr;
   const bool holds = status.phase != quota::WorkloadPhase::kPending && !is_leaving(status);
-  if (job == nullptr || !holds || !seen.is("QuotaReserved") || !is_at_rest(job->seen)) return false;
-  const std::string unlike = why_out_of_step(job->seen, seen), &why = unlike.empty() ? record.held : unlike;
+  const bool idle = job != nullptr ? is_at_rest(job->seen) : group != nullptr && !has_begun(name, *group);
+  if (!holds || !idle || !seen.is("QuotaReserved")) return false;
+  const std::string unlike = job == nullptr ? "" : why_out_of_step(job->seen, seen);
+  const char* reason = !unlike.empty() ? "NoMatchingWorkload" : !record.held.empty() ? "FailedToStart" : "NodeFailures";
+  std::string why = !unlike.empty() ? unlike : record.held;
+  if (why.empty() && lacks_places && status.phase == quota::WorkloadPhase::kAdmitted)
+    why = "A place that was held for its pods is lost, and there is no other: it starts with all of them or none";
   if (why.empty()) return false;
-  const char* reason = unlike.empty() ? "FailedToStart" : "NoMatchingWorkload";
   Wanted wanted{.conditions = seen.conditions,
                 .admission = std::nullopt,
                 .wall = wall_,
@@ -80,6 +86,27 @@ bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::Workl
   if (send(record.lane, std::move(write), writes)) record.withdrawn = true;
   else if (!record.lane.busy) dirty_workloads_.insert(name);
   return true;
+}
+
+// The server would not have a Workload: whoever it was for hears so once it is no passing trouble.
+void Desk::hear_of_workload(const Answer& answer) {
+  const Name name{answer.write.namespace_name, answer.write.name};
+  const bool passes = answer.http_status == 404 || answer.http_status == 409 || answer.http_status == 429;
+  const std::string text = "its Workload cannot be made, which is tried again: " + answer.error;
+  const auto count = [&](int& unmade) {
+    if (answer.stored) unmade = 0;
+    else if (!passes) ++unmade;
+    return unmade >= kUnmadeMax;
+  };
+  if (answer.write.party == Write::Party::kJob) {
+    JobRecord& job = jobs_.at(name);
+    if (count(job.unmade)) tell(job, "ErrWorkloadCompose", text);
+    return;
+  }
+  GroupRecord& group = groups_.at(name);
+  if (count(group.unmade) && std::exchange(group.told, text) != text)
+    notes_.push_back(
+        note_of(group.pods.begin()->second.seen.pod.metadata, "Pod", "ErrWorkloadCompose", std::move(text), true));
 }
 
 // How the start of a Job ended. One that the server refuses again and again gives its quota to others.

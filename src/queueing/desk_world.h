@@ -25,8 +25,8 @@ struct World {
   Time now{}, wall{Duration::seconds(1'800'000'000).nanos};
   Duration step = Duration::seconds(60);  // from one look to the next
 
-  explicit World(const quota::AdmissionOptions& options = {})
-      : admission(options), desk({"berth"}, bridge::default_topology_levels(), options.pods_ready.enabled) {
+  explicit World(const quota::AdmissionOptions& options = {}, quota::Places* places = nullptr)
+      : admission(options, places), desk({"berth"}, bridge::default_topology_levels(), options.pods_ready.enabled) {
     model::ResourceFlavor flavor;
     flavor.name = "h100";
     flavor.node_labels = {{"gpu", "h100"}};

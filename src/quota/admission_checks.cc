@@ -41,9 +41,9 @@ std::set<std::string> Admission::checks_of(const model::ClusterQueue& queue,
   return out;
 }
 
-// Whether nodes are yet to be made for what the entry would get, so that quota is enough to begin with.
-bool Admission::provisions(const Entry& entry) const {
-  return std::ranges::any_of(checks_of(*entry.spec, entry.assignment.pod_sets), [&](const std::string& name) {
+// Whether nodes are yet to be made for a workload with these flavors, so that quota is enough to begin with.
+bool Admission::provisions(const model::ClusterQueue& queue, const std::vector<PodSetAssignment>& given) const {
+  return std::ranges::any_of(checks_of(queue, given), [&](const std::string& name) {
     const auto check = checks_.find(name);
     return check != checks_.end() && check->second.controller == model::kProvisioningController;
   });
@@ -112,6 +112,7 @@ void Admission::find_place(Record& record) {
   }
   if (!record.placeless) return;
   request.over = nullptr;
+  release_places(record.key.id);  // what was left of those that it had: all or none
   want_place_.insert(record.key.id);
   record.status.reason = "WaitingForPlace";
   places_->fit(request, {}, &record.status.message);
@@ -121,9 +122,11 @@ void Admission::find_place(Record& record) {
 void Admission::admit_if_ready(Record& record, std::vector<AdmissionDecision>& decisions) {
   WorkloadStatus& status = record.status;
   std::vector<std::string> waits_for;
-  for (const CheckReport& check : status.checks)
-    if (check.state != CheckState::kReady)
-      waits_for.push_back(check.message.empty() ? check.check : fmt::format("{} ({})", check.check, check.message));
+  for (const CheckReport& check : status.checks) {
+    if (check.state == CheckState::kReady) continue;
+    const std::string& said = checks_.contains(check.check) ? check.message : "it is not there";
+    waits_for.push_back(said.empty() ? check.check : fmt::format("{} ({})", check.check, said));
+  }
   find_place(record);
   if (!waits_for.empty()) {
     const std::string place = record.placeless ? "; " + status.message : "";
@@ -131,7 +134,11 @@ void Admission::admit_if_ready(Record& record, std::vector<AdmissionDecision>& d
     status.message = fmt::format("has quota, and waits for AdmissionCheck(s) {}{}", fmt::join(waits_for, ", "), place);
     return;
   }
-  if (record.placeless) return;
+  if (record.placeless) {  // it was lost while checks were waited for: quota that no node can hold is for others
+    const auto queue = queues_.find(status.cluster_queue);
+    if (queue != queues_.end() && provisions(queue->second, status.assignment)) return;
+    return evict(record.key.id, {"NodeFailures", "A place that was held for it is lost: " + status.message}, decisions);
+  }
   status.phase = WorkloadPhase::kAdmitted;
   status.reason.clear();
   status.message.clear();

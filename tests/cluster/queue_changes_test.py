@@ -154,28 +154,7 @@ class Step(QueueSuite):
 
     def test_a_job_that_the_server_refuses_to_start_gives_way(self) -> None:
         self.node(1, gpus=4)
-        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
-                  "metadata": {"name": "no-start"},
-                  "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [
-                      {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["jobs"]}]},
-                      "validations": [{"expression": "object.metadata.name != 'bad' || object.spec.suspend",
-                                       "message": "bad must not run"}]}}  # fmt: skip
-        binding = {**policy, "kind": "ValidatingAdmissionPolicyBinding",
-                   "spec": {"policyName": "no-start", "validationActions": ["Deny"]}}  # fmt: skip
-        for one, plural in ((policy, "validatingadmissionpolicies"), (binding, "validatingadmissionpolicybindings")):
-            path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
-            self.api.call("POST", path, one)
-            self.addCleanup(self.api.raw, "DELETE", f"{path}/no-start")
-        probe = job("bad", "none", 0)
-        self.apply(probe)
-
-        def refused() -> bool:
-            return self.api.raw("PATCH", f"{JOBS}/bad?dryRun=All", b'{"spec":{"suspend":false}}',
-                                {"Content-Type": "application/merge-patch+json"})[0] != 200  # fmt: skip
-
-        wait_until("the policy holds", refused)
-        self.api.call("DELETE", f"{JOBS}/bad", {"propagationPolicy": "Background"})
-        wait_until("the probe is gone", lambda: not self.workload("bad"))
+        self.forbid_start("bad")
         self.queues(red=4)
         self.apply(job("bad", "red", 4))
         wait_until("people hear why", lambda: self.events_of("bad", "FailedToStart"))
@@ -184,8 +163,7 @@ class Step(QueueSuite):
         self.is_now("bad", "QuotaReserved", "False", "Misconfigured")
         self.runs("next")
         self.api.call("DELETE", f"{JOBS}/next", {"propagationPolicy": "Background"})
-        self.api.call("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/no-start")
-        wait_until("the policy has gone", lambda: not refused())
+        self.allow_start("bad")
         self.patch(f"{JOBS}/bad", {"metadata": {"annotations": {"mended": "yes"}}})
         self.runs("bad")
 

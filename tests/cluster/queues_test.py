@@ -93,6 +93,44 @@ class QueueSuite(WithBerth):
             self.apply(make("ClusterQueue", name, spec),
                        make("LocalQueue", name, {"clusterQueue": name}, namespace="default"))  # fmt: skip
 
+    def may_start(self, name: str) -> bool:
+        return self.api.raw("PATCH", f"{JOBS}/{name}?dryRun=All", b'{"spec":{"suspend":false}}',
+                            {"Content-Type": "application/merge-patch+json"})[0] == 200  # fmt: skip
+
+    def forbid_start(self, name: str) -> None:
+        """The server refuses to have the Job started, which is not there yet."""
+        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+                  "metadata": {"name": "no-start"},
+                  "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [
+                      {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["jobs"]}]},
+                      "validations": [{"expression": f"object.metadata.name != '{name}' || object.spec.suspend",
+                                       "message": f"{name} must not run"}]}}  # fmt: skip
+        binding = {**policy, "kind": "ValidatingAdmissionPolicyBinding",
+                   "spec": {"policyName": "no-start", "validationActions": ["Deny"]}}  # fmt: skip
+        for one, plural in ((policy, "validatingadmissionpolicies"), (binding, "validatingadmissionpolicybindings")):
+            path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
+            self.api.call("POST", path, one)
+            self.addCleanup(self.api.raw, "DELETE", f"{path}/no-start")
+        self.apply(job(name, "none", 0))
+        wait_until("the policy holds", lambda: not self.may_start(name))
+        self.api.call("DELETE", f"{JOBS}/{name}", {"propagationPolicy": "Background"})
+        wait_until("the probe is gone", lambda: not self.workload(name))
+
+    def allow_start(self, name: str) -> None:
+        self.api.call("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/no-start")
+        wait_until("the policy has gone", lambda: self.may_start(name))
+
+    def activates(self, check: str) -> None:
+        active = {"type": "Active", "status": "True", "reason": "Up", "message": "",
+                  "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+        self.patch(f"{self.of_kind('admissionchecks')}/{check}/status", {"status": {"conditions": [active]}})
+
+    def says(self, name: str, state: str, **more) -> None:
+        """What the check's controller writes of a Job's Workload."""
+        path = f"{WORKLOADS}/{self.workload(name)['metadata']['name']}/status"
+        told = {"name": "budget", "state": state, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", **more}
+        self.patch(path, {"status": {"admissionChecks": [told]}})
+
     def annotate(self, queue: str, annotations: dict) -> None:
         self.api.call("PATCH", f"{self.of_kind('clusterqueues')}/{queue}", {"metadata": {"annotations": annotations}},
                       content_type="application/merge-patch+json")  # fmt: skip
@@ -361,21 +399,13 @@ class Queues(QueueSuite):
         where = {one["metadata"]["name"]: one["spec"].get("nodeName") for one in self.pods()}
         self.assertEqual({one["name"]: one["node"] for one in seen["pods"]}, where)
 
-    def says(self, name: str, state: str, **more) -> None:
-        """What the check's controller writes of a Job's Workload."""
-        path = f"{WORKLOADS}/{self.workload(name)['metadata']['name']}/status"
-        told = {"name": "budget", "state": state, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", **more}
-        self.patch(path, {"status": {"admissionChecks": [told]}})
-
     def test_an_admission_check_has_its_say(self) -> None:
         self.node(1, gpus=4)
         self.apply(make("AdmissionCheck", "budget", {"controllerName": "example.com/budget"}))
         self.queues(checks=("budget",), red=4)
         self.apply(job("train", "red", 4))
         wait_until("the queue waits for its check", lambda: "AdmissionCheckInactive" in str(self.status("clusterqueues", "red")))
-        active = {"type": "Active", "status": "True", "reason": "Up", "message": "",
-                  "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
-        self.patch(f"{self.of_kind('admissionchecks')}/budget/status", {"status": {"conditions": [active]}})
+        self.activates("budget")
         self.is_now("train", "Admitted", "False", "UnsatisfiedChecks")
         self.assertEqual(self.workload("train")["status"]["admissionChecks"][0]["state"], "Pending")
         self.assertTrue(self.job("train")["spec"]["suspend"])

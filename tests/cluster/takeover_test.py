@@ -12,9 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from harness.daemon import wait_until  # noqa: E402
+from harness.kueue import make  # noqa: E402
 from harness.objects import pod  # noqa: E402
 from harness.suite import main  # noqa: E402
-from queues_test import QueueSuite, job  # noqa: E402
+from queues_test import JOBS, QueueSuite, job  # noqa: E402
 
 
 class Takeover(QueueSuite):
@@ -33,6 +35,59 @@ class Takeover(QueueSuite):
         self.assertNotIn("nodeName", self.get("outsider")["spec"])
         self.assertEqual(len(self.runs("gang", 2)), 2)
         self.assertNotIn("nodeName", self.get("outsider")["spec"])
+
+    def test_what_loses_a_place_before_it_has_started_begins_anew(self) -> None:
+        self.node(2, gpus=4)
+        self.forbid_start("gang")
+        self.queues(team=8)
+        self.apply(job("gang", "team", 4, pods=2))
+        self.is_now("gang", "Admitted")
+        self.berth.kill()
+        self.api.call("DELETE", "/api/v1/nodes/node-1")
+        self.allow_start("gang")
+        self.berth.start()
+        self.is_now("gang", "QuotaReserved", "False", "WaitingForPlace")
+        self.settle()
+        self.assertEqual(self.pods_of("gang"), [])
+        self.assertTrue(self.job("gang")["spec"]["suspend"])
+        self.node(1, gpus=4, prefix="new-")
+        self.runs("gang", 2)
+
+    def test_what_loses_a_place_while_a_check_is_waited_for_does_not_start_by_half(self) -> None:
+        self.node(2, gpus=4)
+        self.apply(make("AdmissionCheck", "budget", {"controllerName": "example.com/budget"}))
+        self.queues(checks=("budget",), team=8)
+        self.activates("budget")
+        self.apply(job("gang", "team", 4, pods=2))
+        self.is_now("gang", "QuotaReserved")
+        self.patch("/api/v1/nodes/node-1", {"spec": {"unschedulable": True}})
+        wait_until("it is told", lambda: "1 of 2 pods" in self.condition("gang", "Admitted").get("message", ""))
+        self.says("gang", "Ready")
+        self.is_now("gang", "QuotaReserved", "False", "WaitingForPlace")
+        self.assertEqual(self.has_been("gang", "Evicted")["reason"], "NodeFailures")
+        self.settle()
+        self.assertEqual(self.pods_of("gang"), [])
+        self.patch("/api/v1/nodes/node-1", {"spec": {"unschedulable": None}})
+        self.is_now("gang", "QuotaReserved")
+        self.says("gang", "Ready")
+        self.runs("gang", 2)
+
+    def test_the_quota_of_a_job_that_is_deleted_is_free_when_its_pods_are_gone(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(team=4)
+        holds = job("first", "team", 4)
+        holds["spec"]["template"]["metadata"]["finalizers"] = ["example.com/hold"]  # as if it used its grace period
+        self.apply(holds)
+        name = self.runs("first")[0]
+        self.apply(job("next", "team", 4))
+        self.api.call("DELETE", f"{JOBS}/first", {"propagationPolicy": "Background"})
+        wait_until("its pod is on its way out", lambda: self.get(name)["metadata"].get("deletionTimestamp"))
+        self.settle()
+        time.sleep(2)
+        self.assertEqual(self.pods_of("next"), [])
+        self.patch(f"/api/v1/namespaces/default/pods/{name}", {"metadata": {"finalizers": None}})
+        self.runs("next")
+        wait_until("its Workload has gone", lambda: not self.workload("first"))
 
 
 if __name__ == "__main__":
