@@ -1,6 +1,9 @@
 #include "engine/node_guesses.h"
 
 #include <algorithm>
+#include <tuple>
+
+#include "engine/promised_shares.h"
 
 namespace berth::engine {
 
@@ -24,6 +27,43 @@ void NodeGuesses::restore(State& state) const {
     return;
   for (const Guess& guess : guesses_) state.release_devices(state.mutable_pod(guess.pod));
   for (const Guess& guess : guesses_) state.charge_use(state.mutable_pod(guess.pod), guess.devices);
+}
+
+uint32_t NodeGuesses::settle_promised(State& state, NodeSlot node) {
+  if (state.node(node).guesses == 0) return 0;
+  std::vector<PodState*> pods;
+  for (const PodSlot slot : state.node(node).pods)
+    if (PodState& pod = state.mutable_pod(slot); pod.phase == PodPhase::kNominated && pod.devices.device >= 0)
+      pods.push_back(&pod);
+  const auto key = [](const PodState* pod) { return std::tuple(-pod->devices.amount, std::string_view(pod->pod.uid)); };
+  std::ranges::sort(pods, {}, key);
+  std::vector<DeviceUse> uses;
+  std::vector<int64_t> amounts;
+  for (PodState* pod : pods) uses.push_back(state.release_devices(*pod)), amounts.push_back(uses.back().amount);
+  const NodeState& there = state.node(node);
+  const std::vector<int32_t> places = places_of_shares(amounts, there.node.gpus.units(), there.devices, there.listed);
+  for (size_t i = 0; i < pods.size(); ++i) {
+    uses[i].device = places[i];
+    state.charge_use(*pods[i], uses[i]);
+  }
+  return static_cast<uint32_t>(pods.size());
+}
+
+int32_t NodeGuesses::place_beside_promised(const State& state, const NodeState& node, int64_t amount) {
+  if (node.guesses == 0) return -1;
+  SharedDevices shared = node.devices;
+  std::vector<int64_t> amounts;
+  for (const PodSlot slot : node.pods) {
+    const PodState& pod = state.pod(slot);
+    if (pod.phase != PodPhase::kNominated || pod.devices.device < 0) continue;
+    shared.give_back(pod.devices.device, pod.devices.amount);
+    amounts.push_back(pod.devices.amount);
+  }
+  if (amounts.empty()) return -1;
+  amounts.push_back(amount);
+  std::ranges::sort(amounts, std::greater<>());
+  const auto own = std::ranges::find(amounts, amount) - amounts.begin();
+  return places_of_shares(amounts, node.node.gpus.units(), std::move(shared), node.listed)[static_cast<size_t>(own)];
 }
 
 void NodeGuesses::let_settle(State& state, NodeSlot node, bool settle) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/node_guesses.h"
 
 namespace berth::engine {
 namespace {
@@ -129,6 +130,7 @@ NodeSlot State::upsert_node(model::Node object) {
   };
   if (same_gpus) replace();
   else with_devices_released(node, replace);
+  NodeGuesses::settle_promised(*this, slot);
   touch(slot);
   return slot;
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "engine/node_guesses.h"
+#include "engine/promised_shares.h"
 #include "engine/state.h"
 #include "model/gpu_limit.h"
 #include "model/mig_strangers.h"
@@ -110,12 +111,12 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
       device = out.gone ? gone_device(node, pod, pods_) : named;
     }
   out.guessed = device < 0 || device >= device_count(node);
-  if (device < 0) device = node.best_shared(out.amount);
-  if (device < 0 && node.listed) {
-    const model::DeviceSet best = node.listed.topology().choose(node.listed.free(node.devices.open()), 1);
-    device = best != 0 ? std::countr_zero(best) : node.devices.next_closed(node.listed.size());
+  if (device < 0 && pod.phase != PodPhase::kNominated) {
+    device = NodeGuesses::place_beside_promised(*this, node, out.amount);
+    if (device >= device_count(node)) device = -1;
   }
-  out.device = device < 0 ? node.devices.next_closed() : device;
+  if (device < 0) device = node.best_shared(out.amount);
+  out.device = device < 0 ? device_to_open(node.listed, node.devices) : device;
   return out;
 }
 
@@ -333,16 +334,18 @@ void State::with_devices_released(NodeState& node, const std::function<void()>& 
 }
 
 // After the devices of the node's pods have become others: those that are only guessed lie beside these as they would
-// in whatever order all had come; unless they would need more devices so than there are, and do not now.
+// in whatever order all had come; unless they would need more devices so than there are, and do not now. What is
+// promised moves in any case.
 void State::settle_guesses(NodeSlot slot) {
   NodeState& node = nodes_[slot.value];
-  if (node.guesses == 0 || node.guesses_stay) return;
+  if (NodeGuesses::settle_promised(*this, slot) == node.guesses || node.guesses_stay) return;
   const NodeGuesses before(*this, slot);
   const NodeView view(node, resources_, volumes_, mix_);
   const auto enough = [&] { return view.free(view.share_resource()) >= 0; };
   const bool enough_before = enough();
   const int64_t over_before = node.devices.over();
   with_devices_released(node, nullptr);
+  NodeGuesses::settle_promised(*this, slot);
   if (!enough() && enough_before && over_before <= node.devices.over()) before.restore(*this);
 }
 

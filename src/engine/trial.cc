@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/promised_shares.h"
 
 namespace berth::engine {
 
@@ -16,13 +17,24 @@ Trial::Trial(State& state, NodeSlot node, const PodClass& cls)
       shares_(!node_.devices.all().empty() || node_.node.gpus.sharing == model::GpuSharing::kReplicas) {
   check(!std::exchange(state.in_trial_, true), "at most one Trial is open at a time");
   state.used_before_trial_ = node_.used;
-  if (shares_) state.devices_before_trial_ = node_.devices;
+  if (shares_) {
+    state.devices_before_trial_ = node_.devices;
+    listed_before_ = node_.listed;
+    if (cls.shares_gpu)
+      asked_ = std::clamp<int64_t>(node_.node.gpus.units_of(cls.spec->gpu_share), 0, node_.node.gpus.units());
+    find_promised();
+    lift_promised();
+    lay_promised();
+  }
   if (ports_) state.ports_before_trial_ = node_.host_ports;
 }
 
 Trial::~Trial() {
   std::swap(node_.used, state_.used_before_trial_);
-  if (shares_) std::swap(node_.devices, state_.devices_before_trial_);
+  if (shares_) {
+    std::swap(node_.devices, state_.devices_before_trial_);
+    node_.listed = std::move(listed_before_);
+  }
   if (ports_) std::swap(node_.host_ports, state_.ports_before_trial_);
   while (!claimants_.empty()) {
     return_claims(claimants_.back());
@@ -33,7 +45,7 @@ Trial::~Trial() {
 
 void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] -= request.amount;
-  if (shares_) State::count_share(node_, state_.pods_[pod.value].devices, -1);
+  if (shares_) move_devices(pod, -1);
   if (!ports_ && !claims_) return;
   const PodClass& cls = state_.classes_[state_.pods_[pod.value].cls.value];
   if (ports_) State::charge_ports(node_, cls, -1);
@@ -44,13 +56,60 @@ void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
 
 void Trial::put_back(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] += request.amount;
-  if (shares_) State::count_share(node_, state_.pods_[pod.value].devices, +1);
+  if (shares_) move_devices(pod, +1);
   if (!ports_ && !claims_) return;
   if (ports_) State::charge_ports(node_, state_.classes_[state_.pods_[pod.value].cls.value], +1);
   const auto at = std::find_if(claimants_.begin(), claimants_.end(), [pod](const auto& c) { return c.pod == pod; });
   if (at == claimants_.end()) return;
   return_claims(*at);
   claimants_.erase(at);
+}
+
+void Trial::find_promised() {
+  if (node_.guesses == 0) return;
+  for (const PodSlot slot : node_.pods)
+    if (const PodState& pod = state_.pods_[slot.value]; pod.phase == PodPhase::kNominated && pod.devices.device >= 0)
+      promised_.push_back({slot, pod.devices});
+  std::ranges::sort(promised_, std::greater<>(), [](const Promised& share) { return share.use.amount; });
+}
+
+// Takes the pod's devices from the node's accounts (-1), or gives them back (+1); what is promised moves with that.
+void Trial::move_devices(PodSlot pod, int sign) {
+  const PodState& moved = state_.pods_[pod.value];
+  if (!state_.classes_[moved.cls.value].requests_gpu) return;
+  lift_promised();
+  const auto own = std::ranges::find(promised_, pod, &Promised::pod);
+  if (own != promised_.end()) {
+    own->out = sign < 0;
+  } else {
+    State::count_share(node_, moved.devices, sign);
+    if (sign < 0) node_.listed.give_back(moved.devices.whole);
+    else node_.listed.take(moved.devices.whole);
+  }
+  lay_promised();
+}
+
+void Trial::lift_promised() {
+  for (const Promised& share : promised_)
+    if (!share.out) State::count_share(node_, share.use, -1);
+}
+
+// So that a pod of the class has room beside it, if there is a way.
+void Trial::lay_promised() {
+  if (promised_.empty()) return;
+  std::vector<int64_t> amounts;
+  for (const Promised& share : promised_)
+    if (!share.out) amounts.push_back(share.use.amount);
+  const auto own = std::ranges::lower_bound(amounts, asked_, std::greater<>()) - amounts.begin();
+  if (asked_ > 0) amounts.insert(amounts.begin() + own, asked_);
+  const std::vector<int32_t> places = places_of_shares(amounts, node_.node.gpus.units(), node_.devices, node_.listed);
+  size_t next = 0;
+  for (Promised& share : promised_) {
+    if (share.out) continue;
+    if (asked_ > 0 && next == static_cast<size_t>(own)) ++next;
+    share.use.device = places[next++];
+    State::count_share(node_, share.use, +1);
+  }
 }
 
 void Trial::return_claims(const Claimant& claimant) {

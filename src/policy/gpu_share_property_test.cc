@@ -368,6 +368,49 @@ void play(bool priorities) {
   EXPECT_GT(compared, histories / 10);
 }
 
+// Shares that have to leave for more important ones on one node, until everybody has come to rest.
+size_t evictions(uint64_t seed, bool listed) {
+  constexpr int64_t kMicros[] = {200'000, 250'000, 300'000, 500'000, 600'000, 750'000, 1'000'000};
+  Rng rng(seed);
+  Driver driver(default_policies(), {.preemption_retry = Duration{}});
+  const auto gpus = static_cast<int64_t>(2 + rng.below(2));
+  model::Node node = make_node("n", {{"nvidia.com/gpu", gpus}});
+  node.gpus = {model::GpuSharing::kDevices, "nvidia.com/gpu", 0, 1};
+  node.capacity.set("nvidia.com/gpu", gpus);
+  node.devices.keeps_shares = listed;
+  for (int64_t i = 0; listed && i < gpus; ++i) node.devices.devices.emplace_back().uuid = "GPU-" + std::to_string(i);
+  driver.add(node);
+  const auto put = [&](const std::string& name, int32_t priority) {
+    const int64_t micros = kMicros[rng.below(7)];
+    driver.add(with_spec(with_priority(make_pod(name), priority), [&](auto& spec) { spec.gpu_share.micros = micros; }));
+  };
+  for (int i = 0; i < 4 + 2 * gpus; ++i) put("low" + std::to_string(i), 0);
+  driver.cycle(Duration::seconds(1));
+  driver.confirm();
+  for (int i = 0; i < 4; ++i) put("high" + std::to_string(i), 1 + static_cast<int32_t>(rng.below(2)));
+  size_t out = 0;
+  for (int i = 0; i < 12; ++i) {
+    std::vector<std::string> leaving;
+    for (const Decision& decision : driver.cycle(Duration::seconds(1)).decisions)
+      if (decision.kind == DecisionKind::kEvict) leaving.push_back(decision.pod_uid);
+    out += leaving.size();
+    driver.confirm();
+    for (const std::string& uid : leaving) driver.apply(PodDeleted{uid});
+  }
+  return out;
+}
+
+// Which devices there are is the same, whether an agent says it or only their number is known.
+TEST(GpuShareProperty, AsManyHaveToLeaveWhereAnAgentListsTheDevices) {
+  size_t all = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const size_t listed = evictions(seed, true), counted = evictions(seed, false);
+    EXPECT_EQ(listed, counted) << "seed " << seed;
+    all += listed;
+  }
+  EXPECT_GT(all, 300U);
+}
+
 TEST(GpuShareProperty, NoDeviceIsOversoldAndNobodyWaitsInVain) { play(false); }
 TEST(GpuShareProperty, AlsoWhereSomeHaveToLeave) { play(true); }
 
