@@ -18,25 +18,32 @@ namespace {
 
 using namespace berth::engine;
 
+// The resource of the instances of which this one is a part, where they are shared: a model has the profile or not,
+// whether the node shares it or not.
+std::string unshared(const std::string& resource) {
+  constexpr std::string_view kShared = ".shared";
+  return resource.ends_with(kShared) ? resource.substr(0, resource.size() - kShared.size()) : resource;
+}
+
 // The model of the node's GPUs, if it is known and `resource` a MIG profile that they cannot be cut into; else null.
 const model::MigModel* model_without(const std::string& resource, const NodeView& node) {
   if (!model::is_mig_resource(resource)) return nullptr;
   const std::string* product = node.node().labels.find("nvidia.com/gpu.product");
   const model::MigModel* mig = product == nullptr ? nullptr : model::read_gpu_product(*product).model;
-  return mig != nullptr && !model::parse_mig_resource(*mig, resource) ? mig : nullptr;
+  return mig != nullptr && !model::parse_mig_resource(*mig, unshared(resource)) ? mig : nullptr;
 }
 
 // A MIG profile that no model has: a slip, and not only the wrong node.
 bool is_no_profile(const std::string& resource) {
   return model::is_mig_resource(resource) && std::ranges::none_of(model::mig_models(), [&](const model::MigModel& mig) {
-           return model::parse_mig_resource(mig, resource).has_value();
+           return model::parse_mig_resource(mig, unshared(resource)).has_value();
          });
 }
 
 // Of a MIG profile that the node's GPUs cannot be cut into: which they can.
 std::string mig_profiles(const std::string& resource, const NodeView& node) {
   const model::MigModel* mig = model_without(resource, node);
-  return mig == nullptr ? "" : "; " + model::parse_mig_resource(*mig, resource).error().message;
+  return mig == nullptr ? "" : "; " + model::parse_mig_resource(*mig, unshared(resource)).error().message;
 }
 
 // How many instances of the resource the node's GPUs could have, however they were cut: of the nodes that may be cut
