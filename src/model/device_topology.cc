@@ -28,6 +28,14 @@ DeviceLink way_by_pcie(const GpuDevice& a, const GpuDevice& b) {
   return a.numa_node == b.numa_node ? DeviceLink::kNuma : DeviceLink::kSystem;
 }
 
+// The devices with what is told of others: below one PCIe root is one NUMA node.
+std::vector<GpuDevice> with_numa_of_roots(std::vector<GpuDevice> devices) {
+  for (GpuDevice& device : devices)
+    for (const GpuDevice& other : devices)
+      if (device.numa_node < 0 && same(device.pcie_root, other.pcie_root)) device.numa_node = other.numa_node;
+  return devices;
+}
+
 int32_t points(DeviceLink way) {
   switch (way) {
     case DeviceLink::kPcieSwitch: return kSameSwitch;
@@ -62,13 +70,14 @@ std::string_view to_string(DeviceLink link) {
 }
 
 DeviceTopology::DeviceTopology(const NodeDevices& devices) {
-  const size_t count = devices.devices.size();
+  const std::vector<GpuDevice> all = with_numa_of_roots(devices.devices);
+  const size_t count = all.size();
   check(count <= kNodeDevicesMax, "a node whose devices are known has few enough of them");
   pairs_.assign(count, std::vector<Pair>(count));
   for (size_t i = 0; i < count; ++i) {
-    const GpuDevice& device = devices.devices[i];
+    const GpuDevice& device = all[i];
     for (size_t j = 0; j < count; ++j) {
-      const DeviceLink way = way_by_pcie(device, devices.devices[j]);
+      const DeviceLink way = way_by_pcie(device, all[j]);
       pairs_[i][j] = {way, points(way)};
     }
     for (const auto& [peer, links] : device.nvlinks)
@@ -98,7 +107,7 @@ DeviceTopology::DeviceTopology(const NodeDevices& devices) {
 }
 
 std::vector<int32_t> ties_to_whole(const NodeDevices& devices) {
-  const std::vector<GpuDevice>& all = devices.devices;
+  const std::vector<GpuDevice> all = with_numa_of_roots(devices.devices);
   const DeviceSet whole = whole_devices(devices);
   std::vector<int32_t> out(all.size());
   for (size_t i = 0; i < all.size(); ++i) {

@@ -111,10 +111,12 @@ TEST(WholeDevices, AreHealthyAndNotCut) {
 
 NodeDevices any_node(int count) {
   NodeDevices node;
+  const std::vector<int> numa_of_root{*rc::gen::inRange(0, 2), *rc::gen::inRange(0, 2), *rc::gen::inRange(0, 2)};
   for (int i = 0; i < count; ++i) {
     GpuDevice device;
-    device.numa_node = *rc::gen::inRange(-1, 2);
-    device.pcie_root = std::string(1, "ab"[*rc::gen::inRange(0, 2)]);
+    const int root = *rc::gen::inRange(0, 3);
+    device.pcie_root = std::string(1, "abc"[root]);
+    if (*rc::gen::inRange(0, 2) == 0) device.numa_node = numa_of_root[static_cast<size_t>(root)];
     device.pcie_switch = std::vector<std::string>{"", "x", "y"}[static_cast<size_t>(*rc::gen::inRange(0, 3))];
     node.devices.push_back(device);
   }
@@ -122,6 +124,14 @@ NodeDevices any_node(int count) {
     for (uint32_t j = 0; j < i; ++j)
       if (*rc::gen::inRange(0, 3) == 0) join(node, i, j, *rc::gen::inRange(1, 4));
   return node;
+}
+
+// -1: neither the device nor another below its root says it.
+int numa_of(const NodeDevices& node, const GpuDevice& device) {
+  int out = device.numa_node;
+  for (const GpuDevice& other : node.devices)
+    if (other.pcie_root == device.pcie_root) out = std::max(out, other.numa_node);
+  return out;
 }
 
 // Pair by pair, from the devices themselves.
@@ -134,7 +144,7 @@ int score_of(const NodeDevices& node, DeviceSet set) {
       const bool root = !x.pcie_root.empty() && x.pcie_root == y.pcie_root;
       if (root && !x.pcie_switch.empty() && x.pcie_switch == y.pcie_switch) sum += 50;
       else if (root) sum += 30;
-      else sum += x.numa_node >= 0 && x.numa_node == y.numa_node ? 20 : 10;
+      else sum += numa_of(node, x) >= 0 && numa_of(node, x) == numa_of(node, y) ? 20 : 10;
       for (const auto& [peer, links] : x.nvlinks) sum += peer == b ? 100 * links : 0;
     }
   }
@@ -150,9 +160,9 @@ int worst_of(const NodeDevices& node, DeviceSet set) {
       const GpuDevice &x = node.devices[a], &y = node.devices[b];
       const bool root = !x.pcie_root.empty() && x.pcie_root == y.pcie_root;
       const bool below = root && !x.pcie_switch.empty() && x.pcie_switch == y.pcie_switch;
-      const bool numa = x.numa_node >= 0 && x.numa_node == y.numa_node;
+      const bool numa = numa_of(node, x) >= 0 && numa_of(node, x) == numa_of(node, y);
       const bool joined = std::ranges::any_of(x.nvlinks, [&](const auto& link) { return link.first == b; });
-      const bool told = x.numa_node >= 0 && y.numa_node >= 0;
+      const bool told = numa_of(node, x) >= 0 && numa_of(node, y) >= 0;
       worst = std::max(worst, joined ? 0 : below ? 1 : root ? 2 : numa ? 3 : told ? 4 : 5);
     }
   }
