@@ -52,22 +52,17 @@ constexpr std::array kKnown = {
     api::kEvictedAnnotation,
 };
 
-}  // namespace
+bool is_known(std::string_view key) { return std::ranges::find(kKnown, key) != kKnown.end(); }
 
-bool is_known_annotation(std::string_view key) { return std::ranges::find(kKnown, key) != kKnown.end(); }
-
-bool is_of_queued_work(std::string_view key) {
-  return key == api::kRuntimeEstimateAnnotation || key == api::kCheckpointIntervalAnnotation ||
-         key == api::kLastCheckpointAnnotation || key == api::kUserAnnotation;
-}
-
-std::string_view near_annotation(std::string_view key) {
+// Of one that begins with kAnnotationPrefix and is not known: the one that was meant; empty: nobody can tell.
+std::string_view near_known(std::string_view key) {
   std::vector<std::string_view> names;  // without the prefix, which would make any two of them alike
   for (const std::string_view known : kKnown) names.push_back(known.substr(kAnnotationPrefix.size()));
   const std::string_view near = api::closest(key.substr(kAnnotationPrefix.size()), names);
   return near.empty() ? near : kKnown[static_cast<size_t>(std::ranges::find(names, near) - names.begin())];
 }
 
+// What is wrong with the value, and the way out; empty: nothing, or the annotation is none of these.
 std::string wrong_annotation(std::string_view key, const std::string& value, const bridge::TopologyLevels& levels) {
   if (key == bridge::kPreemptibleAnnotation || key == bridge::kAllowProtectedAnnotation)
     return value == "true" || value == "false" ? "" : "'" + value + "' is neither true nor false";
@@ -90,6 +85,44 @@ std::string wrong_annotation(std::string_view key, const std::string& value, con
   if (!duration) return duration.error().message;
   if (*duration > kSimulatedDurationMax) return fmt::format("'{}' is more than ten years", value);
   return "";
+}
+
+}  // namespace
+
+bool is_of_queued_work(std::string_view key) {
+  return key == api::kRuntimeEstimateAnnotation || key == api::kCheckpointIntervalAnnotation ||
+         key == api::kLastCheckpointAnnotation || key == api::kUserAnnotation;
+}
+
+KeyFinding find_in_annotation(std::string_view key, const std::string& value, const bridge::TopologyLevels& levels,
+                              std::string_view owner) {
+  KeyFinding out;
+  const bool ours = key.starts_with(kAnnotationPrefix);
+  if (!ours) return out;
+  if (!is_known(key)) {
+    if (const std::string_view near = near_known(key); !near.empty())
+      out.wrong = fmt::format("unknown annotation; did you mean {}?", near);
+    else out.remark = fmt::format("annotation {} means nothing to Berth", key);
+    return out;
+  }
+  out.wrong = wrong_annotation(key, value, levels);
+  if (out.wrong.empty() && !owner.empty() && !key.starts_with("berth.dev/simulated-"))
+    out.remark = fmt::format(
+        "annotation {} has no effect on {}, whose pods do not get it; write it into the template's metadata", key,
+        owner);
+  return out;
+}
+
+KeyFinding find_in_label(std::string_view key, const std::string& value, bool of_node) {
+  KeyFinding out;
+  if (!key.starts_with(kAnnotationPrefix)) return out;
+  const std::string_view policy = bridge::kMigPolicy;  // the only one that may be either
+  const bool is_near =
+      !api::closest(key.substr(kAnnotationPrefix.size()), {policy.substr(kAnnotationPrefix.size())}).empty();
+  if (of_node && key == policy) out.wrong = wrong_annotation(key, value, {});
+  else if (is_known(key)) out.remark = fmt::format("label {} means nothing to Berth; write it as an annotation", key);
+  else if (of_node && is_near) out.wrong = fmt::format("unknown label; did you mean {}?", policy);
+  return out;
 }
 
 std::vector<std::string> unheeded_annotations(const api::ObjectMeta& metadata, const api::PodSpec& spec) {

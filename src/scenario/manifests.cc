@@ -122,24 +122,22 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
     notes.push_back(
         printable(fmt::format("{}:{}: {} {}: {}", decoded.manifest.file, decoded.manifest.line, of, key, what)));
   };
-  for (const auto& [key, value] : metadata.annotations) {
-    if (!key.starts_with(kAnnotationPrefix) || found.size() > api::ProblemSink::kProblemsMax) continue;
+  const auto take = [&](std::string_view section, const std::string& key, const KeyFinding& finding) {
     Path path = at;
+    path.back() = section;
     path.push_back(key);
-    if (is_known_annotation(key)) {
-      if (const std::string wrong = wrong_annotation(key, value, levels); !wrong.empty()) wrong_with(key, path, wrong);
-      else if (of_owner && !key.starts_with(kSimulatedPrefix) && !(queued && is_of_queued_work(key)))
-        notes.push_back(printable(
-            fmt::format("{}:{}: annotation {} has no effect on {}, whose pods do not get it; write it "
-                        "into the template's metadata",
-                        decoded.manifest.file, decoded.manifest.line, key, describe(decoded.manifest.object))));
-    } else if (const std::string_view near = near_annotation(key); !near.empty()) {
-      wrong_with(key, path, fmt::format("unknown annotation; did you mean {}?", near));
-    } else {
-      notes.push_back(printable(fmt::format("{}:{}: annotation {} means nothing to Berth", decoded.manifest.file,
-                                            decoded.manifest.line, key)));
-    }
+    if (!finding.wrong.empty() && found.size() <= api::ProblemSink::kProblemsMax)
+      wrong_with(key, std::move(path), finding.wrong);
+    if (!finding.remark.empty())
+      notes.push_back(
+          printable(fmt::format("{}:{}: {}", decoded.manifest.file, decoded.manifest.line, finding.remark)));
+  };
+  for (const auto& [key, value] : metadata.annotations) {
+    const bool of_pods = of_owner && !(queued && is_of_queued_work(key));
+    take("annotations", key, find_in_annotation(key, value, levels, of_pods ? describe(decoded.manifest.object) : ""));
   }
+  for (const auto& [key, value] : metadata.labels)
+    take("labels", key, find_in_label(key, value, std::holds_alternative<api::Node>(decoded.manifest.object)));
   const auto* pod = std::get_if<api::Pod>(&decoded.manifest.object);
   if (const api::PodSpec* spec = pod_spec_of(decoded.manifest.object); pod != nullptr || at.size() > 2)
     for (const std::string& unheeded : unheeded_annotations(metadata, *spec))
