@@ -98,8 +98,8 @@ KeyFinding find_in_annotation(std::string_view key, const std::string& value, co
                               std::string_view owner) {
   KeyFinding out;
   const bool ours = key.starts_with(kAnnotationPrefix);
-  if (!ours) return out;
-  if (!is_known(key)) {
+  if (!ours && key != bridge::kKaiFraction && key != bridge::kKaiMemory) return out;
+  if (ours && !is_known(key)) {
     if (const std::string_view near = near_known(key); !near.empty())
       out.wrong = fmt::format("unknown annotation; did you mean {}?", near);
     else out.remark = fmt::format("annotation {} means nothing to Berth", key);
