@@ -74,7 +74,7 @@ class Admission {
   void take_over(const Admission& from, Time now);
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   WaitingFor explain(WorkloadId id) const;  // of now, for people: O(what waits in its queue and is held around it)
-  bool waits_for_pods() const;  // nobody is let in before the pods of others are ready
+  bool waits_for_pods() const;              // nobody is let in before the pods of others are ready
   bool lacks_places(WorkloadId id) const { return places_ != nullptr && places_->lacking().contains(id); }
   bool has_pods(WorkloadId id) const { return places_ != nullptr && places_->has_pods(id); }
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
