@@ -105,8 +105,7 @@ void Desk::hear_of_workload(const Answer& answer) {
   }
   GroupRecord& group = groups_.at(name);
   if (count(group.unmade) && std::exchange(group.told, text) != text)
-    notes_.push_back(
-        note_of(group.pods.begin()->second.seen.pod.metadata, "Pod", "ErrWorkloadCompose", std::move(text), true));
+    notes_.push_back(note_of(group.pods.begin()->second.seen.pod.metadata, "Pod", "ErrWorkloadCompose", text, true));
 }
 
 // How the start of a Job ended. One that the server refuses again and again gives its quota to others.
