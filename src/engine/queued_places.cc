@@ -199,8 +199,9 @@ std::string QueuedWorkloads::why_not(const quota::PlaceRequest& request, const s
   if (std::string no_node = no_node_has_it(request, failure.set); !no_node.empty()) return no_node;
   const quota::PodSetAssignment& given = (*request.pod_sets)[failure.set];
   const auto set = std::ranges::find(sets, failure.set, &PlaceSearch::Set::index);
-  return fmt::format("{} of {} pods of pod set {} have a place in flavor {}: {}", failure.placed, set->numbers.size(),
-                     given.name, fmt::join(quota::flavor_names(given), ", "), failure.why);
+  const std::set<std::string> flavors = quota::flavor_names(given);
+  return fmt::format("{} of {} pods of pod set {} have a place{}{}: {}", failure.placed, set->numbers.size(),
+                     given.name, flavors.empty() ? "" : " in flavor ", fmt::join(flavors, ", "), failure.why);
 }
 
 bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,
