@@ -49,11 +49,6 @@ void Admission::places_changed() {
   }
   for (const auto& [name, waiting] : waiting_)
     if (waiting.last_head.valid()) record(waiting.last_head).tries = 0;
-  for (const WorkloadId id : places_ == nullptr ? std::set<WorkloadId>() : places_->lacking()) {
-    if (record(id).status.phase != WorkloadPhase::kQuotaReserved || record(id).placeless) continue;
-    record(id).placeless = true;  // it is not admitted before it has them all again
-    touched_.push_back(id);
-  }
 }
 
 std::vector<WantsPlace> Admission::wanting_places() const {

@@ -163,6 +163,11 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   wake_due();
   count_spending();
   for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
+  for (const WorkloadId id : places_ == nullptr ? std::set<WorkloadId>() : places_->lacking()) {
+    if (record(id).status.phase != WorkloadPhase::kQuotaReserved || record(id).placeless) continue;
+    record(id).placeless = true;  // it is not admitted before it has them all again
+    touched_.push_back(id);
+  }
   std::vector<WorkloadId> touched = std::exchange(touched_, {});
   // Of those with quota alone who comes first in the queue has the first turn, whoever was known first.
   const auto placeless =

@@ -181,7 +181,7 @@ class Budgets(QueueLimits):
         time.sleep(3)
         self.berth.kill()
         self.api.call("DELETE", f"{JOBS}/train", {"propagationPolicy": "Foreground"})
-        wait_until("its Workload is gone", lambda: not self.workload("train"))
+        wait_until("its Workload is to go", lambda: "deletionTimestamp" in self.workload("train")["metadata"])
         least = (time.time() - started) * 8 / 3600
         self.berth.start()
         self.settle()
