@@ -125,6 +125,22 @@ TEST_F(DeskHands, AWorkloadThatIsDeletedGoesOnceItsJobIsAsItWas) {
   EXPECT_EQ(fresh.condition("next", "Admitted") + fresh.condition("train", "Admitted"), "True Admitted");
 }
 
+TEST_F(DeskHands, AWorkloadStaysWhileTheStartOfItsJobIsOnItsWay) {
+  submit("train", "red", 2);
+  Write start;
+  for (int turn = 0; turn < 10 && start.body.empty(); ++turn)
+    for (const Write& write : look())
+      if (write.kind == Write::Kind::kPatchJob) start = write;
+      else store(write);
+  ASSERT_FALSE(start.body.empty());
+  workload("train")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  change_status("train", Json::object());
+  EXPECT_THAT(look(), ::testing::IsEmpty());
+  store(start);
+  settle();
+  EXPECT_FALSE(jobs["train"]["spec"]["template"]["spec"]["nodeSelector"].contains("gpu") && suspended("train"));
+}
+
 TEST_F(DeskHands, AWorkloadGoesWithItsJob) {
   submit("train", "red", 2);
   settle();

@@ -240,7 +240,8 @@ bool Desk::is_needed(const SeenWorkload& seen, const quota::Admission& admission
   if ((job == nullptr || job->seen.job.metadata.deleted) && id.valid() &&
       seen.workload.metadata.labels.find(kJobUidLabel) != nullptr && !seen.is("Finished"))
     return admission.has_pods(id);
-  return job != nullptr && job->seen.finished.empty() && !job->seen.job.metadata.deleted && !is_at_rest(job->seen) &&
+  const bool idle = job == nullptr || (is_at_rest(job->seen) && !job->lane.busy);  // its start may be on its way
+  return !idle && job->seen.finished.empty() && !job->seen.job.metadata.deleted &&
          !workloads::queue_of(job->seen.job.metadata).empty() && other_of_owner(seen) == nullptr;
 }
 
