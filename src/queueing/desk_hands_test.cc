@@ -145,7 +145,6 @@ TEST_F(DeskHands, AWorkloadGoesWithItsJob) {
   submit("train", "red", 2);
   settle();
   workload("train")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
-  Json of_train = workload("train");
   jobs.erase("train");
   desk.job_gone("default", "train");
   change_status("train", Json::object());
