@@ -71,6 +71,10 @@ void Engine::upsert(model::Pod&& pod) {
     take_up(slot);
     return adopt_nomination(slot);
   }
+  if (const model::Pod& known = state_.pod(slot).pod; !known.workload.empty()) {  // whoever edits its annotations
+    pod.workload = known.workload;
+    pod.pod_set = known.pod_set;
+  }
   if (state_.pod(slot).phase == PodPhase::kNominated && waits(pod)) {  // and goes on waiting for its node
     nominees_.erase(slot);
     replace(slot, std::move(pod));

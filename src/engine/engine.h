@@ -39,7 +39,6 @@ class Admission;
 }
 
 namespace berth::engine {
-
 class QueuedWorkloads;
 
 class Engine {
@@ -125,6 +124,7 @@ class Engine {
   void adopt_nomination(PodSlot slot);
   bool waits(const model::Pod& pod) const;  // pods of workloads: engine/engine_workloads.cc
   void take_up(PodSlot slot);
+  void give_place_back(PodSlot slot, NodeSlot node);
   void settle_freed();
   void meet_arrivals();
   bool admit(WorkBudget& work, CycleResult& result);

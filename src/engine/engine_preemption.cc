@@ -127,6 +127,10 @@ void Engine::withdraw_nomination(PodSlot pod) {
 // Takes their nominations from pods that are less important than one that needs the room.
 void Engine::displace(const std::vector<PodSlot>& nominees) {
   for (const PodSlot pod : nominees) {
+    if (state_.pod(pod).takes_over && workloads_->keeps_to_place(state_.pod(pod).pod)) {
+      give_place_back(pod, NodeSlot{});
+      continue;
+    }
     withdraw_nomination(pod);
     enqueue(pod);
   }
@@ -204,6 +208,7 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   const NodeSlot node = state.node;
   ClassQueue& cls = queue_.of(id);
   cls.last_used = cycle_;
+  if (state.takes_over && !workloads_->may_begin(state.pod.workload)) return true;  // with all places or with none
   std::optional<KeptAside> aside;
   if (state.takes_over) aside.emplace(state_, node);
   // Whom it could still send away is asked for the others of its class only, or where it has sent nobody away.
@@ -221,15 +226,12 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   std::vector<PodSlot> displaced;
   auto outlook = cls.candidates.objection().empty() ? search.outlook(pod, node, displaced) : Outlook::kLost;
   const bool free = outlook == Outlook::kReady && displaced.empty();
-  const bool stays = state.takes_over && workloads_->has_slices(state.pod);
+  const bool stays = !free && state.takes_over && workloads_->keeps_to_place(state.pod);
   const bool moves = !free && !stays && (clears || (elsewhere && has_place_without_nomination(pod, cls)));
   if (outlook == Outlook::kLost && state.node_kept && search.fits_when_left(pod, node)) outlook = Outlook::kPromised;
   if (outlook == Outlook::kLost && !moves && starts_without_lesser(pod, cls, displaced)) outlook = Outlook::kReady;
   if (outlook == Outlook::kLost && stays) {  // no other place will do but one that is kept for it
-    withdraw_nomination(pod);
-    workloads_->give_up_place(pod);
-    workloads_->refill(state.pod.workload, NodeSlot{});
-    take_up(pod);
+    give_place_back(pod, NodeSlot{});
     queue_.unblock_all();
   } else if (outlook == Outlook::kLost || moves) {
     withdraw_nomination(pod);

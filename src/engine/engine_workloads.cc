@@ -24,7 +24,9 @@ Engine::Engine(PolicySet policies, EngineOptions options)
       options_(std::move(options)),
       workloads_(std::make_unique<QueuedWorkloads>(
           PlacementContext{state_, policies_, failure_sets_, queue_, rules_, nominees_},
-          admission_options(options_, policies_), [this](PodSlot pod) { return expected_end(pod); })) {}
+          admission_options(options_, policies_),
+          PodTimes{[this](PodSlot pod) { return expected_end(pod); },
+                   [this](PodSlot pod) { return now_ - began(state_.pod(pod)); }})) {}
 
 Engine::~Engine() = default;
 
@@ -66,12 +68,25 @@ void Engine::take_up(PodSlot slot) {
   if (pod.workload.empty() || !pod.node_name.empty()) settle(slot);
 }
 
+// A pod that took over a place of its workload, and is not to have it, or not yet: that is its workload's again, which
+// looks for another where the node would not have it.
+void Engine::give_place_back(PodSlot slot, NodeSlot node) {
+  const std::string workload = state_.pod(slot).pod.workload;
+  withdraw_nomination(slot);
+  workloads_->give_up_place(slot);
+  workloads_->refill(workload, node);
+  take_up(slot);
+}
+
 // Pods of workloads that came get the places that are kept for them.
 void Engine::meet_arrivals() {
-  workloads_->restore_places();
+  for (const PodSlot slot : workloads_->unsure()) give_place_back(slot, state_.pod(slot).node);
+  workloads_->leave_unfit();
   std::vector<PodSlot> slots;
   for (const std::string& uid : std::exchange(arrivals_, {}))
     if (const PodSlot slot = state_.find_pod(uid); slot.valid()) slots.push_back(slot);
+  for (const PodSlot slot : slots) workloads_->know(slot);
+  workloads_->restore_places();
   std::sort(slots.begin(), slots.end(), QueueOrder{&state_});
   const auto waiting = std::stable_partition(slots.begin(), slots.end(),
                                              [&](PodSlot slot) { return holds_room(state_.pod(slot).phase); });

@@ -39,7 +39,7 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
     for (const PodSlot slot : state.node(node).pods) {
       const PodState& pod = state.pod(slot);
       if (pod.pod.daemon || pod.phase == PodPhase::kNominated) continue;
-      const std::optional<Time> end = end_of_(slot);
+      const std::optional<Time> end = times_.end(slot);
       const auto workload = find(pod.pod.workload);
       const bool leaves =
           pod.pod.terminating || pod.evicting ||

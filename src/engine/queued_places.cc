@@ -265,8 +265,14 @@ void QueuedWorkloads::release(quota::WorkloadId id) {
   if (!rehearses_ || !is_leaving()) gave_back_ |= let_go(id);
 }
 
-bool QueuedWorkloads::has_pods(quota::WorkloadId id) const {
-  return pods_.contains(admission_.status(id).workload.full_name());
+std::vector<quota::PodOf> QueuedWorkloads::pods(quota::WorkloadId id) const {
+  std::vector<quota::PodOf> out;
+  const std::set<std::string>* named = pods_of(admission_.status(id).workload.full_name());
+  for (const std::string& uid : named == nullptr ? std::set<std::string>() : *named) {
+    const model::Pod& pod = context_.state.pod(context_.state.find_pod(uid)).pod;
+    out.push_back({pod.name, uid, pod.terminating});
+  }
+  return out;
 }
 
 // True: there was something to give back.
@@ -278,6 +284,7 @@ bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   for (Set& set : group->second.sets)
     for (; !set.stand_ins.empty(); gave_back = true) drop_stand_in(set, set.stand_ins.size() - 1);
   group->second.stage = Stage::kWaiting;
+  group->second.begun = false;
   if (group->second.came.empty()) groups_.erase(group);
   return gave_back;
 }

@@ -24,19 +24,22 @@ void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
   const quota::WorkloadId known = admission_.find(event.workload.uid);
   if (known.valid()) return;
   const bool stays = event.held.evicted.empty();
+  const std::optional<bool> ran = event.held.ran;
   by_name_[name] = admission_.restore(std::move(event.workload), std::move(event.held));
-  if (stays) restored_.push_back(by_name_[name]);
+  if (stays) restored_.emplace_back(by_name_[name], ran);
 }
 
-// Pods that have come are met in this cycle; for the others places are looked for.
+// Pods that have come are met in this cycle; for the others places are looked for. Where nobody knows whether pods have
+// run they may have, unless there are some that say so themselves.
 void QueuedWorkloads::restore_places() {
-  for (const quota::WorkloadId id : std::exchange(restored_, {})) {
+  for (const auto& [id, ran] : std::exchange(restored_, {})) {
     const quota::WorkloadStatus& status = admission_.status(id);
     const bool admitted = status.phase == quota::WorkloadPhase::kAdmitted;
     if (!admitted && status.phase != quota::WorkloadPhase::kQuotaReserved) continue;
     const quota::PlaceRequest request{id, &status.workload, &status.assignment, &admission_.flavors()};
     Group& group = groups_[id];
     group.stage = admitted ? Stage::kAdmitted : Stage::kReserved;
+    group.begun = ran.value_or(!pods_.contains(status.workload.full_name()));
     for (size_t i = 0; i < status.assignment.size(); ++i) {
       const model::PodSet& pods = status.workload.pod_sets[i];
       group.sets.push_back({pods.name, spec_of(request, i), quota::still_needed(status.assignment[i], pods)});
@@ -116,19 +119,23 @@ bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
 std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const quota::WorkloadId id = by_name_.at(pod.workload);
   const quota::WorkloadStatus& status = admission_.status(id);
-  const auto group = groups_.find(id);
-  if (group != groups_.end() && group->second.stage == Stage::kAdmitted && short_.contains(id) && has_slices(pod))
+  if (!admits(pod.workload))
+    return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, status.message.empty() ? "" : ": ",
+                       status.message);
+  if (!may_begin(pod.workload)) return fmt::format("waits for all pods of Workload {} to have a place", pod.workload);
+  if (short_.contains(id) && has_slices(pod))
     return fmt::format("waits for a place beside the others of its slice of Workload {}", pod.workload);
-  if (group != groups_.end() && group->second.stage == Stage::kAdmitted)
-    return fmt::format("Workload {} has all the pods that it was admitted with", pod.workload);
-  return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, status.message.empty() ? "" : ": ",
-                     status.message);
+  return fmt::format("Workload {} has all the pods that it was admitted with", pod.workload);
+}
+
+void QueuedWorkloads::know(PodSlot slot) {
+  const model::Pod& pod = context_.state.pod(slot).pod;
+  pods_[pod.workload].insert(pod.uid);
 }
 
 NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   const PodState& state = context_.state.pod(slot);
   const model::Pod& pod = state.pod;
-  pods_[pod.workload].insert(pod.uid);
   Group* group = keeps_places(pod.workload);
   if (group == nullptr || group->stage != Stage::kAdmitted || pod.gated || pod.terminating ||
       group->came.contains(pod.uid))
@@ -140,6 +147,7 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   };
   const auto set = std::find_if(group->sets.begin(), group->sets.end(), is_its);
   if (set == group->sets.end() || set->came >= set->wanted) return {};
+  if (!holds_room(state.phase) && pod.node_name.empty() && !may_begin(pod.workload)) return {};
   const auto index = static_cast<size_t>(set - group->sets.begin());
   Came came{index, -1};
   const auto stands_there = [&](const auto& kept) {
@@ -169,6 +177,9 @@ void QueuedWorkloads::part(PodSlot slot) {
   named->second.erase(pod.uid);
   if (named->second.empty()) pods_.erase(named);
   else freed_.insert(pod.workload);
+  Group* group = keeps_places(pod.workload);
+  if (group != nullptr && group->came.contains(pod.uid))
+    group->begun |= context_.state.pod(slot).phase == PodPhase::kBound;
   give_up_place(slot);
 }
 
@@ -222,89 +233,6 @@ void QueuedWorkloads::trim(quota::WorkloadId id) {
     while (!set.stand_ins.empty() && set.came + std::ssize(set.stand_ins) > set.wanted)
       drop_stand_in(set, set.stand_ins.size() - 1);
   }
-}
-
-// Stand-ins on nodes that changed and would not have them any more lose their place; and what is kept for those who
-// wait is let go of where a node of it would not have them even if all others had left.
-void QueuedWorkloads::leave_unfit() {
-  const std::set<NodeSlot> nodes = std::exchange(changed_nodes_, {});
-  std::set<quota::WorkloadId> keeping;
-  for (const NodeSlot node : nodes) {
-    std::vector<PodSlot> there;
-    for (const PodSlot slot : context_.state.node(node).pods) {
-      const PodState& pod = context_.state.pod(slot);
-      if (pod.phase == PodPhase::kHeld) there.push_back(slot);
-      if (pod.pod.stand_in && pod.phase == PodPhase::kNominated && pod.node_kept)
-        keeping.insert(by_name_.at(pod.pod.workload));
-    }
-    std::sort(there.begin(), there.end());
-    for (const PodSlot slot : there) {
-      const std::string name = context_.state.pod(slot).pod.workload;
-      Group& group = groups_.at(by_name_.at(name));
-      const model::Workload& workload = admission_.status(by_name_.at(name)).workload;
-      for (size_t i = 0; i < group.sets.size(); ++i) {
-        Set& set = group.sets[i];
-        const auto kept = std::find_if(set.stand_ins.begin(), set.stand_ins.end(),
-                                       [&](const auto& stand_in) { return stand_in.first == slot; });
-        if (kept == set.stand_ins.end()) continue;
-        const int32_t index = kept->second;
-        drop_stand_in(set, static_cast<size_t>(kept - set.stand_ins.begin()));
-        if (context_.state.node(node).present && fits_on(workload, i, set.spec, node))
-          add_stand_in(group, workload, i, node, PodPhase::kHeld, index);
-        else short_.insert(by_name_.at(name));
-        break;
-      }
-    }
-  }
-  for (const quota::WorkloadId id : keeping)
-    if (!could_have_kept(id)) gave_back_ |= let_go(id);
-}
-
-// Whether all nodes on which places are kept for the workload could have its pods, whoever is there now.
-bool QueuedWorkloads::could_have_kept(quota::WorkloadId id) {
-  const model::Workload& workload = admission_.status(id).workload;
-  const Group& group = groups_.at(id);
-  for (size_t i = 0; i < group.sets.size(); ++i)
-    for (const auto& [slot, number] : group.sets[i].stand_ins) {
-      const NodeSlot node = context_.state.pod(slot).node;
-      const bool could = stand_ins_.ask(workload, i, group.sets[i].spec, [&](PodSlot, const Candidates& candidates) {
-        if (!candidates.objection().empty()) return false;
-        const FailureSetId failure = candidates.failure(node);
-        return failure == kFits || (failure.valid() && context_.sets.preemption_helps(failure));
-      });
-      if (!could) return false;
-    }
-  return true;
-}
-
-// Places that were lost, with their node or to a pod that came in between. Who comes first in the queue has the first
-// turn, whoever was known first.
-void QueuedWorkloads::fill_short() {
-  if (short_.empty() || filled_at_ == context_.state.change_end()) return;
-  std::vector<quota::WorkloadId> all(short_.begin(), short_.end());
-  short_.clear();
-  std::ranges::sort(all, [&](quota::WorkloadId a, quota::WorkloadId b) { return comes_before(a, b); });
-  for (const quota::WorkloadId id : all) {
-    const auto group = groups_.find(id);
-    if (group == groups_.end() || !group->second.keeps_places()) continue;
-    const model::Workload& workload = admission_.status(id).workload;
-    for (size_t i = 0; i < group->second.sets.size(); ++i) {
-      Set& set = group->second.sets[i];
-      if (!workload.pod_sets[i].slices.empty()) {
-        fill_slices(id, i);
-        continue;
-      }
-      while (set.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) {
-        const NodeSlot node = best_node(workload, i, set.spec);
-        if (!node.valid()) {
-          short_.insert(id);
-          break;
-        }
-        add_stand_in(group->second, workload, i, node, PodPhase::kHeld);
-      }
-    }
-  }
-  filled_at_ = context_.state.change_end();
 }
 
 // With its admission a workload's pods may come.

@@ -8,14 +8,14 @@
 //
 // Invariants: 1. a workload that is admitted, or has its place and waits for its checks, has as many pods and stand-ins
 // as it needs, but for those whose node was lost and that have found no other; 2. a pod of a workload that is not
-// admitted, or that it has no need of, is not scheduled; 3. while a workload waits for others to leave, its stand-ins
-// keep what these give back. Owner thread only.
+// admitted, or that it has no need of, is not scheduled, nor one of a workload that lacks places and has not begun:
+// that is evicted; 3. while a workload waits for others to leave, its stand-ins keep what these give back. Owner thread
+// only.
 #pragma once
 
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,16 +25,15 @@
 #include "engine/event.h"
 #include "engine/place_search.h"
 #include "engine/wanted_places.h"
+#include "engine/workload_group.h"
 #include "quota/admission.h"
 
 namespace berth::engine {
 
 class QueuedWorkloads : public quota::Places {
  public:
-  // When a pod that has a place has ended, as it declares; none: it declares nothing.
-  using EndOf = std::function<std::optional<Time>(PodSlot)>;
-  QueuedWorkloads(const PlacementContext& context, quota::AdmissionOptions options, EndOf end_of)
-      : context_(context), stand_ins_(context), admission_(std::move(options), this), end_of_(std::move(end_of)) {}
+  QueuedWorkloads(const PlacementContext& context, quota::AdmissionOptions options, PodTimes times)
+      : context_(context), stand_ins_(context), admission_(std::move(options), this), times_(std::move(times)) {}
 
   // To be configured; what is changed takes effect with the next run().
   quota::Admission& configure() {
@@ -63,12 +62,18 @@ class QueuedWorkloads : public quota::Places {
   void restore(WorkloadAdmitted&& event);
   void restore_places();
   void fill_short();
+  // Stand-ins on nodes that changed and would not have them any more lose their place; pods that have taken one there
+  // over, and whose workload has not begun, are to give it back before.
+  std::vector<PodSlot> unsure() const;
+  void leave_unfit();
   void end(const std::string& uid, bool deleted);
   void released(const std::string& uid);
   void pods_ready(const WorkloadPodsReady& event);
   void check_reported(const WorkloadCheckReported& event);
 
-  // A pod that names a workload is known by now. The node that was kept for it, where the place is free now, or none.
+  // A pod that names a workload is there; known by now, it meets this. The node that was kept for it, where the place
+  // is free now, or none.
+  void know(PodSlot pod);
   NodeSlot meet(PodSlot pod);
   // It goes, or gives up the place that it met; afterwards, when its room is free, refill() is told where it stood
   // (invalid: it had no place to keep).
@@ -78,8 +83,11 @@ class QueuedWorkloads : public quota::Places {
   void give_back_kept(NodeSlot node);  // it is to be cut anew: for whom room is kept there gives back all that is
   // Whether the workload is admitted, so that places are kept for its pods.
   bool admits(const std::string& workload) const;
-  // Whether the pod's set is cut into slices, so that it takes no place but that which is kept for it.
-  bool has_slices(const model::Pod& pod) const;
+  // Whether the pod takes no place but that which is kept for it: the pods of a slice stand together, and those of a
+  // workload that has not begun have places all together.
+  bool keeps_to_place(const model::Pod& pod) const;
+  // Whether pods of the workload may be given places: it has them all, or has begun.
+  bool may_begin(const std::string& workload) const;
   // Whether the pod has to wait for its workload to be admitted.
   bool holds_back(const model::Pod& pod) const;
   std::string why_held_back(const model::Pod& pod) const;
@@ -108,33 +116,19 @@ class QueuedWorkloads : public quota::Places {
   std::optional<Time> keep(const quota::PlaceRequest& request) override;
   std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
   const std::set<quota::WorkloadId>& lacking() const override { return short_; }
-  bool has_pods(quota::WorkloadId id) const override;
+  bool has_begun(quota::WorkloadId id) const override;
+  std::vector<quota::PodOf> pods(quota::WorkloadId id) const override;
   void release(quota::WorkloadId id) override;
 
  private:
   using Spec = StandIns::Spec;
   using Found = PlaceSearch::Place;
-  // Equal pods of a workload as it was given its flavors.
-  struct Set {
-    std::string name;
-    Spec spec;
-    int32_t wanted = 0;  // pods and stand-ins
-    int32_t came = 0;
-    std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their numbers
-  };
-  struct Came {
-    size_t set = 0;
-    int32_t number = -1;  // in a set with slices
-  };
-  // kReserved: its places are kept, and no pod may come yet.
-  enum class Stage : uint8_t { kWaiting, kReserved, kAdmitted };
-  struct Group {
-    std::vector<Set> sets;
-    absl::btree_map<std::string, Came> came;  // by UID
-    Stage stage = Stage::kWaiting;
-    bool keeps_places() const { return stage != Stage::kWaiting; }
-  };
+  using Group = WorkloadGroup;
+  using Set = Group::Set;
+  using Came = Group::Came;
+  using Stage = Group::Stage;
 
+  bool has_slices(const model::Pod& pod) const;
   Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
   NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
   // That could have pods of the set, whoever is there now, and how many at most; until there are enough of them.
@@ -162,7 +156,6 @@ class QueuedWorkloads : public quota::Places {
                     int32_t number = -1);
   void drop_stand_in(Set& set, size_t at);
   void trim(quota::WorkloadId id);
-  void leave_unfit();
   bool could_have_kept(quota::WorkloadId id);
   void fill_slices(quota::WorkloadId id, size_t set);
   int agreement(const PlaceSearch::Set& set, const model::PodSet& pods, int32_t number, NodeSlot node) const;
@@ -179,14 +172,14 @@ class QueuedWorkloads : public quota::Places {
   PlacementContext context_;
   StandIns stand_ins_;
   quota::Admission admission_;
-  const EndOf end_of_;
+  const PodTimes times_;
   absl::btree_map<quota::WorkloadId, Group> groups_;
   absl::btree_map<std::string, quota::WorkloadId> by_name_;       // "namespace/name"
   absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it
   std::set<std::string> freed_;
   std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want
   std::set<NodeSlot> changed_nodes_;   // since the last run
-  std::vector<quota::WorkloadId> restored_;
+  std::vector<std::pair<quota::WorkloadId, std::optional<bool>>> restored_;  // with HeldQuota::ran
   std::vector<WantedPlaces> wanted_;
   std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
   quota::WorkloadId held_;

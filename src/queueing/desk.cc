@@ -9,6 +9,7 @@
 #include "api/victim_terms.h"
 #include "bridge/queues.h"
 #include "queueing/held.h"
+#include "queueing/step.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::queueing {
@@ -74,7 +75,8 @@ void Desk::see(SeenJob seen) {
   }
   JobRecord& record = jobs_[name];
   const auto told = [](const SeenJob& of) {
-    return std::pair(api::checkpoints_of(of.job.metadata), api::user_of(of.job.metadata));
+    return std::tuple(api::checkpoints_of(of.job.metadata), api::user_of(of.job.metadata),
+                      of.job.metadata.deleted.has_value());
   };
   const bool news = told(record.seen) != told(seen);
   const api::ObjectMeta &was = record.seen.job.metadata, &is = seen.job.metadata;
@@ -138,7 +140,12 @@ std::vector<engine::Event> Desk::take_events(Time now, Time wall) {
     if (at == workloads_.end() || !at->second.in_engine || at->second.ended) continue;
     if (lacking_pods(at->second) != at->second.lacks) tell_engine(at->second);
   }
-  for (engine::Event& event : events_) tell_time(event, now, wall - now);
+  for (engine::Event& event : events_) {
+    if (auto* kept = std::get_if<engine::WorkloadAdmitted>(&event))
+      if (const auto at = workloads_.find({kept->workload.namespace_name, kept->workload.name}); at != workloads_.end())
+        kept->held.ran = has_run(at->first, at->second.seen);
+    tell_time(event, now, wall - now);
+  }
   return std::exchange(events_, {});
 }
 
@@ -169,6 +176,7 @@ void Desk::tell_engine(WorkloadRecord& record) {
       workload.problem = std::move(refused);
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
+    if (job->seen.job.metadata.deleted) workload.problem = kJobIsDeleted;
   }
   record.lacks = lacking_pods(record);
   if (!record.lacks.empty()) workload.problem = record.lacks;

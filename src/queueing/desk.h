@@ -99,7 +99,7 @@ class Desk {
   std::optional<Owned> owned(const SeenWorkload& seen) const;
   std::optional<Named> named_by_owner(const SeenWorkload& seen) const;
   void introduce_anew(WorkloadRecord& record);
-  bool withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status, bool lacks_places,
+  bool withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
                 std::vector<Write>& writes);
   void hear_of_workload(const Answer& answer);
   void hear_of_start(JobRecord& record, const Answer& answer);
@@ -122,8 +122,10 @@ class Desk {
   void say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& status, Wanted& wanted) const;
   void look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   void look_at(const Name& name, GroupRecord& group, const quota::Admission& admission, std::vector<Write>& writes);
+  void stop_deleted(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   void warn(PodRecord& record, std::vector<Write>& writes);
   static bool has_begun(const Name& name, const GroupRecord& group);
+  std::optional<bool> has_run(const Name& name, const SeenWorkload& seen) const;
   void begin_group(const Name& name, GroupRecord& group, std::vector<Write>& writes);
   void start_pods(GroupRecord& group, const WorkloadRecord& workload, const quota::Admission& admission,
                   std::vector<Write>& writes);
@@ -132,7 +134,7 @@ class Desk {
   void adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload, std::vector<Write>& writes);
   static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
-  bool is_needed(const SeenWorkload& seen, const quota::Admission& admission) const;
+  bool is_needed(const Name& name, const SeenWorkload& seen, const quota::Admission& admission) const;
   void let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   void deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool may_write(Lane& lane);

@@ -20,11 +20,12 @@ struct Places : quota::Places {
   std::optional<Time> keep(const quota::PlaceRequest& /*request*/) override { return std::nullopt; }
   std::vector<std::string> kept_nodes(quota::WorkloadId /*id*/) const override { return {}; }
   const std::set<quota::WorkloadId>& lacking() const override { return fewer; }
-  bool has_pods(quota::WorkloadId /*id*/) const override { return with_pods; }
+  bool has_begun(quota::WorkloadId /*id*/) const override { return false; }
+  std::vector<quota::PodOf> pods(quota::WorkloadId /*id*/) const override { return its_pods; }
   void release(quota::WorkloadId /*id*/) override {}
 
   std::set<quota::WorkloadId> fewer;
-  bool with_pods = false;
+  std::vector<quota::PodOf> its_pods;
 };
 
 struct DeskHands : World, ::testing::Test {
@@ -159,14 +160,14 @@ TEST_F(DeskHands, AWorkloadWaitsForThePodsOfItsJobThatIsGone) {
   world.settle();
   world.submit("next", "red", 8);
   world.settle();
-  places.with_pods = true;
+  places.its_pods = {{"train-0", "uid-train-0"}};
   world.workload("train")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   world.change_status("train", Json::object());
   world.jobs.erase("train");
   world.desk.job_gone("default", "train");
   world.settle();
   EXPECT_EQ(world.condition("next", "QuotaReserved"), "False WaitingForQuota");
-  places.with_pods = false;
+  places.its_pods.clear();
   world.settle();
   EXPECT_EQ(world.condition("next", "Admitted"), "True Admitted");
 }
@@ -193,6 +194,91 @@ TEST_F(DeskHands, WhatHasLostPlacesBeforeItsStartDoesNotStart) {
     world.settle();
     EXPECT_FALSE(name == "train" ? world.suspended(name) : world.gated("a") || world.gated("b"));
   }
+}
+
+TEST_F(DeskHands, PodsAreDeletedWithTheirWorkloadAndHoldItsQuotaUntilThen) {
+  for (const char* pod : {"a", "b"}) submit_pod(pod, "red", 4, "pair", 2);
+  settle();
+  submit("next", "red", 8);
+  settle();
+  const std::string name = workload("a")["metadata"]["name"];
+  workload("a")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  change_status("a", Json::object());
+  const std::vector<Write> deletions = look();
+  ASSERT_THAT(deletions, ::testing::SizeIs(2));
+  store(deletions[0]);
+  for (int turn = 0; turn < 3; ++turn)
+    for (const Write& write : look()) store(write);
+  EXPECT_EQ(condition("next", "QuotaReserved"), "False WaitingForQuota") << "one pod is there still";
+  EXPECT_TRUE(workloads.contains(name));
+  store(deletions[1]);
+  settle();
+  EXPECT_FALSE(workloads.contains(name));
+  EXPECT_EQ(condition("next", "Admitted"), "True Admitted");
+}
+
+TEST_F(DeskHands, PodsThatWaitOutliveTheirWorkload) {
+  submit("blocks", "red", 8);
+  settle();
+  submit_pod("a", "red", 4);
+  settle();
+  const std::string name = workload("a")["metadata"]["name"];
+  const Json before = workload("a")["metadata"]["creationTimestamp"];
+  workload("a")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  change_status("a", Json::object());
+  settle();
+  ASSERT_TRUE(workloads.contains(name));
+  EXPECT_FALSE(workloads[name]["metadata"].contains("deletionTimestamp")) << "it is a new one";
+  EXPECT_TRUE(pods.contains("a"));
+  pods.erase("a");
+  desk.pod_gone("default", "a");
+  workloads[name]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  desk.see(*decode_any_workload(touched(workloads[name]).dump()));
+  settle();
+  EXPECT_FALSE(workloads.contains(name));
+}
+
+TEST_F(DeskHands, TheControllerDoesNothingForAJobThatIsBeingDeletedSoThatItsPodsGo) {
+  Places places;
+  World world({}, &places);
+  world.submit("train", "blue", 8);
+  world.settle();
+  world.change("train", {{"status", {{"active", 1}, {"startTime", "2026-01-01T00:00:00Z"}}},
+                         {"metadata", {{"deletionTimestamp", "2026-01-01T00:00:00Z"}}}});
+  places.its_pods = {{"train-0", "uid-train-0"}};
+  world.submit("owner", "red", 4);
+  Write deletion;
+  for (int turn = 0; turn < 10 && deletion.body.empty(); ++turn)
+    for (const Write& write : world.look())
+      if (write.kind == Write::Kind::kDeletePod) deletion = write;
+      else world.store(write);
+  EXPECT_EQ(deletion.object, "train-0");
+  EXPECT_EQ(Json::parse(deletion.body)["preconditions"]["uid"], "uid-train-0");
+  places.its_pods.front().terminating = true;
+  world.desk.answered({.write = deletion, .stored = true}, world.now);
+  world.settle();
+  EXPECT_EQ(world.condition("owner", "QuotaReserved"), "False WaitingForQuota");
+  places.its_pods.clear();
+  world.change("train", {{"status", {{"active", 0}}}});
+  world.settle();
+  EXPECT_EQ(world.condition("owner", "Admitted"), "True Admitted");
+  EXPECT_EQ(world.condition("train", "QuotaReserved"), "False Misconfigured") << "it does not begin again";
+}
+
+TEST_F(DeskHands, AJobThatIsBeingDeletedHoldsNoQuotaBeforeItStarts) {
+  submit("train", "red", 8);
+  jobs["train"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  Write start;
+  for (int turn = 0; turn < 10 && start.body.empty(); ++turn)
+    for (const Write& write : look())
+      if (write.kind == Write::Kind::kPatchJob) start = write;
+      else store(write);
+  desk.answered({.write = start, .http_status = 409}, now);
+  desk.see(*decode_job(touched(jobs["train"]).dump()));
+  submit("next", "red", 8);
+  settle();
+  EXPECT_EQ(condition("next", "Admitted"), "True Admitted");
+  EXPECT_TRUE(suspended("train"));
 }
 
 TEST_F(DeskHands, AWorkloadThatTheServerWouldNotHaveIsToldOf) {

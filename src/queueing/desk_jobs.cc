@@ -80,7 +80,7 @@ std::optional<Write> Desk::create_workload(JobRecord& record) {
   return Write{.kind = Write::Kind::kCreateWorkload,
                .namespace_name = job.job.metadata.namespace_name,
                .name = job.job.metadata.name,
-               .body = workload_json(workload, {pod_template}, priority_class, true),
+               .body = workload_json(workload, {pod_template}, priority_class),
                .notes = {note_of(
                    job.job.metadata, "Job", "CreatedWorkload",
                    fmt::format("Created Workload: {}/{}", job.job.metadata.namespace_name, workload.metadata.name))}};
@@ -193,9 +193,37 @@ Write restore(const SeenJob& seen, const SeenWorkload& workload) {
 
 }  // namespace
 
+// A Job that is being deleted, and is kept by a finalizer of its own: the Job controller does nothing for it any more,
+// so that its pods go by themselves if it has to leave.
+void Desk::stop_deleted(const Name& name, JobRecord& record, const quota::Admission& admission,
+                        std::vector<Write>& writes) {
+  const WorkloadRecord* workload = workload_of(record.seen);
+  if (workload == nullptr || workload->ended || !workload->seen.is("Evicted")) return;
+  const std::string& uid = workload->seen.workload.metadata.uid;
+  const quota::WorkloadId id = admission.find(uid);
+  if (!id.valid() || !is_leaving(admission.status(id))) return;
+  const std::vector<quota::PodOf> pods = admission.pods(id);
+  dirty_jobs_.insert(name);  // until they are gone
+  if (const auto runs = std::ranges::find(pods, false, &quota::PodOf::terminating); runs != pods.end()) {
+    const Json options = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", runs->uid}}}};
+    Write write{.kind = Write::Kind::kDeletePod,
+                .namespace_name = name.first,
+                .name = name.second,
+                .body = options.dump(),
+                .object = runs->name};
+    if (std::ranges::none_of(pods, &quota::PodOf::terminating))
+      write.notes = {note_of(record.seen.job.metadata, "Job", "Stopped", why_evicted(*workload))};
+    send(record.lane, std::move(write), writes);
+  } else if (pods.empty() && !record.seen.has_pods() &&
+             !std::exchange(workloads_.at(workload_of_owner_.at(record.seen.job.metadata.uid)).released, true)) {
+    events_.emplace_back(engine::WorkloadReleased{uid});
+  }
+}
+
 void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& admission, std::vector<Write>& writes) {
   const SeenJob& seen = record.seen;
-  if (workloads::queue_of(seen.job.metadata).empty() || !seen.finished.empty() || seen.job.metadata.deleted) return;
+  if (workloads::queue_of(seen.job.metadata).empty() || !seen.finished.empty()) return;
+  if (seen.job.metadata.deleted) return stop_deleted(name, record, admission, writes);
   const auto send = [&](std::optional<Write> write) {
     if (write && !this->send(record.lane, std::move(*write), writes) && !record.lane.busy) dirty_jobs_.insert(name);
   };
@@ -215,10 +243,6 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   const std::string unlike = leaving || deleted ? "" : why_out_of_step(seen, stored);
   if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving && !deleted && unlike.empty()) {
     if (!is_told(stored) || !seen.job.suspend || !workload->held.empty()) return;
-    if (admission.lacks_places(id)) {
-      dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
-      return;
-    }
     if (const std::string conflict = why_not_to_start(seen, stored, admission); !conflict.empty())
       return refuse(record, conflict, true);
     const bool is_free = record.lane.is_free(now_);

@@ -137,14 +137,17 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
                        "Workload",
                        name.second));
   }
+  if (stored.workload.metadata.deleted && !over) {
+    if (stop_pods(group, "Workload is deleted", false, writes)) dirty_workloads_.insert(name);
+    return;
+  }
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
-  if (!id.valid() || workload.ended || stored.workload.metadata.deleted) return;
+  if (!id.valid() || over) return;
   adopt_pods(name, group, workload, writes);
   const quota::WorkloadStatus& status = admission.status(id);
   const bool leaving = is_leaving(status);
   if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving) {
-    if (admission.lacks_places(id) && !has_begun(name, group)) dirty_workloads_.insert(name);
-    else if (is_told(stored)) start_pods(group, workload, admission, writes);
+    if (is_told(stored)) start_pods(group, workload, admission, writes);
     return;
   }
   if (leaving && !stored.is("Evicted")) return;  // people hear first why

@@ -233,13 +233,14 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
 }
 
 // One that is being deleted stays until the Job that it stands for has stopped, and is as it was before it started; or
-// until the pods of one that is gone are, too.
-bool Desk::is_needed(const SeenWorkload& seen, const quota::Admission& admission) const {
+// until the pods of one that is gone are, too; or those pods that it was made for.
+bool Desk::is_needed(const Name& name, const SeenWorkload& seen, const quota::Admission& admission) const {
+  if (const GroupRecord* group = group_of(seen)) return !seen.is("Finished") && has_begun(name, *group);
   const JobRecord* job = job_of(seen);
   const quota::WorkloadId id = admission.find(seen.workload.metadata.uid);
   if ((job == nullptr || job->seen.job.metadata.deleted) && id.valid() &&
       seen.workload.metadata.labels.find(kJobUidLabel) != nullptr && !seen.is("Finished"))
-    return admission.has_pods(id);
+    return !admission.pods(id).empty();
   const bool idle = job == nullptr || (is_at_rest(job->seen) && !job->lane.busy);  // its start may be on its way
   return !idle && job->seen.finished.empty() && !job->seen.job.metadata.deleted &&
          !workloads::queue_of(job->seen.job.metadata).empty() && other_of_owner(seen) == nullptr;
@@ -262,7 +263,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
                    std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
   if (seen.workload.metadata.deleted) {
-    if (!is_needed(seen, admission)) let_go(name, record, writes);
+    if (!is_needed(name, seen, admission)) let_go(name, record, writes);
     return;
   }
   const quota::WorkloadId id = admission.find(seen.workload.metadata.uid);
@@ -295,7 +296,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   const workloads::GroupEnd end =
       has_lost_job(seen) ? workloads::GroupEnd{kOwnerNotFound, "The Job that it was made for is not there any more"}
                          : end_of(seen, job, group);
-  if (end.reason.empty() && withdraw(name, record, status, admission.lacks_places(id), writes)) return;
+  if (end.reason.empty() && withdraw(name, record, status, writes)) return;
   if (!want(name, record, status, end, wanted, write.notes, writes)) return;
   if (const auto unneeded = end.reason.empty() ? reclaimable_of(seen, job, group) : std::vector<int32_t>();
       !unneeded.empty())

@@ -49,10 +49,24 @@ void Desk::introduce_anew(WorkloadRecord& record) {
   tell_engine(record);
 }
 
+// Whether pods have run of one that was admitted before; none: some are there, of which those know who see them.
+std::optional<bool> Desk::has_run(const Name& name, const SeenWorkload& seen) const {
+  if (const JobRecord* record = job_of(seen)) {
+    const SeenJob& job = record->seen;
+    if (is_at_rest(job)) return false;
+    if (job.job.succeeded + job.job.failed > 0) return true;
+    return job.has_pods() ? std::nullopt : std::optional(false);
+  }
+  const GroupRecord* group = group_of(seen);
+  if (group == nullptr) return std::nullopt;
+  const auto is_over = [](const auto& pod) { return pod.second.seen.pod.terminal(); };
+  if (std::ranges::any_of(group->pods, is_over)) return true;
+  return has_begun(name, *group) ? std::nullopt : std::optional(false);
+}
+
 // Takes the quota back from one that has not begun, and whose Job is not what was admitted any more or cannot be
-// started, or whose places have been lost: what is stored says so first, and then the engine hears of it as of one that
-// has come just now.
-bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status, bool lacks_places,
+// started: what is stored says so first, and then the engine hears of it as of one that has come just now.
+bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
                     std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
   const JobRecord* job = job_of(seen);
@@ -60,11 +74,12 @@ bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::Workl
   const bool holds = status.phase != quota::WorkloadPhase::kPending && !is_leaving(status);
   const bool idle = job != nullptr ? is_at_rest(job->seen) : group != nullptr && !has_begun(name, *group);
   if (!holds || !idle || !seen.is("QuotaReserved")) return false;
-  const std::string unlike = job == nullptr ? "" : why_out_of_step(job->seen, seen);
-  const char* reason = !unlike.empty() ? "NoMatchingWorkload" : !record.held.empty() ? "FailedToStart" : "NodeFailures";
-  std::string why = !unlike.empty() ? unlike : record.held;
-  if (why.empty() && lacks_places && status.phase == quota::WorkloadPhase::kAdmitted)
-    why = "A place that was held for its pods is lost, and there is no other: it starts with all of them or none";
+  const bool going = job != nullptr && job->seen.job.metadata.deleted.has_value();
+  const std::string unlike = going            ? std::string(kJobIsDeleted)
+                             : job == nullptr ? ""
+                                              : why_out_of_step(job->seen, seen);
+  const char* reason = unlike.empty() ? "FailedToStart" : "NoMatchingWorkload";
+  const std::string& why = unlike.empty() ? record.held : unlike;
   if (why.empty()) return false;
   Wanted wanted{.conditions = seen.conditions,
                 .admission = std::nullopt,

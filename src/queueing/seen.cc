@@ -353,9 +353,10 @@ std::string priority_class_json(const std::string& name) {
 std::string owners_json(const std::vector<api::OwnerReference>& owners) { return owner_references(owners).dump(); }
 
 std::string workload_json(const api::Workload& workload, const std::vector<std::string>& templates,
-                          const std::optional<std::string>& priority_class, bool kept) {
-  Json metadata = {{"name", workload.metadata.name}, {"namespace", workload.metadata.namespace_name}};
-  if (kept) metadata["finalizers"] = {api::kInUseFinalizer};
+                          const std::optional<std::string>& priority_class) {
+  Json metadata = {{"name", workload.metadata.name},
+                   {"namespace", workload.metadata.namespace_name},
+                   {"finalizers", {api::kInUseFinalizer}}};
   if (!workload.metadata.labels.empty()) metadata["labels"] = texts(workload.metadata.labels);
   if (!workload.metadata.annotations.empty()) metadata["annotations"] = texts(workload.metadata.annotations);
   metadata["ownerReferences"] = owner_references(workload.metadata.owners);

@@ -135,9 +135,9 @@ Result<SeenQueue> decode_queue_object(std::string_view json, std::string_view ki
 // Versions of objects are numbers (Kubernetes 1.35 says so); one that is none counts as new.
 bool is_older(const std::string& version, const std::string& known);
 
-// A new Workload of v1beta2 as the body of its POST; `templates` by pod set. `kept`: with Kueue's finalizer.
+// A new Workload of v1beta2 as the body of its POST; `templates` by pod set. It has Kueue's finalizer.
 std::string workload_json(const api::Workload& workload, const std::vector<std::string>& templates,
-                          const std::optional<std::string>& priority_class, bool kept = false);
+                          const std::optional<std::string>& priority_class);
 // spec.priorityClassRef.
 std::string priority_class_json(const std::string& name);
 // metadata.ownerReferences.

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "queueing/seen.h"
 
 namespace berth::queueing {
+
+// Why a Workload is not to be admitted whose Job has been deleted, and is kept by a finalizer.
+inline constexpr std::string_view kJobIsDeleted = "its Job is being deleted";
 
 // Its template has what the flavors add.
 bool is_injected(const SeenJob& job);

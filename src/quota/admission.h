@@ -75,8 +75,7 @@ class Admission {
   const WorkloadStatus& status(WorkloadId id) const { return record(id).status; }
   WaitingFor explain(WorkloadId id) const;  // of now, for people: O(what waits in its queue and is held around it)
   bool waits_for_pods() const;              // nobody is let in before the pods of others are ready
-  bool lacks_places(WorkloadId id) const { return places_ != nullptr && places_->lacking().contains(id); }
-  bool has_pods(WorkloadId id) const { return places_ != nullptr && places_->has_pods(id); }
+  std::vector<PodOf> pods(WorkloadId id) const { return places_ ? places_->pods(id) : std::vector<PodOf>(); }
   QueueStatus queue_status(const std::string& cluster_queue) const { return queue_status(cluster_queue, overview()); }
   QueueStatus queue_status(const std::string& cluster_queue, const QueueOverview& overview) const;
   QueueOverview overview() const;  // as of the last cycle; a look at every workload
@@ -139,6 +138,7 @@ class Admission {
   void sync_checks(Record& record);
   std::optional<EvictionReason> failed_check(const Record& record) const;
   void find_place(Record& record);
+  std::optional<EvictionReason> lost_place(const Record& record) const;
   void admit_if_ready(Record& record, std::vector<AdmissionDecision>& decisions);
 
   void leave(WorkloadId id);

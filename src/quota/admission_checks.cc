@@ -118,6 +118,17 @@ void Admission::find_place(Record& record) {
   places_->fit(request, {}, &record.status.message);
 }
 
+// One that is admitted and has not begun does so with all of its places, or gives them all back.
+std::optional<EvictionReason> Admission::lost_place(const Record& record) const {
+  const WorkloadId id = record.key.id;
+  const bool lacks = places_ != nullptr && places_->lacking().contains(id);
+  if (record.status.phase != WorkloadPhase::kAdmitted || !lacks || places_->has_begun(id)) return std::nullopt;
+  std::string why;
+  places_->fit({id, &record.status.workload, &record.status.assignment, &flavors_}, {}, &why);
+  return EvictionReason{std::string(kNodeFailures), why.empty() ? "A place that was held for it is lost"
+                                                                : "A place that was held for it is lost: " + why};
+}
+
 // Admits a workload with quota and a place all of whose checks are ready; else it is told what it waits for.
 void Admission::admit_if_ready(Record& record, std::vector<AdmissionDecision>& decisions) {
   WorkloadStatus& status = record.status;
@@ -137,7 +148,8 @@ void Admission::admit_if_ready(Record& record, std::vector<AdmissionDecision>& d
   if (record.placeless) {  // it was lost while checks were waited for: quota that no node can hold is for others
     const auto queue = queues_.find(status.cluster_queue);
     if (queue != queues_.end() && provisions(queue->second, status.assignment)) return;
-    return evict(record.key.id, {"NodeFailures", "A place that was held for it is lost: " + status.message}, decisions);
+    return evict(record.key.id, {std::string(kNodeFailures), "A place that was held for it is lost: " + status.message},
+                 decisions);
   }
   status.phase = WorkloadPhase::kAdmitted;
   status.reason.clear();

@@ -164,8 +164,10 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   count_spending();
   for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
   for (const WorkloadId id : places_ == nullptr ? std::set<WorkloadId>() : places_->lacking()) {
-    if (record(id).status.phase != WorkloadPhase::kQuotaReserved || record(id).placeless) continue;
-    record(id).placeless = true;  // it is not admitted before it has them all again
+    Record& lacks = record(id);
+    const bool reserved = lacks.status.phase == WorkloadPhase::kQuotaReserved;
+    if (reserved ? lacks.placeless : places_->has_begun(id)) continue;
+    lacks.placeless = reserved;  // it is not admitted before it has them all again
     touched_.push_back(id);
   }
   std::vector<WorkloadId> touched = std::exchange(touched_, {});
@@ -244,7 +246,8 @@ std::optional<EvictionReason> Admission::must_leave(const Record& record) const 
     return EvictionReason{"ClusterQueueStopped", "The ClusterQueue is stopped"};
   if (local != nullptr && stops(local->stop)) return EvictionReason{"LocalQueueStopped", "The LocalQueue is stopped"};
   if (auto spent = spent_budget(record)) return spent;
-  return overdue(record);
+  if (auto late = overdue(record)) return late;
+  return lost_place(record);
 }
 
 // Puts a workload where its facts and those of its queue say. Who is admitted stays unless he is stopped.

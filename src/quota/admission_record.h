@@ -32,7 +32,7 @@ inline bool waits(Standing standing) {
 
 // Reasons of evictions after which a workload is requeued later, at a place of its own.
 inline constexpr std::string_view kPodsReadyTimeout = "PodsReadyTimeout", kCheckEviction = "AdmissionCheck";
-inline constexpr std::string_view kBudgetSpent = "BudgetSpent";
+inline constexpr std::string_view kBudgetSpent = "BudgetSpent", kNodeFailures = "NodeFailures";
 
 // Why a workload that holds quota has to give it back.
 struct EvictionReason {

@@ -52,6 +52,7 @@ struct HeldQuota {
   std::optional<Time> reserved = {};              // since when it has it; none: since it was created
   std::optional<Time> admitted = {};              // since when it is; none: now
   bool quota_only = false;                        // it is not admitted, and waits for its checks
+  std::optional<bool> ran = {};                   // whether pods of it have run; none: nobody knows
 };
 
 enum class CheckState : uint8_t { kPending, kReady, kRetry, kRejected };

@@ -31,6 +31,12 @@ enum class Leave : uint8_t {
   kNever,       // a pod is protected (berth.dev/preemptible)
 };
 
+// A pod that names a workload; in its namespace.
+struct PodOf {
+  std::string name, uid;
+  bool terminating = false;
+};
+
 class Places {
  public:
   virtual ~Places() = default;
@@ -61,8 +67,10 @@ class Places {
   // Those with fewer places than they were given: nodes were lost, or would not have their pods any more, and no others
   // were found.
   virtual const std::set<WorkloadId>& lacking() const = 0;
-  // Whether pods of it are there still, wherever they are.
-  virtual bool has_pods(WorkloadId id) const = 0;
+  // Whether pods of one that is admitted have run, so that something would be lost with its places.
+  virtual bool has_begun(WorkloadId id) const = 0;
+  // Its pods that are there still, wherever they are.
+  virtual std::vector<PodOf> pods(WorkloadId id) const = 0;
   // Lets go of what was kept; pods that have come stay where they are.
   virtual void release(WorkloadId id) = 0;
 };

@@ -1,79 +1,12 @@
 // Workloads that had been admitted before the engine was there: they go on as they were.
 #include <gtest/gtest.h>
 
-#include <string>
-
-#include "engine/testing.h"
-#include "policy/registry.h"
-#include "quota/admission.h"
+#include "scenario/workload_world.h"
 
 namespace berth::scenario {
 namespace {
 
-using namespace berth::engine;
-using namespace berth::engine::testing;
-
-constexpr const char* kGpu = "nvidia.com/gpu";
-
-model::ClusterQueue queue_of(const std::string& name, int64_t gpus) {
-  model::ClusterQueue queue;
-  queue.name = name;
-  queue.namespaces.selects_nothing = false;
-  model::ResourceQuota quota;
-  quota.nominal = gpus;
-  queue.groups = {{{kGpu}, {{"gpus", {{kGpu, quota}}}}}};
-  return queue;
-}
-
-// Of `pods` pods with two GPUs each.
-model::Workload workload_of(const std::string& name, int32_t pods) {
-  model::Workload out;
-  out.namespace_name = "default";
-  out.name = name;
-  out.uid = "uid-" + name;
-  out.queue = "team";
-  model::PodSet& set = out.pod_sets.emplace_back();
-  set.name = "main";
-  set.count = pods;
-  set.requests = {{kGpu, 2}};
-  set.spec = make_pod("one", {{kGpu, 2}}).spec;
-  return out;
-}
-
-std::vector<quota::PodSetAssignment> given(int32_t pods) {
-  quota::PodSetAssignment set;
-  set.name = "main";
-  set.count = pods;
-  set.flavors[kGpu] = {"gpus", quota::FlavorMode::kFit};
-  set.usage = {{kGpu, 2 * pods}};
-  return {set};
-}
-
-model::Pod pod_of(const std::string& workload, const std::string& name) {
-  model::Pod pod = make_pod(name, {{kGpu, 2}});
-  pod.workload = "default/" + workload;
-  return pod;
-}
-
-struct RestoredWorkloads : ::testing::Test {
-  Driver driver{policy::default_policies()};
-
-  RestoredWorkloads() {
-    driver.add(make_node("a", {{kGpu, 8}}));
-    driver.apply(NamespaceUpserted{"default"});
-    model::ResourceFlavor flavor;
-    flavor.name = "gpus";
-    driver.apply(QueueObjectUpserted{flavor});
-  }
-  void queues(int64_t gpus) {
-    driver.apply(QueueObjectUpserted{queue_of("team", gpus)});
-    driver.apply(QueueObjectUpserted{model::LocalQueue{"default", "team", "team"}});
-  }
-  const quota::WorkloadStatus& status(const std::string& name) const {
-    const quota::Admission& admission = driver.engine().admission();
-    return admission.status(admission.find("uid-" + name));
-  }
-};
+struct RestoredWorkloads : WorkloadWorld, ::testing::Test {};
 
 TEST_F(RestoredWorkloads, TheyHoldTheirQuotaAndTheirPlaces) {
   queues(6);

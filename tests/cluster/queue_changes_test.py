@@ -231,6 +231,40 @@ class Leaving(QueueSuite):
         self.assertEqual((spec["suspend"], spec["parallelism"]), (True, 3))
         self.assertNotIn("kueue.x-k8s.io/workload", spec["template"]["metadata"].get("annotations", {}))
 
+    def test_pods_go_with_their_workload_and_keep_its_quota_until_then(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=4)
+        for name in ("g0", "g1"):
+            member = waiting_pod(name, "red", 2, "g", 2)
+            member["metadata"]["finalizers"] = ["example.com/hold"]
+            self.create(member)
+        for name in ("g0", "g1"):
+            self.is_running(name)
+        self.apply(job("next", "red", 4))
+        self.is_now("next", "QuotaReserved", "False")
+        self.api.call("DELETE", f"{WORKLOADS}/{self.workload('g0')['metadata']['name']}")
+        wait_until("its pods are on their way out", lambda: all(
+            self.get(name)["metadata"].get("deletionTimestamp") for name in ("g0", "g1")))
+        self.settle()
+        self.assertEqual(self.pods_of("next"), [], "its quota is not free before they are gone")
+        for name in ("g0", "g1"):
+            self.patch(f"{PODS}/{name}", {"metadata": {"finalizers": None}})
+        self.runs("next")
+
+    def test_a_job_that_a_finalizer_keeps_makes_way(self) -> None:
+        self.node(2, gpus=8)
+        self.queues({"reclaimWithinCohort": "Any"}, red=4, blue=4)
+        kept = job("borrower", "blue", 4, pods=2)
+        kept["metadata"]["finalizers"] = ["example.com/hold"]
+        self.apply(kept)
+        self.runs("borrower", 2)
+        self.api.call("DELETE", f"{JOBS}/borrower", {"propagationPolicy": "Background"})
+        wait_until("it is being deleted", lambda: self.job("borrower")["metadata"].get("deletionTimestamp"))
+        self.apply(job("owner", "red", 4))
+        self.runs("owner")
+        self.assertEqual(self.pods_of("borrower"), [])
+        self.patch(f"{JOBS}/borrower", {"metadata": {"finalizers": None}})
+
 
 class NotUnderstood(QueueSuite):
     def test_a_workload_that_cannot_be_understood_says_so(self) -> None:

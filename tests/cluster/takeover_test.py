@@ -72,6 +72,36 @@ class Takeover(QueueSuite):
         self.says("gang", "Ready")
         self.runs("gang", 2)
 
+    def gang_loses_a_node(self, lose) -> None:
+        """Of the two on which its pods are to stand, at the moment when they are made: all of them run, or none does."""
+        self.node(2, gpus=8)
+        self.queues(team=16)
+        self.apply(job("gang", "team", 1, pods=16))
+        wait_until("it is started", lambda: not self.job("gang")["spec"]["suspend"])
+        lose()
+        self.settle()
+
+        def bound() -> int:
+            return sum(1 for one in self.pods_of("gang") if one["spec"].get("nodeName"))
+
+        wait_until("all run, or it waits", lambda: bound() == 16 or (
+            self.condition("gang", "QuotaReserved").get("reason") == "WaitingForPlace" and bound() == 0))
+        if bound() == 0:
+            self.assertEqual(self.has_been("gang", "Evicted")["reason"], "NodeFailures")
+
+    def test_a_gang_that_loses_a_node_as_it_starts_does_so_whole_or_not_at_all(self) -> None:
+        self.gang_loses_a_node(lambda: self.patch("/api/v1/nodes/node-1", {"spec": {"unschedulable": True}}))
+        self.patch("/api/v1/nodes/node-1", {"spec": {"unschedulable": None}})
+        self.runs("gang", 16)
+
+    def test_nor_does_one_whose_node_goes_while_nobody_looks(self) -> None:
+        def lose() -> None:
+            self.berth.kill()
+            self.api.call("DELETE", "/api/v1/nodes/node-1")
+            self.berth.start()
+
+        self.gang_loses_a_node(lose)
+
     def test_the_quota_of_a_job_that_is_deleted_is_free_when_its_pods_are_gone(self) -> None:
         self.node(1, gpus=8)
         self.queues(team=4)

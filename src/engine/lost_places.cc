@@ -1,0 +1,137 @@
+// The part of QueuedWorkloads that looks after places that were lost: with their node, or since it would not have the
+// pods any more, or to a pod that came in between.
+//
+// Each is looked for anew, one by one. A workload that has begun goes on with what it has meanwhile. One that has not
+// is given none of its places before it has all: a gang that began with some of its pods would hold these for nothing.
+// It is evicted by admission, whose message says why, and has its turn in the queue again. Pods that have just been
+// bound make no difference: what they have done is less than what their devices would wait.
+#include <algorithm>
+
+#include "engine/queued_workloads.h"
+
+namespace berth::engine {
+namespace {
+
+// For how long the first pods of a workload may have run, before all have a place, that it can still be taken back.
+constexpr Duration kBeginning = Duration::seconds(60);
+
+}  // namespace
+
+bool QueuedWorkloads::has_begun(quota::WorkloadId id) const {
+  const auto group = groups_.find(id);
+  if (rehearses_ || group == groups_.end() || group->second.begun) return true;
+  const std::set<std::string>* pods = pods_of(admission_.status(id).workload.full_name());
+  return pods != nullptr && std::ranges::any_of(*pods, [&](const std::string& uid) {
+           const PodSlot slot = context_.state.find_pod(uid);
+           const PodState& pod = context_.state.pod(slot);
+           return !pod.pod.ours || (pod.phase == PodPhase::kBound && times_.age(slot) >= kBeginning);
+         });
+}
+
+bool QueuedWorkloads::keeps_to_place(const model::Pod& pod) const {
+  const auto known = by_name_.find(pod.workload);
+  return known != by_name_.end() && (has_slices(pod) || !has_begun(known->second));
+}
+
+bool QueuedWorkloads::may_begin(const std::string& workload) const {
+  const auto known = by_name_.find(workload);
+  return known == by_name_.end() || !short_.contains(known->second) || has_begun(known->second);
+}
+
+std::vector<PodSlot> QueuedWorkloads::unsure() const {
+  std::vector<PodSlot> out;
+  for (const NodeSlot node : changed_nodes_)
+    for (const PodSlot slot : context_.state.node(node).pods) {
+      const PodState& pod = context_.state.pod(slot);
+      const auto workload = pod.takes_over ? by_name_.find(pod.pod.workload) : by_name_.end();
+      if (workload != by_name_.end() && !has_begun(workload->second)) out.push_back(slot);
+    }
+  std::ranges::sort(out);
+  return out;
+}
+
+// What is kept for those who wait is let go of, too, where a node of it would not have them even if all others had
+// left.
+void QueuedWorkloads::leave_unfit() {
+  const std::set<NodeSlot> nodes = std::exchange(changed_nodes_, {});
+  std::set<quota::WorkloadId> keeping;
+  for (const NodeSlot node : nodes) {
+    std::vector<PodSlot> there;
+    for (const PodSlot slot : context_.state.node(node).pods) {
+      const PodState& pod = context_.state.pod(slot);
+      if (pod.phase == PodPhase::kHeld) there.push_back(slot);
+      if (pod.pod.stand_in && pod.phase == PodPhase::kNominated && pod.node_kept)
+        keeping.insert(by_name_.at(pod.pod.workload));
+    }
+    std::sort(there.begin(), there.end());
+    for (const PodSlot slot : there) {
+      const std::string name = context_.state.pod(slot).pod.workload;
+      Group& group = groups_.at(by_name_.at(name));
+      const model::Workload& workload = admission_.status(by_name_.at(name)).workload;
+      for (size_t i = 0; i < group.sets.size(); ++i) {
+        Set& set = group.sets[i];
+        const auto kept = std::find_if(set.stand_ins.begin(), set.stand_ins.end(),
+                                       [&](const auto& stand_in) { return stand_in.first == slot; });
+        if (kept == set.stand_ins.end()) continue;
+        const int32_t index = kept->second;
+        drop_stand_in(set, static_cast<size_t>(kept - set.stand_ins.begin()));
+        if (context_.state.node(node).present && fits_on(workload, i, set.spec, node))
+          add_stand_in(group, workload, i, node, PodPhase::kHeld, index);
+        else short_.insert(by_name_.at(name));
+        break;
+      }
+    }
+  }
+  for (const quota::WorkloadId id : keeping)
+    if (!could_have_kept(id)) gave_back_ |= let_go(id);
+}
+
+// Whether all nodes on which places are kept for the workload could have its pods, whoever is there now.
+bool QueuedWorkloads::could_have_kept(quota::WorkloadId id) {
+  const model::Workload& workload = admission_.status(id).workload;
+  const Group& group = groups_.at(id);
+  for (size_t i = 0; i < group.sets.size(); ++i)
+    for (const auto& [slot, number] : group.sets[i].stand_ins) {
+      const NodeSlot node = context_.state.pod(slot).node;
+      const bool could = stand_ins_.ask(workload, i, group.sets[i].spec, [&](PodSlot, const Candidates& candidates) {
+        if (!candidates.objection().empty()) return false;
+        const FailureSetId failure = candidates.failure(node);
+        return failure == kFits || (failure.valid() && context_.sets.preemption_helps(failure));
+      });
+      if (!could) return false;
+    }
+  return true;
+}
+
+// Places that were lost, with their node or to a pod that came in between. Who comes first in the queue has the first
+// turn, whoever was known first.
+void QueuedWorkloads::fill_short() {
+  if (short_.empty() || filled_at_ == context_.state.change_end()) return;
+  std::vector<quota::WorkloadId> all(short_.begin(), short_.end());
+  short_.clear();
+  std::ranges::sort(all, [&](quota::WorkloadId a, quota::WorkloadId b) { return comes_before(a, b); });
+  for (const quota::WorkloadId id : all) {
+    const auto group = groups_.find(id);
+    if (group == groups_.end() || !group->second.keeps_places()) continue;
+    const model::Workload& workload = admission_.status(id).workload;
+    for (size_t i = 0; i < group->second.sets.size(); ++i) {
+      Set& set = group->second.sets[i];
+      if (!workload.pod_sets[i].slices.empty()) {
+        fill_slices(id, i);
+        continue;
+      }
+      while (set.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) {
+        const NodeSlot node = best_node(workload, i, set.spec);
+        if (!node.valid()) {
+          short_.insert(id);
+          break;
+        }
+        add_stand_in(group->second, workload, i, node, PodPhase::kHeld);
+      }
+    }
+    if (!short_.contains(id)) freed_.insert(workload.full_name());  // its pods may come
+  }
+  filled_at_ = context_.state.change_end();
+}
+
+}  // namespace berth::engine
