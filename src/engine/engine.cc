@@ -373,7 +373,8 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
   for (const ResourceAmount& request : state_.pod_class(state_.pod(pod).cls).requests)
     check(view.used(request.id) <= view.allocatable(request.id), "a decision never puts a node above its allocatable");
   if (state_.pod(pod).devices.amount > 0)
-    check(view.free(view.share_resource()) >= 0, "a decision never shares a GPU that the node does not have");
+    check(state_.node(node).gpus_used() - state_.node(node).gpus_promised() <= view.allocatable(view.share_resource()),
+          "a decision never shares a GPU that the node does not have");
   txn.commit();
   PodState& placed = state_.mutable_pod(pod);
   placed.placed_at = now_;

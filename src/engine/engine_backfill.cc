@@ -57,13 +57,14 @@ bool Engine::Reserve::renew(PodSlot waiting, WorkBudget& work, CycleResult& resu
   const bool declared = std::ranges::any_of(engine.state_.node(node).pods,
                                             [&](PodSlot pod) { return engine.expected_end(pod).has_value(); });
   if (!declared && engine.state_.pod(waiting).told_free_by == Time{INT64_MAX}) {
-    engine.state_.mutable_pod(waiting).free_by = Time{INT64_MAX};
+    engine.state_.revise(waiting, [](PodState& pod) { pod.free_by = Time{INT64_MAX}; });
     return true;
   }
   if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
   VictimSearch search(engine.search_context(), engine.state_.pod_class(id), cls.candidates.groups());
-  PodState& pod = engine.state_.mutable_pod(waiting);
-  pod.free_by = free_by(search, waiting, node);
+  const Time by = free_by(search, waiting, node);
+  engine.state_.revise(waiting, [by](PodState& kept) { kept.free_by = by; });
+  const PodState& pod = engine.state_.pod(waiting);
   if (pod.free_by <= engine.now_) evict_late(waiting, search, result);
   work.spend(1 + search.take_effort());
   const bool told = pod.told_free_by < Time{INT64_MAX};
@@ -84,8 +85,8 @@ void Engine::Reserve::evict_late(PodSlot waiting, VictimSearch& search, CycleRes
   std::vector<PodSlot> may_leave;
   for (const auto& [end, pod] : late) may_leave.push_back(pod);
   for (const PodSlot victim : search.must_leave(waiting, node, may_leave)) {
-    PodState& leaves = engine.state_.mutable_pod(victim);
-    leaves.evicting = true;
+    const PodState& leaves = engine.state_.pod(victim);
+    engine.state_.revise(victim, [](PodState& evicted) { evicted.evicting = true; });
     result.decisions.push_back({.kind = DecisionKind::kEvict,
                                 .pod_uid = leaves.pod.uid,
                                 .namespace_name = leaves.pod.namespace_name,

@@ -17,7 +17,8 @@ void Engine::on(const BudgetsReplaced& event) { rules_.replace_budgets(event.bud
 
 void Engine::on(const EvictionFailed& event) {
   const PodSlot slot = state_.find_pod(event.uid);
-  if (!slot.valid() || !std::exchange(state_.mutable_pod(slot).evicting, false)) return;
+  if (!slot.valid() || !state_.pod(slot).evicting) return;
+  state_.revise(slot, [](PodState& pod) { pod.evicting = false; });
   state_.mutable_pod(slot).evictable_from = now_ + options_.eviction_retry;
   refused_.emplace(now_ + options_.eviction_retry, event.uid);
   if (holds_room(state_.pod(slot).phase)) state_.touch_node_of(slot);
@@ -84,8 +85,9 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
   const PodState& preemptor = state_.pod(pod);
   const std::string& node_name = state_.node(node).node.name;
   for (const PodSlot victim : plan.victims) {
-    PodState& leaves = state_.mutable_pod(victim);
-    if (leaves.pod.terminating || std::exchange(leaves.evicting, true)) continue;
+    const PodState& leaves = state_.pod(victim);
+    if (leaves.pod.terminating || leaves.evicting) continue;
+    state_.revise(victim, [](PodState& evicted) { evicted.evicting = true; });
     state_.mutable_pod(pod).nomination_cost = true;
     result.decisions.push_back({.kind = DecisionKind::kEvict,
                                 .pod_uid = leaves.pod.uid,
@@ -108,8 +110,10 @@ void Engine::nominate(PodSlot pod, NodeSlot node) {
   state_.assign(pod, node, PodPhase::kNominated);
   state_.mutable_pod(pod).nominated_generation = 0;
   state_.mutable_pod(pod).nomination_cost = false;
-  state_.mutable_pod(pod).node_kept = state_.mutable_pod(pod).takes_over = false;
-  state_.mutable_pod(pod).free_by = state_.mutable_pod(pod).told_free_by = Time{INT64_MAX};
+  state_.revise(pod, [](PodState& nominee) {
+    nominee.node_kept = nominee.takes_over = false;
+    nominee.free_by = nominee.told_free_by = Time{INT64_MAX};
+  });
   nominees_.insert(pod);
   queue_.wake_friends(state_.pod_class(state_.pod(pod).cls));
 }

@@ -134,8 +134,7 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     if (!node.valid()) continue;
     engine.queue_.erase(pod);
     engine.nominate(pod, node);
-    state.mutable_pod(pod).node_kept = true;
-    state.mutable_pod(pod).free_by = free_by;
+    state.revise(pod, [by = free_by](PodState& kept) { kept.node_kept = true, kept.free_by = by; });
     VictimSearch search(engine.search_context(), state.pod_class(id), cls.candidates.groups());
     std::vector<PodSlot> displaced;
     goes_on |= search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady;

@@ -150,7 +150,7 @@ void Engine::Rehearsal::take_over_pods() {
     copy.placed_at = from.placed_at;
     copy.backfilled = from.backfilled;
     if (copy.phase == PodPhase::kNominated) {
-      copy.node_kept = from.node_kept;
+      second.state_.revise(second.state_.find_pod(uid), [&](PodState& kept) { kept.node_kept = from.node_kept; });
       copy.takes_over = from.takes_over;
     }
     if (!of_workload) await_end(real.expected_end(slot), Kind::kPod, uid);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "engine/queued_workloads.h"
 
@@ -81,6 +83,30 @@ void check_accounts(const State& state, std::vector<std::string>& broken) {
   }
 }
 
+// What a node counts as promised, and as about to leave, is the sum over its pods.
+void check_promises(const State& state, std::vector<std::string>& broken) {
+  for (const auto& [name, slot] : state.nodes_by_name()) {
+    const NodeState& node = state.node(slot);
+    Promises promises;
+    std::set<int32_t> now, later, open;
+    for (const PodSlot on_node : node.pods) {
+      const PodState& pod = state.pod(on_node);
+      promises.count(pod, state.pod_class(pod.cls).requests, +1);
+      if (pod.devices.device < 0) continue;
+      open.insert(pod.devices.device);
+      if (holder_of(pod) != ShareHolder::kPromised) now.insert(pod.devices.device);
+      if (holder_of(pod) != ShareHolder::kLeaves) later.insert(pod.devices.device);
+    }
+    bool wrong = promises.awaited() != node.promises.awaited() || promises.shares() != node.promises.shares();
+    for (ResourceId id{0}; id.value < state.resources().size(); ++id.value)
+      wrong |= promises.promised(id) != node.promises.promised(id) || promises.leaving(id) != node.promises.leaving(id);
+    if (wrong) broken.push_back(fmt::format("node {} counts wrongly what is promised there", name));
+    const std::tuple devices(node.devices.count_open(), node.devices.count_promised(), node.devices.count_later());
+    if (devices != std::tuple(std::ssize(open), std::ssize(open) - std::ssize(now), std::ssize(later)))
+      broken.push_back(fmt::format("node {} counts its shared devices wrongly", name));
+  }
+}
+
 // What VolumeState counts and has chosen agrees with the pods that have a place.
 void check_volumes(const State& state, std::vector<std::string>& broken) {
   std::map<std::string, std::map<uint32_t, uint32_t>> users;
@@ -149,6 +175,7 @@ std::vector<std::string> broken_invariants(const Engine& engine) {
   std::vector<std::string> broken;
   const State& state = engine.state_;
   check_accounts(state, broken);
+  check_promises(state, broken);
   check_order(state, broken);
   check_peers(state, broken);
   check_volumes(state, broken);

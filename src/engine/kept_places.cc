@@ -114,10 +114,15 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request) {
   const std::vector<std::string> before = kept_nodes(request.id);
   const bool had_another = let_go(request.id);
   take_places(request, *found, PodPhase::kNominated);
+  const Time end = enough == 0 ? now_ : all[enough - 1].end;
   for (const Set& set : groups_.at(request.id).sets)
-    for (const auto& [slot, index] : set.stand_ins) context_.state.mutable_pod(slot).node_kept = true;
+    for (const auto& [slot, index] : set.stand_ins)
+      context_.state.revise(slot, [&](PodState& kept) {
+        kept.node_kept = true;
+        if (end > now_) kept.free_by = end;
+      });
   gave_back_ |= had_another && before != kept_nodes(request.id);
-  return enough == 0 ? now_ : all[enough - 1].end;
+  return end;
 }
 
 void QueuedWorkloads::give_back_kept(NodeSlot node) {

@@ -49,21 +49,28 @@ uint32_t NodeGuesses::settle_promised(State& state, NodeSlot node) {
   return static_cast<uint32_t>(pods.size());
 }
 
-int32_t NodeGuesses::place_beside_promised(const State& state, const NodeState& node, int64_t amount) {
+int32_t NodeGuesses::place_beside_promised(const State& state, const NodeState& node, int64_t amount, bool joins) {
+  joins &= node.gpus_used() > node.gpus_allocatable();
+  if (const int32_t joined = joins ? node.best_shared(amount) : -1; joined >= 0) return joined;
   if (node.guesses == 0) return -1;
   SharedDevices shared = node.devices;
   std::vector<int64_t> amounts;
   for (const PodSlot slot : node.pods) {
     const PodState& pod = state.pod(slot);
     if (pod.phase != PodPhase::kNominated || pod.devices.device < 0) continue;
-    shared.give_back(pod.devices.device, pod.devices.amount);
+    shared.give_back(pod.devices.device, pod.devices.amount, pod.devices.holder);
     amounts.push_back(pod.devices.amount);
   }
   if (amounts.empty()) return -1;
   amounts.push_back(amount);
   std::ranges::sort(amounts, std::greater<>());
-  const auto own = std::ranges::find(amounts, amount) - amounts.begin();
-  return places_of_shares(amounts, node.node.gpus.units(), std::move(shared), node.listed)[static_cast<size_t>(own)];
+  const auto own = static_cast<size_t>(std::ranges::find(amounts, amount) - amounts.begin());
+  const std::vector<int32_t> places = places_of_shares(amounts, node.node.gpus.units(), shared, node.listed);
+  if (!joins) return places[own];
+  for (size_t i = 0; i < places.size(); ++i)
+    if (i != own) shared.take(places[i], amounts[i], ShareHolder::kPromised);
+  const int32_t joined = node.best_shared(amount, shared);
+  return joined >= 0 ? joined : places[own];
 }
 
 void NodeGuesses::let_settle(State& state, NodeSlot node, bool settle) {

@@ -21,8 +21,9 @@ class NodeGuesses {
   // Puts the promised shares of the node where they lie beside what else is there, and says how many they are.
   static uint32_t settle_promised(State& state, NodeSlot node);
   // The device of a share that comes to the node, such that all that is promised there has room beside it; -1: nothing
-  // is promised.
-  static int32_t place_beside_promised(const State& state, const NodeState& node, int64_t amount);
+  // is promised. `joins`: where there are too few devices for all, it may lie on no other than
+  // NodeState::best_shared().
+  static int32_t place_beside_promised(const State& state, const NodeState& node, int64_t amount, bool joins);
 
  private:
   friend class GuessesStay;

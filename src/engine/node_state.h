@@ -14,6 +14,7 @@
 #include "engine/ids.h"
 #include "engine/node_catalog.h"
 #include "engine/pod_class.h"
+#include "engine/promises.h"
 #include "engine/request_mix.h"
 #include "engine/resource_table.h"
 #include "engine/shared_devices.h"
@@ -42,6 +43,7 @@ struct NodeState {
   // Sums over its pods: of their requests by ResourceId, and of PodClass::scored_*. Wide, because any number of pods
   // that name the node themselves may ask for any amount.
   std::vector<Int128> used;
+  Promises promises;  // part of `used`
   Int128 scored_cpu_millis = 0;
   Int128 scored_memory_bytes = 0;
   SharedDevices devices;      // that pods share, where the node has GpuSharing::kDevices
@@ -73,8 +75,12 @@ struct NodeState {
     return listed.topology().choose(listed.free(devices.open()), static_cast<int>(count));
   }
 
-  // The device on which a share of so many units goes of those that are shared already; -1: none has the room.
-  int32_t best_shared(int64_t units) const { return devices.best_fit(units, listed.given()); }
+  // The device on which a share of so many units goes of those that are shared already; -1: none has the room, or may
+  // take more beside what is promised.
+  int32_t best_shared(int64_t units) const { return best_shared(units, devices); }
+  int32_t best_shared(int64_t units, const SharedDevices& shared) const;
+  // How much is free on the one of them with the most room; -1: none takes more.
+  int64_t most_shared() const;
 
   // How many replicas of its GPUs a share takes here beyond those that the pod asks for itself.
   int64_t replicas_beside_requests(const PodClass& cls) const {
@@ -84,9 +90,18 @@ struct NodeState {
   // Whether a share of so many replicas fits on one device beside the shares that are there; how many replicas are free
   // is another question.
   bool has_device_for(int64_t replicas) const {
-    const int64_t all = share_resource.value < allocatable.size() ? allocatable[share_resource.value] : 0;
-    return devices.replicas().fits(replicas, std::max<int64_t>(1, node.gpus.replicas), all);
+    return devices.replicas().fits(replicas, std::max<int64_t>(1, node.gpus.replicas), gpus_allocatable());
   }
+
+  // Of share_resource.
+  int64_t gpus_allocatable() const {
+    return share_resource.value < allocatable.size() ? allocatable[share_resource.value] : 0;
+  }
+  Int128 gpus_used() const { return share_resource.value < used.size() ? used[share_resource.value] : 0; }
+  Int128 gpus_promised() const { return promises.promised(share_resource) + devices.count_promised(); }
+
+ private:
+  bool keeps_promises_beside_shares() const;
 };
 
 // Read access to a node for policies. Cheap to copy; valid until the engine's state changes.
@@ -112,6 +127,7 @@ class NodeView {
   const ListedDevices& listed() const { return state_->listed; }
   model::DeviceSet best_devices(const PodClass& cls) const { return state_->best_devices(cls); }
   int32_t best_shared(int64_t units) const { return state_->best_shared(units); }
+  int64_t most_shared() const { return state_->most_shared(); }
   uint32_t on_gone() const { return state_->on_gone; }
   ResourceId share_resource() const { return state_->share_resource; }
   int64_t replicas_beside_requests(const PodClass& cls) const { return state_->replicas_beside_requests(cls); }

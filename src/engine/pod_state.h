@@ -61,12 +61,19 @@ struct PodState {
   bool backfilled = false;            // has room that is kept for another, which it is to leave by its declared end
   bool takes_over = false;            // nominated for the place that a stand-in has kept for it
   bool evicting = false;              // an Evict decision about it is out
+  bool makes_way = false;             // its workload has been evicted for one that waits for its room
   Time evictable_from;                // when the server may be asked again, after it refused to let go of it
   uint32_t nominated_generation = 0;  // of the node when its nomination was last found to hold
   uint64_t reported_version = 0;      // of its class's verdict that it was last told; 0: none
   bool awaits_report = false;         // listed in its class's reports
   bool in_use = false;
 };
+
+// What its share of a GPU is to those who come to its node.
+inline ShareHolder holder_of(const PodState& pod) {
+  if (pod.phase == PodPhase::kNominated) return ShareHolder::kPromised;
+  return pod.evicting || pod.makes_way || pod.pod.terminating ? ShareHolder::kLeaves : ShareHolder::kStays;
+}
 
 // The slots of known pods, found by UID. The UID itself is kept once, in the pod.
 struct PodByUid {

@@ -87,7 +87,7 @@ std::vector<int32_t> places_of_shares(const std::vector<int64_t>& amounts, int64
   for (const size_t bin : pack(amounts, rooms, whole)) {
     while (devices.size() <= bin) {
       devices.push_back(device_to_open(listed, shared));
-      shared.take(devices.back(), 1);
+      shared.take(devices.back(), 1, ShareHolder::kPromised);
     }
     out.push_back(devices[bin]);
   }

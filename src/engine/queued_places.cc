@@ -238,7 +238,9 @@ std::vector<quota::WorkloadId> QueuedWorkloads::in_the_way(const quota::PlaceReq
 
 bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) {
   std::vector<Found> found;
-  if (!find(request, standing(gone), found, nullptr)) return false;
+  const std::vector<PodSlot> leaving = standing(gone);
+  if (!find(request, leaving, found, nullptr)) return false;
+  for (const PodSlot slot : leaving) context_.state.revise(slot, [](PodState& pod) { pod.makes_way = true; });
   const bool had_another = let_go(request.id);
   gave_back_ |= had_another && gone.empty();  // while others leave it is looked for in every cycle
   take_places(request, found, gone.empty() ? PodPhase::kHeld : PodPhase::kNominated);

@@ -6,20 +6,30 @@
 
 namespace berth::engine {
 
-int32_t SharedDevices::best_fit(int64_t units, model::DeviceSet given) const {
+int32_t SharedDevices::best_fit(int64_t units, model::DeviceSet given, Among among) const {
   int32_t best = -1;
   for (size_t i = 0; i < used_.size(); ++i) {
-    if (is_closed(i, given) || used_[i] + units > whole_) continue;
+    if (takes_none(i, given, among) || used_[i] + units > whole_) continue;
     if (best < 0 || used_[i] > used_[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
   }
   return best;
 }
 
-int64_t SharedDevices::most_room(model::DeviceSet given) const {
+int64_t SharedDevices::most_room(model::DeviceSet given, Among among) const {
   int64_t most = -1;
   for (size_t i = 0; i < used_.size(); ++i)
-    if (!is_closed(i, given)) most = std::max({most, whole_ - used_[i], int64_t{0}});
+    if (!takes_none(i, given, among)) most = std::max({most, whole_ - used_[i], int64_t{0}});
   return most;
+}
+
+int64_t SharedDevices::count_promised() const {
+  int64_t out = 0;
+  for (size_t i = 0; i < used_.size(); ++i) out += used_[i] > 0 && sharers_[i].there == 0 ? 1 : 0;
+  return out;
+}
+
+int64_t SharedDevices::count_later() const {
+  return std::ranges::count_if(sharers_, [](const Sharers& sharers) { return sharers.stay + sharers.come > 0; });
 }
 
 int64_t SharedDevices::over() const {
@@ -39,21 +49,28 @@ model::DeviceSet SharedDevices::open() const {
   return out;
 }
 
-int SharedDevices::take(int32_t device, int64_t units) {
+void SharedDevices::count(size_t device, ShareHolder holder, uint32_t more) {
+  (holder == ShareHolder::kPromised ? sharers_[device].come : sharers_[device].there) += more;
+  if (holder == ShareHolder::kStays) sharers_[device].stay += more;
+}
+
+int SharedDevices::take(int32_t device, int64_t units, ShareHolder holder) {
   const auto index = static_cast<size_t>(device);
-  if (used_.size() <= index) used_.resize(index + 1, 0);
+  if (used_.size() <= index) used_.resize(index + 1, 0), sharers_.resize(index + 1);
   check(units > 0, "a share is a part of a device");
   const bool opens = used_[index] == 0;
   used_[index] += units;
+  count(index, holder, 1);
   return opens ? 1 : 0;
 }
 
-int SharedDevices::give_back(int32_t device, int64_t units) {
+int SharedDevices::give_back(int32_t device, int64_t units, ShareHolder holder) {
   const auto index = static_cast<size_t>(device);
   check(index < used_.size() && used_[index] >= units, "only what was taken of a device is given back");
   used_[index] -= units;
+  count(index, holder, -1U);
   const bool closes = used_[index] == 0;
-  while (!used_.empty() && used_.back() == 0) used_.pop_back();
+  while (!used_.empty() && used_.back() == 0) used_.pop_back(), sharers_.pop_back();
   return closes ? -1 : 0;
 }
 

@@ -24,17 +24,32 @@
 
 namespace berth::engine {
 
+// Whose share of a device it is.
+enum class ShareHolder : uint8_t {
+  kStays,     // has it, and nobody has told it to leave
+  kLeaves,    // has it, and promises count on its leaving
+  kPromised,  // has only the promise of room
+};
+
 class SharedDevices {
  public:
   SharedDevices() = default;
   // `barred`: those that take no new share, open or not.
   explicit SharedDevices(int64_t whole, model::DeviceSet barred = 0) : whole_(whole), barred_(barred) {}
 
+  // Of which open devices; kStaying: of those where some share stays.
+  enum class Among : uint8_t { kAll, kStaying };
   // The open device with the least room that still has this much, the first of equals; -1: none has. `given`: those
   // that somebody has whole, which take no further share.
-  int32_t best_fit(int64_t units, model::DeviceSet given) const;
+  int32_t best_fit(int64_t units, model::DeviceSet given, Among among = Among::kAll) const;
   // How much is free on the open device with the most room of those that take more; -1: none does.
-  int64_t most_room(model::DeviceSet given) const;
+  int64_t most_room(model::DeviceSet given, Among among = Among::kAll) const;
+  // How many devices are open; for promises alone; and once those have left who are told to.
+  int64_t count_open() const {
+    return std::ranges::count_if(used_, [](int64_t used) { return used > 0; });
+  }
+  int64_t count_promised() const;
+  int64_t count_later() const;
   // The first index from `first` on that no open device has.
   int32_t next_closed(int32_t first = 0) const;
   // The open ones, of the first 32.
@@ -47,21 +62,29 @@ class SharedDevices {
   // By how much devices hold more than they have, in all.
   int64_t over() const;
   // By how many the open devices become more: 1, 0, or -1.
-  int take(int32_t device, int64_t units);
-  int give_back(int32_t device, int64_t units);
+  int take(int32_t device, int64_t units, ShareHolder holder);
+  int give_back(int32_t device, int64_t units, ShareHolder holder);
 
   const std::vector<int64_t>& all() const { return used_; }  // by index; 0: closed
   const ReplicaShares& replicas() const { return replicas_; }
   ReplicaShares& replicas() { return replicas_; }
 
  private:
-  bool is_closed(size_t device, model::DeviceSet given) const {
-    return used_[device] == 0 || (device < 32 && ((barred_ | given) >> device & 1) != 0);
+  struct Sharers {
+    uint32_t there = 0;  // all but those that are only promised room
+    uint32_t stay = 0;
+    uint32_t come = 0;
+  };
+  void count(size_t device, ShareHolder holder, uint32_t more);
+  bool takes_none(size_t device, model::DeviceSet given, Among among) const {
+    return used_[device] == 0 || (among == Among::kStaying && sharers_[device].stay == 0) ||
+           (device < 32 && ((barred_ | given) >> device & 1) != 0);
   }
 
   int64_t whole_ = model::kWholeGpu;
   model::DeviceSet barred_ = 0;
   std::vector<int64_t> used_;
+  std::vector<Sharers> sharers_;  // as many as used_
   ReplicaShares replicas_;
 };
 
@@ -101,8 +124,9 @@ class ListedDevices {
 
 // What of its node's devices a pod is charged: a share, or whole ones of those that are listed.
 struct DeviceUse {
-  int32_t device = -1;         // of SharedDevices; -1: none
-  bool guessed = false;        // nobody has said that it is this device, or these
+  int32_t device = -1;                       // of SharedDevices; -1: none
+  bool guessed = false;                      // nobody has said that it is this device, or these
+  ShareHolder holder = ShareHolder::kStays;  // as whose it counts
   bool gone = false;           // `device` stands for one that the pod names and that is not there any more
   model::DeviceSet whole = 0;  // of ListedDevices
   int64_t amount = 0;    // units of `device`; without one, replicas of the node's resource, beside the pod's requests

@@ -223,7 +223,7 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   if (holds_room(phase)) {
     devices = release_devices(state);
     if (devices.guessed || state.pod.gpu_devices != pod.gpu_devices) devices = {};
-    charge(nodes_[state.node.value], classes_[state.cls.value], -1);
+    charge(state, -1);
     count_peers(slot, state.node, -1);
     state.phase = PodPhase::kNotQueued;  // nobody counts it on the way
   }
@@ -240,7 +240,7 @@ void State::replace_pod(PodSlot slot, model::Pod&& pod) {
   state.pod = std::move(pod);
   state.phase = phase;
   if (!holds_room(phase)) return;
-  charge(nodes_[state.node.value], classes_[state.cls.value], +1);
+  charge(state, +1);
   charge_devices(state, devices);
   settle_guesses(state.node);
   count_peers(slot, state.node, +1);
@@ -262,7 +262,8 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, const DeviceUse& 
   check(holds_room(phase), "a place goes with a phase that holds room");
   if (holds_room(state.phase) && state.node == node) {
     check(state.phase != PodPhase::kBound || phase == PodPhase::kBound, "what is bound stays so on its node");
-    const PodPhase before = std::exchange(state.phase, phase);
+    const PodPhase before = state.phase;
+    revise(pod, [&](PodState& changed) { changed.phase = phase; });
     if (before == PodPhase::kBound || phase != PodPhase::kBound) return;
     VolumeState::arrive(classes_[state.cls.value].claims);
     const bool chosen = before != PodPhase::kNominated && !state.devices.guessed;  // by Berth, for the bind
@@ -278,7 +279,7 @@ void State::assign(PodSlot pod, NodeSlot node, PodPhase phase, const DeviceUse& 
   state.index_on_node = static_cast<uint32_t>(target.pods.size());
   target.pods.push_back(pod);
   target.working_pods += state.pod.daemon ? 0 : 1;
-  charge(target, classes_[state.cls.value], +1);
+  charge(state, +1);
   if (names_devices(target, classes_[state.cls.value])) charge_devices(state, own), settle_guesses(node);
   count_peers(pod, node, +1);
   use_claims(node, classes_[state.cls.value], phase, +1);
@@ -292,7 +293,7 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   NodeState& node = nodes_[slot.value];
   const bool devices = state.devices != DeviceUse{};
   if (devices) release_devices(state);
-  charge(node, classes_[state.cls.value], -1);
+  charge(state, -1);
   count_peers(pod, slot, -1);
   use_claims(slot, classes_[state.cls.value], state.phase, -1);
   const PodSlot moved = node.pods.back();
@@ -307,13 +308,16 @@ void State::unassign(PodSlot pod, PodPhase phase) {
   free_placeholder(slot);
 }
 
-void State::charge(NodeState& node, const PodClass& cls, int64_t sign) {
+void State::charge(const PodState& pod, int64_t sign) {
+  NodeState& node = nodes_[pod.node.value];
+  const PodClass& cls = classes_[pod.cls.value];
   if (const auto at = placed_priorities_.try_emplace(cls.priority, 0).first; sign > 0) ++at->second;
   else if (--at->second == 0) placed_priorities_.erase(at);
   for (const ResourceAmount& request : cls.requests) {
     if (node.used.size() <= request.id.value) node.used.resize(request.id.value + 1, 0);
     node.used[request.id.value] += Int128{sign} * request.amount;
   }
+  node.promises.count(pod, cls.requests, sign > 0 ? +1 : -1);
   node.scored_cpu_millis += sign * cls.scored_cpu_millis;
   node.scored_memory_bytes += sign * cls.scored_memory_bytes;
   charge_ports(node, cls, sign);

@@ -79,6 +79,8 @@ class State {
   int32_t lowest_priority() const { return placed_priorities_.empty() ? INT32_MAX : placed_priorities_.begin()->first; }
   // What is decided about the pods of a node has to be looked at again.
   void touch_node_of(PodSlot pod) { touch(pods_[pod.value].node); }
+  // Changes of a pod what shares that come to its node go by: whether it leaves, and when room kept for it is enough.
+  void revise(PodSlot pod, const std::function<void(PodState&)>& change);
   // For trials: a pod of the class comes (+1) or goes (-1).
   static void charge_ports(NodeState& node, const PodClass& cls, int64_t sign);
   static void count_share(NodeState& node, const DeviceUse& use, int sign);
@@ -133,7 +135,7 @@ class State {
   void free_placeholder(NodeSlot slot);
   void give_order(absl::btree_map<std::string, NodeSlot>::iterator at);
   void renumber();
-  void charge(NodeState& node, const PodClass& cls, int64_t sign);
+  void charge(const PodState& pod, int64_t sign);
   // Devices: engine/state_gpus.cc.
   static bool names_devices(const NodeState& node, const PodClass& cls);
   DeviceUse find_share(const NodeState& node, const PodState& pod, int32_t device) const;
@@ -176,9 +178,7 @@ class State {
   size_t present_nodes_ = 0;
   absl::btree_map<int32_t, uint32_t> placed_priorities_;  // of the pods that hold room, how many
   bool in_trial_ = false;
-  std::vector<Int128> used_before_trial_;            // of the Trial's node
-  SharedDevices devices_before_trial_;               // of the Trial's node
-  std::vector<model::HostPort> ports_before_trial_;  // where the Trial's class asks for some
+  NodeState before_trial_;  // of the Trial's node, what it changes
   absl::btree_map<std::string, NodeSlot> nodes_by_name_;
   absl::btree_set<std::string> mig_nodes_;
   std::vector<PodState> pods_;

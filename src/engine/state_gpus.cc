@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "engine/node_guesses.h"
@@ -112,10 +113,10 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
     }
   out.guessed = device < 0 || device >= device_count(node);
   if (device < 0 && pod.phase != PodPhase::kNominated) {
-    device = NodeGuesses::place_beside_promised(*this, node, out.amount);
+    device = NodeGuesses::place_beside_promised(*this, node, out.amount, pod.phase != PodPhase::kBound);
     if (device >= device_count(node)) device = -1;
   }
-  if (device < 0) device = node.best_shared(out.amount);
+  if (device < 0) device = node.devices.best_fit(out.amount, node.listed.given());
   out.device = device < 0 ? device_to_open(node.listed, node.devices) : device;
   return out;
 }
@@ -164,7 +165,8 @@ void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
   if (use.amount == 0) return;
   int64_t more = sign * use.amount;
   if (use.device >= 0)
-    more = sign > 0 ? node.devices.take(use.device, use.amount) : node.devices.give_back(use.device, use.amount);
+    more = sign > 0 ? node.devices.take(use.device, use.amount, use.holder)
+                    : node.devices.give_back(use.device, use.amount, use.holder);
   const uint32_t id = node.share_resource.value;
   if (node.used.size() <= id) node.used.resize(id + 1, 0);
   node.used[id] += more;
@@ -234,7 +236,8 @@ void State::charge_devices(PodState& pod, const DeviceUse& own) {
 void State::charge_use(PodState& pod, const DeviceUse& use) {
   NodeState& node = nodes_[pod.node.value];
   pod.devices = use;
-  count_share(node, use, +1);
+  if (use.amount > 0) pod.devices.holder = holder_of(pod);
+  count_share(node, pod.devices, +1);
   node.listed.take(use.whole);
   node.guesses += use.guessed ? 1 : 0;
   node.on_gone += use.gone ? 1 : 0;
@@ -248,6 +251,20 @@ DeviceUse State::release_devices(PodState& pod) {
   node.guesses -= use.guessed ? 1 : 0;
   node.on_gone -= use.gone ? 1 : 0;
   return use;
+}
+
+void State::revise(PodSlot slot, const std::function<void(PodState&)>& change) {
+  PodState& pod = pods_[slot.value];
+  if (!holds_room(pod.phase)) return change(pod);
+  Promises& promises = nodes_[pod.node.value].promises;
+  const std::span<const ResourceAmount> requests = classes_[pod.cls.value].requests;
+  const int64_t awaited = promises.awaited(), shares = promises.shares();
+  promises.count(pod, requests, -1);
+  change(pod);
+  promises.count(pod, requests, +1);
+  const bool holder_changes = pod.devices.amount > 0 && pod.devices.holder != holder_of(pod);
+  if (holder_changes) charge_use(pod, release_devices(pod));
+  if (holder_changes || awaited != promises.awaited() || shares != promises.shares()) touch(pod.node);
 }
 
 // Others may know better by now which devices the pod has that it was given.

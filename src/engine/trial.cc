@@ -16,26 +16,30 @@ Trial::Trial(State& state, NodeSlot node, const PodClass& cls)
       claims_(!cls.claims.empty()),
       shares_(!node_.devices.all().empty() || node_.node.gpus.sharing == model::GpuSharing::kReplicas) {
   check(!std::exchange(state.in_trial_, true), "at most one Trial is open at a time");
-  state.used_before_trial_ = node_.used;
+  NodeState& before = state.before_trial_;
+  before.used = node_.used;
   if (shares_) {
-    state.devices_before_trial_ = node_.devices;
-    listed_before_ = node_.listed;
+    before.devices = node_.devices;
+    before.promises = node_.promises;
+    before.listed = node_.listed;
     if (cls.shares_gpu)
       asked_ = std::clamp<int64_t>(node_.node.gpus.units_of(cls.spec->gpu_share), 0, node_.node.gpus.units());
     find_promised();
     lift_promised();
     lay_promised();
   }
-  if (ports_) state.ports_before_trial_ = node_.host_ports;
+  if (ports_) before.host_ports = node_.host_ports;
 }
 
 Trial::~Trial() {
-  std::swap(node_.used, state_.used_before_trial_);
+  NodeState& before = state_.before_trial_;
+  std::swap(node_.used, before.used);
   if (shares_) {
-    std::swap(node_.devices, state_.devices_before_trial_);
-    node_.listed = std::move(listed_before_);
+    std::swap(node_.devices, before.devices);
+    std::swap(node_.promises, before.promises);
+    node_.listed = std::move(before.listed);
   }
-  if (ports_) std::swap(node_.host_ports, state_.ports_before_trial_);
+  if (ports_) std::swap(node_.host_ports, before.host_ports);
   while (!claimants_.empty()) {
     return_claims(claimants_.back());
     claimants_.pop_back();
@@ -45,7 +49,7 @@ Trial::~Trial() {
 
 void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] -= request.amount;
-  if (shares_) move_devices(pod, -1);
+  if (shares_) node_.promises.count(state_.pods_[pod.value], requests, -1), move_devices(pod, -1);
   if (!ports_ && !claims_) return;
   const PodClass& cls = state_.classes_[state_.pods_[pod.value].cls.value];
   if (ports_) State::charge_ports(node_, cls, -1);
@@ -56,7 +60,7 @@ void Trial::take_out(PodSlot pod, std::span<const ResourceAmount> requests) {
 
 void Trial::put_back(PodSlot pod, std::span<const ResourceAmount> requests) {
   for (const ResourceAmount& request : requests) node_.used[request.id.value] += request.amount;
-  if (shares_) move_devices(pod, +1);
+  if (shares_) node_.promises.count(state_.pods_[pod.value], requests, +1), move_devices(pod, +1);
   if (!ports_ && !claims_) return;
   if (ports_) State::charge_ports(node_, state_.classes_[state_.pods_[pod.value].cls.value], +1);
   const auto at = std::find_if(claimants_.begin(), claimants_.end(), [pod](const auto& c) { return c.pod == pod; });

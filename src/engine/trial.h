@@ -56,7 +56,6 @@ class Trial {
   std::vector<Claimant> claimants_;
   std::vector<Promised> promised_;  // the largest first
   int64_t asked_ = 0;               // units of a device, by the class
-  ListedDevices listed_before_;
 };
 
 }  // namespace berth::engine

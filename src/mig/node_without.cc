@@ -21,6 +21,7 @@ void take_out(const engine::State& state, PodSlot slot, engine::NodeState& node)
   const PodState& pod = state.pod(slot);
   const engine::PodClass& cls = state.pod_class(pod.cls);
   for (const engine::ResourceAmount& request : cls.requests) node.used[request.id.value] -= request.amount;
+  node.promises.count(pod, cls.requests, -1);
   engine::State::count_share(node, pod.devices, -1);
   engine::State::charge_ports(node, cls, -1);
 }

@@ -277,7 +277,7 @@ void Repartitioner::Plan::occupy(const engine::PodClass& cls, NodeState& node) c
   if (cls.shares_gpu) {
     const int64_t units = node.node.gpus.units_of(cls.spec->gpu_share);
     const int32_t open = node.best_shared(units), device = open >= 0 ? open : node.devices.next_closed();
-    used[node.share_resource.value] += node.devices.take(device, units);
+    used[node.share_resource.value] += node.devices.take(device, units, engine::ShareHolder::kStays);
   }
   node.host_ports.insert(node.host_ports.end(), cls.spec->host_ports.begin(), cls.spec->host_ports.end());
 }

@@ -64,10 +64,10 @@ std::string device_detail(const PodClass& pod, const NodeView& node, const Reaso
   const std::string ill = model::ill_gpus(node.node().devices) + unexplained_gpus(node);
   if (gpus.sharing == model::GpuSharing::kReplicas) return replicas_detail(pod, node) + ill;
   const std::string asks = percent_text(gpus.units_of(pod.spec->gpu_share), gpus.units(), true);
-  if (free < 0)
+  const int64_t most = node.most_shared();
+  if (free < 0 && most < 0)
     return fmt::format("asks {} of a GPU; the node has {}, and {} are in use or promised{}", asks, all, all - free,
                        ill);
-  const int64_t most = node.devices().most_room(node.listed().given());
   const std::string shared =
       most < 0 ? "none is shared"
                : "of those that are shared at most " + percent_text(most, gpus.units(), false) + " is";
@@ -125,9 +125,7 @@ const ReasonInfo* objection_of(const PodClass& pod, const NodeView& node) {
     if (replicas + asked > allocatable || of_one > std::min(gpus.replicas, allocatable)) return &kNeverRoom;
     return replicas + asked <= free && node.has_device_for(of_one) ? nullptr : &kNoRoom;
   }
-  // On a node with more in use than it has, nobody knows which of the open devices is there.
-  const bool fits = free >= 1 || (free >= 0 && node.best_shared(units) >= 0);
-  return fits ? nullptr : &kNoRoom;
+  return free >= 1 || node.best_shared(units) >= 0 ? nullptr : &kNoRoom;
 }
 
 void gpu_share(const PodClass& pod, const NodeView& node, Reasons& reasons) {

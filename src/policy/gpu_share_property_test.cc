@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/rng.h"
 #include "engine/testing.h"
@@ -27,7 +28,11 @@ constexpr double kOne = 1 + 1e-9;  // a whole device; the parts that occur here 
 // What is taken of a node, summed up from its pods, and from what its agent says.
 struct Books {
   int64_t taken = 0;  // of the resource, open devices and those of strangers included
+  int64_t kept = 0;   // the same once those have left who are told to
   std::map<int32_t, double> devices;
+  std::map<int32_t, double> stay;  // of them, what those have who stay
+  std::set<int32_t> stay_or_come;  // with those of promised shares
+  std::vector<double> come;        // promised shares
   std::vector<int64_t> of_one;     // replicas that each share takes of one device
   model::DeviceSet whole = 0;      // that pods have whole
   model::DeviceSet strangers = 0;  // that the agent gives to pods that are not bound there, or ask for no GPU
@@ -40,16 +45,24 @@ struct Books {
       double part = part_of(pod.pod.spec->gpu_share, node.node.gpus);
       const bool measured = part > 0 && part <= kOne;
       if (!measured) part = 1;  // whoever bound it
+      const bool comes = pod.phase == PodPhase::kNominated, leaves = !comes && (pod.evicting || pod.pod.terminating);
       taken += asked;
+      kept += leaves ? 0 : asked;
       if (node.node.gpus.sharing == model::GpuSharing::kReplicas && pod.pod.spec->gpu_share.asked()) {
         taken += measured ? std::max(asked, replicas_of(part, node.node.gpus)) - asked : node.node.gpus.replicas;
         of_one.push_back(measured ? replicas_of(part, node.node.gpus) : node.node.gpus.replicas);
       }
-      if (pod.devices.device >= 0) devices[pod.devices.device] += part;
+      if (pod.devices.device >= 0) {
+        devices[pod.devices.device] += part;
+        if (!leaves) stay_or_come.insert(pod.devices.device);
+        if (comes) come.push_back(part);
+        else if (!leaves) stay[pod.devices.device] += part;
+      }
       whole |= pod.devices.whole;
     }
     strangers = strangers_of(state, node);
     taken += static_cast<int64_t>(devices.size()) + std::popcount(strangers);
+    kept += static_cast<int64_t>(stay_or_come.size()) + std::popcount(strangers);
   }
 
   static model::DeviceSet strangers_of(const State& state, const NodeState& node) {
@@ -86,6 +99,19 @@ struct Books {
       rooms.push_back(std::min(left, node.gpus.replicas));
     return lie(shares, 0, rooms);
   }
+  // Whether all that is promised has room once those have left who are told to.
+  bool keeps_promises(const model::Node& node) const {
+    constexpr double kUnits = 1e6;
+    std::vector<int64_t> shares, rooms;
+    for (const double part : come) shares.push_back(std::llround(part * kUnits));
+    for (const auto& [device, used] : stay)
+      rooms.push_back(takes_shares(node, device) ? std::llround((kOne - used) * kUnits) : 0);
+    const auto beside = kept - static_cast<int64_t>(stay_or_come.size()) + static_cast<int64_t>(stay.size());
+    const int64_t idle = node.allocatable.get(node.gpus.resource) - beside;
+    rooms.insert(rooms.end(), static_cast<size_t>(std::max<int64_t>(idle, 0)), std::llround(kUnits));
+    std::ranges::sort(shares, std::greater<>());
+    return idle >= 0 && lie(shares, 0, rooms);
+  }
   bool takes_shares(const model::Node& node, int32_t device) const {
     return !is_ill(node, device) && ((whole | strangers) >> device & 1) == 0;
   }
@@ -105,7 +131,9 @@ struct Books {
     if (device >= std::ssize(listed)) return true;
     return !listed[static_cast<size_t>(device)].unhealthy.empty() || listed[static_cast<size_t>(device)].mig_enabled;
   }
-  bool fits(const model::SchedulingSpec& spec, const model::Node& node) const {
+  // `there`: the same without those who are only promised room. Beside promises a share may join one that stays, where
+  // all of them are kept all the same.
+  bool fits(const model::SchedulingSpec& spec, const model::Node& node, const Books& there) const {
     const model::NodeGpus& gpus = node.gpus;
     const int64_t all = node.allocatable.get(gpus.resource), asked = spec.requests.get(gpus.resource);
     for (const auto& [name, amount] : spec.requests)
@@ -117,8 +145,10 @@ struct Books {
     if (gpus.sharing == model::GpuSharing::kReplicas)
       return taken + std::max(asked, replicas_of(part, gpus)) <= all && lies(node, replicas_of(part, gpus));
     if (gpus.sharing == model::GpuSharing::kNone) return false;
+    const bool joins = taken > all && there.taken <= all && kept <= all;
     for (const auto& [device, used] : devices)
-      if (used + part <= kOne && taken <= all && takes_shares(node, device)) return true;
+      if (used + part <= kOne && (joins ? stay.contains(device) : taken <= all) && takes_shares(node, device))
+        return true;
     return taken + 1 <= all;
   }
 };
@@ -160,8 +190,8 @@ class ShareHistory {
       const PodState& pod = state.pod(slot);
       if (pod.phase != PodPhase::kPending) continue;
       for (const auto& [name, node] : state.nodes_by_name())
-        if (state.node(node).present) {
-          EXPECT_FALSE(Books(state, state.node(node), true).fits(*pod.pod.spec, state.node(node).node))
+        if (const NodeState& seen = state.node(node); seen.present) {
+          EXPECT_FALSE(Books(state, seen, true).fits(*pod.pod.spec, seen.node, Books(state, seen, false)))
               << pod.pod.name << " fits on " << name;
         }
     }
@@ -290,9 +320,23 @@ class ShareHistory {
       driver_.apply(PodDeleted{uid});
     }
   }
-  void cycle() {
-    const CycleResult result = driver_.cycle(Duration::seconds(11));
+  std::set<std::string> nodes_that_keep_promises() const {
+    std::set<std::string> out;
     const State& state = driver_.state();
+    for (const auto& [name, slot] : state.nodes_by_name()) {
+      const NodeState& node = state.node(slot);
+      if (!node.present || node.node.gpus.sharing != model::GpuSharing::kDevices) continue;
+      if (Books(state, node, true).keeps_promises(node.node)) out.insert(name);
+    }
+    return out;
+  }
+  void cycle() {
+    const std::set<std::string> before = nodes_that_keep_promises();
+    const CycleResult result = driver_.cycle(Duration::seconds(11));
+    const std::set<std::string> after = nodes_that_keep_promises();
+    EXPECT_TRUE(std::ranges::includes(after, before)) << "a promise is broken";
+    const State& state = driver_.state();
+    if (!result.unfinished) expect_nobody_waits_in_vain();
     for (const Decision& decision : result.decisions) {
       if (decision.kind != DecisionKind::kBind) continue;
       const NodeState& node = state.node(state.find_node(decision.node_name));
