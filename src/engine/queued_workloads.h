@@ -165,7 +165,7 @@ class QueuedWorkloads : public quota::Places {
   static std::vector<size_t> by_scarcity(const std::vector<model::PodSet>& sets);
   bool comes_before(quota::WorkloadId a, quota::WorkloadId b) const;  // wanted_places.cc
   void begin_asking();
-  WantedPlaces::Option wanted_option(const quota::PlaceRequest& request, bool evicts);
+  WantedPlaces::Option wanted_option(const quota::PlaceRequest& request, const quota::PlaceOption& given);
   void note_wanted();
   void follow(const quota::AdmissionDecision& decision);
 

@@ -57,9 +57,10 @@ void QueuedWorkloads::begin_asking() {
   held_ = {};
 }
 
-WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& request, bool evicts) {
+WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& request,
+                                                    const quota::PlaceOption& given) {
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
-  WantedPlaces::Option out{{}, {*request.pod_sets, evicts}};
+  WantedPlaces::Option out{{}, given};
   std::vector<Found> found;
   const bool single = sets.size() == 1 && quota::still_needed(request.pod_sets->front(), sets.front()) == 1;
   if (!single) find(request, {}, found, nullptr, true);
@@ -92,7 +93,7 @@ void QueuedWorkloads::note_wanted() {
       wanted_.back().kept = standing(wants.id, false);
       for (const quota::PlaceOption& option : *wants.options)
         wanted_.back().options.push_back(
-            wanted_option({wants.id, &workload, &option.pod_sets, &admission_.flavors()}, option.evicts));
+            wanted_option({wants.id, &workload, &option.pod_sets, &admission_.flavors()}, option));
     }
   for (const WantedPlaces& wanted : before)
     for (const WantedPlaces::Option& option : wanted.options)

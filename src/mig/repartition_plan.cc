@@ -94,6 +94,18 @@ Repartitioner::Plan::Turns Repartitioner::Plan::all_turns() {
   return turns;
 }
 
+// Where it would be the turn of a workload, those come before it that borrow less, whatever their priorities: so it is
+// in admission, and what they were to have there would be cut for it in vain.
+Repartitioner::Plan::Turns::iterator Repartitioner::Plan::first_turn(Turns& turns,
+                                                                     const std::optional<engine::QueueRank>& held) {
+  auto first = turns.begin();
+  if (first->second.wanted == nullptr) return first;
+  const auto end = held && first->first < *held ? turns.lower_bound(*held) : turns.end();
+  for (auto at = std::next(first); at != end; ++at)
+    if (at->second.wanted != nullptr && at->second.borrowing() < first->second.borrowing()) first = at;
+  return first;
+}
+
 // When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn, and
 // those behind it on the devices that are cut for these: nothing that the held one could have is cut for them.
 void Repartitioner::Plan::promise() {
@@ -106,10 +118,11 @@ void Repartitioner::Plan::promise() {
       unfinished_ = true;
       return;
     }
-    const engine::QueueRank rank = turns.begin()->first;
+    const auto first = first_turn(turns, held);
+    const engine::QueueRank rank = first->first;
     late_ = held && rank >= *held;
-    Turn turn = turns.begin()->second;
-    turns.erase(turns.begin());
+    Turn turn = first->second;
+    turns.erase(first);
     turn_.reset();
     if (turn.wanted != nullptr) {
       turn_ = rank;

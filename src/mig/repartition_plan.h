@@ -76,6 +76,7 @@ class Repartitioner::Plan {
     size_t offer = 0, promised = 0;
     const engine::WantedPlaces* wanted = nullptr;
     size_t workload = 0;
+    int borrowing() const { return wanted->options.empty() ? 0 : wanted->options.front().given.borrowing; }
   };
   using Turns = std::map<engine::QueueRank, Turn>;
 
@@ -84,6 +85,7 @@ class Repartitioner::Plan {
   size_t request_of(engine::ClassId cls);
   Turns all_turns();
   void add(engine::ClassId cls, Pods::const_iterator first, Pods::const_iterator end, Turns& turns);
+  static Turns::iterator first_turn(Turns& turns, const std::optional<engine::QueueRank>& held);
   void promise();
   const Offer* promise_one(Turn& turn);
   engine::DomainId roomiest(const Turn& turn);

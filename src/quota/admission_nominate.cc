@@ -89,7 +89,7 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
     return false;
   }
   if (quota_fits && Keeper{*this}.has_place(entry, &assignment.no_place)) return true;
-  if (quota_fits) entry.options.push_back({assignment.pod_sets});
+  if (quota_fits) entry.options.push_back({assignment.pod_sets, assignment.borrowing});
   if (entry.waits) {
     assignment.outcome = Outcome::kPreempt;
     return !quota_fits;
@@ -113,7 +113,7 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
   preempts.places = nullptr;
   if (preemption.victims(preempts).empty()) return true;
   places->fit(place_of(entry), {}, &assignment.no_place);
-  entry.options.push_back({assignment.pod_sets, true});
+  entry.options.push_back({assignment.pod_sets, assignment.borrowing, true});
   return false;
 }
 

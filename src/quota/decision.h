@@ -35,6 +35,7 @@ struct PodSetAssignment {
 // Flavors with which quota would let a workload in, and with which no node has a place for it.
 struct PlaceOption {
   std::vector<PodSetAssignment> pod_sets;
+  int borrowing = 0;    // as Assignment's: who borrows less has the first turn
   bool evicts = false;  // only once others have given back quota
 };
 
