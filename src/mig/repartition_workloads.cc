@@ -83,15 +83,21 @@ bool Repartitioner::Plan::promise_set(const WantedPlaces::Set& set) {
 }
 
 // The places that are there come first, then nodes in the order in which they are offered, those that are to be cut
-// anyhow before others.
+// anyhow before others. While a pod is held workloads have not had their turn since, and what was cut for them may be
+// there.
 bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Asker& asker, DomainId within) {
   std::vector<NodeSlot> places = set.places;
+  std::ptrdiff_t told = std::ssize(places);  // each for one pod
   std::vector<Offer*> offers;
   const auto is_within = [&](NodeSlot node) { return !within.valid() || peers_.gathers_in(asker.cls, node) == within; };
   if (within.valid()) {
     places.clear();
+    told = 0;
     for (const auto& [name, node] : state_.nodes_by_name())
       if (state_.node(node).present && offer_of(node) == nullptr && is_within(node)) places.push_back(node);
+  } else if (engine_.held().valid()) {
+    for (const std::string& name : state_.mig_nodes())
+      if (const NodeSlot node = state_.find_node(name); offer_of(node) == nullptr) places.push_back(node);
   }
   for (Offer& offer : offers_)
     if (is_within(offer.slot)) offers.push_back(&offer);
@@ -103,7 +109,7 @@ bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Ask
     bool served = false;
     while (place != places.end() && !served) {
       served = place_as_is(asker, set.pod, *place);
-      if (!served || !within.valid()) ++place;  // each of those that are told is for one pod
+      if (!served || place - places.begin() < told) ++place;
     }
     for (; !served && offer != offers.end(); ++offer)
       if (served = serve(asker, set.pod, **offer); served) break;
@@ -114,9 +120,10 @@ bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Ask
 
 bool Repartitioner::Plan::place_as_is(const Asker& asker, PodSlot pod, NodeSlot slot) {
   if (Offer* const offer = offer_of(slot)) return serve(asker, pod, *offer);
-  NodeState& node = standing_.try_emplace(slot, state_.node(slot)).first->second;
+  const auto known = standing_.find(slot);
   ++work_used_;
-  if (!may_have(asker, node, slot)) return false;
+  if (!may_have(asker, known == standing_.end() ? state_.node(slot) : known->second, slot)) return false;
+  NodeState& node = standing_.try_emplace(slot, state_.node(slot)).first->second;
   if (all_or_none_) changed_standing_.emplace_back(slot, node);
   occupy(state_.pod_class(asker.cls), node);
   peers_.add(pod, slot);
