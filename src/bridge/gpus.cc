@@ -192,8 +192,7 @@ model::NodeGpus gpus_of(const api::Node& node, DeviceKnowledge knowledge, bool m
   }
   out.mps = label("nvidia.com/gpu.sharing-strategy") == "mps";
   if (instances) out.sharing = model::GpuSharing::kInstances;  // replicas or not
-  const int64_t mib = label_number(node, "nvidia.com/gpu.memory").value_or(0);
-  out.memory_bytes = mib <= model::kGpuMemoryMax / kMiB ? mib * kMiB : 0;
+  out.memory_bytes = model::gpu_memory(node.metadata.labels);
   return out;
 }
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/labels.h"
+
 namespace berth::model {
 
 inline constexpr int64_t kWholeGpu = 1'000'000;  // micro-GPUs
@@ -28,6 +30,14 @@ struct GpuShare {
     return H::combine(std::move(state), s.micros ^ s.memory_bytes);  // most pods ask for none
   }
 };
+
+// How much memory each GPU of nodes with these labels has, in bytes, by nvidia.com/gpu.memory (MiB, of NVIDIA's GPU
+// feature discovery); 0: they do not tell, or what no GPU has.
+int64_t gpu_memory(const Labels& labels);
+
+// Of a share by memory, as a part of a GPU that has so much, in millionths: cut, so that shares which fill a GPU are no
+// more than one; at least 1, and a whole one for more than it has.
+int64_t part_of_memory(const GpuShare& share, int64_t gpu_memory_bytes);
 
 // What keeps a share to its device on a node.
 enum class GpuSharing : uint8_t {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/int128.h"
+#include "model/gpu.h"
 
 namespace berth::model {
 namespace {
@@ -24,6 +25,11 @@ constexpr std::array<Suffix, 15> kSuffixes{{{"n", 10, -9}, {"u", 10, -6}, {"m", 
 // clang-format on
 constexpr int kDigitsMax = 28;
 constexpr Suffix kExbi{"Ei", 2, 60};
+
+int64_t saturating_multiply(int64_t amount, int64_t by) {
+  int64_t out = 0;
+  return __builtin_mul_overflow(amount, by, &out) ? INT64_MAX : out;  // amounts are not negative
+}
 
 // Decimal exponent "e3"/"E-2" as a Suffix, or nothing. Exponents beyond any int64 are clamped and overflow later.
 bool read_exponent(std::string_view text, Suffix& out) {
@@ -150,6 +156,26 @@ std::string format_resource(std::string_view name, int64_t value) {
   return fmt::format("{}{}", value, kUnits[unit]);
 }
 
+int64_t quota_units(std::string_view name) {
+  if (name == "cpu") return 1000;
+  return name == kWholeGpuResource ? kWholeGpu : 1;
+}
+
+int64_t to_quota(std::string_view name, int64_t amount) {
+  return name == kWholeGpuResource ? saturating_multiply(amount, kWholeGpu) : amount;
+}
+
+Result<int64_t> parse_quota(std::string_view name, std::string_view text) {
+  BERTH_TRY(amount, parse_resource(name, text));
+  return name == kWholeGpuResource ? parse_quantity(text, 6, Overflow::kSaturates) : amount;
+}
+
+std::string format_quota(std::string_view name, int64_t value) {
+  if (name != kWholeGpuResource || value == INT64_MAX) return format_resource(name, value);
+  if (value % kWholeGpu == 0) return fmt::format("{}", value / kWholeGpu);
+  return value % 1000 == 0 ? fmt::format("{}m", value / 1000) : fmt::format("{}u", value);
+}
+
 bool is_extended_resource(std::string_view name) {
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos) return false;
@@ -168,6 +194,10 @@ bool is_gpu_resource(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
          std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
                      [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+int64_t gpu_micros(std::string_view name, int64_t quota) {
+  return is_gpu_resource(name) ? saturating_multiply(quota, kWholeGpu / quota_units(name)) : 0;
 }
 
 }  // namespace berth::model

@@ -28,6 +28,17 @@ Result<int64_t> parse_resource(std::string_view name, std::string_view text, Ove
 // How a user would write it: "500m", "64Gi", "8".
 std::string format_resource(std::string_view name, int64_t value);
 
+// Quota is counted in the canonical unit, but for nvidia.com/gpu: of that pods ask for shares, in millionths
+// (model/gpu.h), and so it is counted. These are the units of one as people count it: 1'000'000 for nvidia.com/gpu,
+// 1000 for cpu, else 1.
+int64_t quota_units(std::string_view name);
+// An amount in the canonical unit, as quota counts it; saturates.
+int64_t to_quota(std::string_view name, int64_t amount);
+// As parse_resource() and format_resource(), of quota: "0.25" and "250m" of nvidia.com/gpu are a quarter of one. More
+// GPUs than 2^63-1 millionths count as these, and are written as the largest number that is read.
+Result<int64_t> parse_quota(std::string_view name, std::string_view text);
+std::string format_quota(std::string_view name, int64_t value);
+
 // True for everything but cpu, memory, ephemeral-storage, pods and hugepages-*: names with a domain other than
 // kubernetes.io, such as nvidia.com/gpu (IsExtendedResourceName in the API server's helpers).
 bool is_extended_resource(std::string_view name);
@@ -37,5 +48,9 @@ bool is_extended_resource(std::string_view name);
 // habana.ai/gaudi, google.com/tpu, aws.amazon.com/neuron*, huawei.com/Ascend*, cambricon.com/mlu*, mthreads.com/*,
 // enflame.com/*, metax-tech.com/*, hygon.com/dcu*.
 bool is_gpu_resource(std::string_view name);
+
+// What so much as quota counts it is of GPUs, in millionths; a replica or a MIG instance counts as one. 0 for what is
+// no GPU. Saturates.
+int64_t gpu_micros(std::string_view name, int64_t quota);
 
 }  // namespace berth::model

@@ -79,6 +79,39 @@ TEST(Resources, AreFormattedAsUsersWriteThem) {
   EXPECT_EQ(format_resource("nvidia.com/gpu", 1024), "1024");
 }
 
+TEST(Quota, OfGpusIsInMillionths) {
+  const auto read = [](const char* text) { return parse_quota("nvidia.com/gpu", text).value_or(kRefused); };
+  EXPECT_EQ(read("2"), 2'000'000);
+  EXPECT_EQ(read("0.25"), 250'000);
+  EXPECT_EQ(read("250m"), 250'000);
+  EXPECT_EQ(read("0.0000001"), 1) << "rounded up, as all quantities are";
+  EXPECT_EQ(read("9223372036854775807"), INT64_MAX) << "more than can be counted";
+  EXPECT_EQ(read("-1"), kRefused);
+  EXPECT_EQ(read("1e400"), kRefused);
+  EXPECT_EQ(format_quota("nvidia.com/gpu", 2'000'000), "2");
+  EXPECT_EQ(format_quota("nvidia.com/gpu", 1'250'000), "1250m");
+  EXPECT_EQ(format_quota("nvidia.com/gpu", 333'333), "333333u");
+  EXPECT_EQ(format_quota("nvidia.com/gpu", 0), "0");
+  EXPECT_EQ(format_quota("nvidia.com/gpu", INT64_MAX), "9223372036854775807");
+}
+
+TEST(Quota, OfAllElseIsInTheCanonicalUnit) {
+  for (const char* name : {"cpu", "memory", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb", "amd.com/gpu"}) {
+    EXPECT_EQ(parse_quota(name, "1500m").value(), parse_resource(name, "1500m").value()) << name;
+    EXPECT_EQ(format_quota(name, 1024), format_resource(name, 1024)) << name;
+    EXPECT_EQ(to_quota(name, 3), 3) << name;
+  }
+  EXPECT_EQ(to_quota("nvidia.com/gpu", 3), 3'000'000);
+  EXPECT_EQ(to_quota("nvidia.com/gpu", INT64_MAX / 2), INT64_MAX);
+}
+
+TEST(Quota, IsOfGpusInMillionthsWhateverItsUnit) {
+  EXPECT_EQ(gpu_micros("nvidia.com/gpu", 250'000), 250'000);
+  EXPECT_EQ(gpu_micros("nvidia.com/mig-1g.5gb", 2), 2'000'000);
+  EXPECT_EQ(gpu_micros("amd.com/gpu", INT64_MAX), INT64_MAX);
+  EXPECT_EQ(gpu_micros("cpu", 2000), 0);
+}
+
 TEST(Resources, ExtendedOnesHaveAForeignDomain) {
   EXPECT_TRUE(is_extended_resource("nvidia.com/gpu"));
   for (const auto* name :
@@ -99,8 +132,10 @@ TEST(Resources, AcceleratorsMakeGpuWork) {
 
 RC_GTEST_PROP(QuantityProperty, FormattedAmountsReadBackTheSame, ()) {
   const auto amount = *rc::gen::inRange<int64_t>(0, INT64_MAX);
-  for (const auto* name : {"memory", "nvidia.com/gpu"})
+  for (const auto* name : {"memory", "nvidia.com/gpu"}) {
     RC_ASSERT(parse_resource(name, format_resource(name, amount)).value() == amount);
+    RC_ASSERT(parse_quota(name, format_quota(name, amount)).value() == amount);
+  }
   const int64_t cpu = amount / 1000;
   RC_ASSERT(parse_resource("cpu", format_resource("cpu", cpu)).value() == cpu);
 }
