@@ -12,11 +12,11 @@
 namespace berth::api {
 namespace {
 
-// An amount of a resource; the name decides its unit.
+// An amount of quota; the name of its resource decides the unit.
 void read_amount(const Reader& reader, std::string_view resource, int64_t& out) {
   std::string text;
   if (!reader.read_string_or_number(text)) return;
-  const Result<int64_t> amount = model::parse_resource(resource, text);
+  const Result<int64_t> amount = model::parse_quota(resource, text);
   if (amount) out = *amount;
   else reader.problem(amount.error().message);
 }

@@ -39,9 +39,10 @@ Result<model::ResourceList> read_limits(const std::string& text) {
   for (const std::string& part : split(text, ",")) {
     const std::vector<std::string> named = split(part, "=");
     const std::string& name = named.front();
-    const Result<int64_t> amount = model::parse_resource(name, named.back());
+    const Result<int64_t> amount = model::parse_quota(name, named.back());
     const Result<int64_t> thousandths = model::parse_quantity(named.back(), 3);
-    const bool in_part = model::is_extended_resource(name) && thousandths && *thousandths % 1000 != 0;
+    const bool in_part =
+        model::is_extended_resource(name) && model::quota_units(name) == 1 && thousandths && *thousandths % 1000 != 0;
     if (named.size() != 2 || !check_qualified_name(name).empty() || !amount || in_part || out.contains(name))
       return fail(
           ErrorCode::kInvalidInput,

@@ -14,9 +14,15 @@ ObjectMeta with(std::string_view key, const std::string& value) {
 TEST(QueueLimits, OfUsersAreAmountsByResource) {
   const model::ResourceList limits =
       user_limits_of(with(kUserLimitsAnnotation, "nvidia.com/gpu=8, cpu=1500m,memory=1Gi"));
-  EXPECT_EQ(limits.get("nvidia.com/gpu"), 8);
+  EXPECT_EQ(limits.get("nvidia.com/gpu"), 8'000'000);
   EXPECT_EQ(limits.get("cpu"), 1500);
   EXPECT_EQ(limits.get("memory"), 1 << 30);
+}
+
+TEST(QueueLimits, OfUsersMayBePartsOfAGpuAndOfNothingElseThatIsCounted) {
+  EXPECT_EQ(user_limits_of(with(kUserLimitsAnnotation, "nvidia.com/gpu=0.25")).get("nvidia.com/gpu"), 250'000);
+  EXPECT_EQ(user_limits_of(with(kUserLimitsAnnotation, "nvidia.com/gpu=1500m")).get("nvidia.com/gpu"), 1'500'000);
+  EXPECT_NE(queue_limit_problem(kUserLimitsAnnotation, "nvidia.com/gpu.shared=0.25"), "");
 }
 
 TEST(QueueLimits, WhatIsNoLimitIsToldAndHasNoEffect) {

@@ -4,11 +4,11 @@
 
 #include "api/kueue_names.h"
 #include "api/queue_limits.h"
-#include "api/requests.h"
 #include "api/runtime_estimate.h"
 #include "api/topology_request.h"
 #include "api/victim_terms.h"
 #include "bridge/to_model.h"
+#include "model/quantity.h"
 
 namespace berth::bridge {
 namespace {
@@ -41,6 +41,15 @@ api::Pod pod_of(const api::Workload& workload, const api::WorkloadPodSet& set, c
   return pod;
 }
 
+// A share of a GPU asks for no resource, and counts as its part of one.
+model::ResourceList counted_by_quota(const model::SchedulingSpec& spec) {
+  model::ResourceList out;
+  for (const auto& [resource, amount] : spec.requests) out.set(resource, model::to_quota(resource, amount));
+  const int64_t micros = spec.gpu_share.memory_bytes > 0 ? model::kWholeGpu : spec.gpu_share.micros;
+  if (micros > 0) out.add(model::kWholeGpuResource, micros);
+  return out;
+}
+
 }  // namespace
 
 model::Workload to_model(const api::Workload& workload, const TopologyLevels& levels) {
@@ -65,11 +74,11 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
     pods.count = set.count;
     pods.min_count = set.min_count;
     pods.reclaimable = set.reclaimable;
-    pods.requests = api::effective_requests(pod);  // `pods` among them, which counts where a queue covers it
     pods.node_selector = pod.spec.node_selector;
     pods.required_affinity = pod.spec.node_affinity.required;
     pods.tolerations = pod.spec.tolerations;
     model::Pod stands_for = to_model(pod, {}, levels);
+    pods.requests = counted_by_quota(*stands_for.spec);  // `pods` among them, which counts where a queue covers it
     if (auto slices = slices_of(pod.metadata, set.count)) {
       pods.slices = *std::move(slices);
     } else {

@@ -105,6 +105,23 @@ TEST(ToModel, AWorkloadTakesWhatItDeclaresElseAsLongAsTheLongestOfItsPods) {
   EXPECT_EQ(to_model(workload).runtime, Duration::seconds(30));
 }
 
+TEST(ToModel, QuotaCountsAShareAsItsPartOfAGpu) {
+  const auto counted = [](const char* annotation, const char* value, int64_t gpus = 0) {
+    api::Workload workload;
+    api::PodTemplate& pods = workload.pod_sets.emplace_back().pod_template;
+    pods.metadata.annotations = {{annotation, value}};
+    pods.spec.containers.resize(1);
+    if (gpus > 0) pods.spec.containers[0].resources.requests = {{"nvidia.com/gpu", gpus}};
+    return to_model(workload).pod_sets.front().requests.get("nvidia.com/gpu");
+  };
+  EXPECT_EQ(counted("berth.dev/gpu-fraction", "0.25"), 250'000);
+  EXPECT_EQ(counted("gpu-fraction", "0.333333"), 333'333);
+  EXPECT_EQ(counted("berth.dev/gpu-memory", "10Gi"), 1'000'000) << "where its flavor tells nothing else";
+  EXPECT_EQ(counted("berth.dev/gpu-fraction", "7"), 0) << "it never starts";
+  EXPECT_EQ(counted("else", "1", 2), 2'000'000);
+  EXPECT_EQ(counted("else", "1", INT64_MAX), INT64_MAX);
+}
+
 TEST(ToModel, WhatPreemptionAsksOfAPod) {
   api::Pod object = pod();
   EXPECT_TRUE(to_model(object, kServed).preempts);

@@ -230,8 +230,9 @@ std::vector<QueuedPods> queued_pods(const QueuedWorkloads& workloads) {
           if (const auto known = admission.flavors().find(flavor.flavor); known != admission.flavors().end())
             of_flavors.insert(of_flavors.end(), known->second.tolerations.begin(), known->second.tolerations.end());
     for (const model::PodSet& set : status.workload.pod_sets) {
-      QueuedPods& each = out.emplace_back(
-          QueuedPods{set.count, set.requests, set.spec != nullptr && set.spec->gpu_share.asked(), set.tolerations});
+      if (set.spec == nullptr) continue;
+      QueuedPods& each =
+          out.emplace_back(QueuedPods{set.count, set.spec->requests, set.spec->gpu_share.asked(), set.tolerations});
       each.tolerations.insert(each.tolerations.end(), of_flavors.begin(), of_flavors.end());
     }
   }

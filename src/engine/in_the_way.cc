@@ -28,13 +28,24 @@ bool could_have(const Engine& engine, const PodClass& cls, NodeSlot node) {
   return std::ranges::all_of(reasons, [](const Reason& reason) { return reason.info->preemption_helps; });
 }
 
+// What one pod of the set asks for in the flavor of the queue where that is least.
+int64_t least_asked(const model::ClusterQueue& queue, const quota::Flavors& flavors, const model::PodSet& set,
+                    const std::string& resource) {
+  int64_t least = set.requests.get(resource);
+  for (const model::ResourceGroup& group : queue.groups)
+    for (const model::FlavorQuotas& flavor : group.flavors)
+      least = std::min(least, quota::asked_by_pod(set, resource, flavors, flavor.flavor));
+  return least;
+}
+
 // Whether the fewest pods that will do ask for more than one user may have of the queue.
-bool exceeds_limits_alone(const model::ClusterQueue& queue, const model::Workload& workload) {
+bool exceeds_limits_alone(const model::ClusterQueue& queue, const quota::Flavors& flavors,
+                          const model::Workload& workload) {
   return std::ranges::any_of(queue.user_limits, [&](const auto& limited) {
     Int128 asked = 0;
     for (const model::PodSet& set : workload.pod_sets)
       asked += Int128{std::max(0, std::min(set.count, set.min_count.value_or(set.count)) - set.reclaimable)} *
-               set.requests.get(limited.first);
+               least_asked(queue, flavors, set, limited.first);
     return asked > limited.second;
   });
 }
@@ -107,7 +118,8 @@ void InTheWay::count_users(quota::WorkloadId id, Forecast& out) const {
   const quota::Admission& admission = engine_.admission();
   const quota::WorkloadStatus& status = admission.status(id);
   const auto queue = admission.cluster_queues().find(status.cluster_queue);
-  if (queue != admission.cluster_queues().end() && exceeds_limits_alone(queue->second, status.workload)) {
+  if (queue != admission.cluster_queues().end() &&
+      exceeds_limits_alone(queue->second, admission.flavors(), status.workload)) {
     out.unknown = kNeverFits;
     return;
   }

@@ -16,8 +16,7 @@ namespace {
 // Which pod set comes first where there are few places: GPUs are scarcer than CPUs.
 std::pair<int64_t, int64_t> scarcity(const model::PodSet& set) {
   int64_t gpus = 0;
-  for (const auto& [name, amount] : set.requests)
-    if (model::is_gpu_resource(name)) gpus += amount;
+  for (const auto& [name, amount] : set.requests) gpus = quota::saturating_add(gpus, model::gpu_micros(name, amount));
   return {gpus, set.requests.get("cpu")};
 }
 

@@ -1,7 +1,7 @@
 // Queues and what waits in them, as plain values: quota by flavor, cohorts, and workloads of pod sets.
 //
-// The terms are Kueue's (kueue.x-k8s.io/v1beta2, https://kueue.sigs.k8s.io/docs/concepts/). Amounts are in the
-// canonical units of model/quantity.h.
+// The terms are Kueue's (kueue.x-k8s.io/v1beta2, https://kueue.sigs.k8s.io/docs/concepts/). Amounts are in the units of
+// quota (model/quantity.h).
 #pragma once
 
 #include <cstdint>
@@ -152,7 +152,9 @@ struct PodSet {
   int32_t count = 1;
   std::optional<int32_t> min_count;  // so few will do
   int32_t reclaimable = 0;           // so many of them need nothing any more
-  ResourceList requests;             // of one pod
+  // What quota counts of one pod, a share of a GPU among it; one by memory as a whole GPU, of which its flavor may tell
+  // better (quota/flavors.h).
+  ResourceList requests;
   Labels node_selector;
   std::optional<std::vector<NodeSelectorTerm>> required_affinity;
   std::vector<Toleration> tolerations;

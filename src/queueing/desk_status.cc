@@ -19,7 +19,7 @@ Json admission_json(const StoredAdmission& admission) {
   for (const quota::PodSetAssignment& set : admission.pod_sets) {
     Json flavors = Json::object(), usage = Json::object();
     for (const auto& [resource, pick] : set.flavors) flavors[resource] = pick.flavor;
-    for (const auto& [resource, amount] : set.usage) usage[resource] = model::format_resource(resource, amount);
+    for (const auto& [resource, amount] : set.usage) usage[resource] = model::format_quota(resource, amount);
     sets.push_back({{"name", set.name}, {"flavors", flavors}, {"resourceUsage", usage}, {"count", set.count}});
   }
   return {{"clusterQueue", admission.cluster_queue}, {"podSetAssignments", std::move(sets)}};

@@ -39,6 +39,25 @@ TEST_F(DeskTest, AJobIsAdmittedFirstAndStartedThen) {
                 workload("train")["metadata"]["name"].get<std::string>() + " Admitted", "train Started"}));
 }
 
+TEST_F(DeskTest, WhatAShareHoldsIsTheSameForWhoTakesOver) {
+  for (const auto& [name, part] : {std::pair("quarter", "0.25"), {"third", "0.333333"}, {"whole", "1"}}) {
+    submit(name, "red", 0);
+    change(name, {{"spec", {{"template", {{"metadata", {{"annotations", {{"berth.dev/gpu-fraction", part}}}}}}}}}});
+  }
+  settle();
+  const auto usage = [](World& world, const char* job) {
+    return world.workload(job)["status"]["admission"]["podSetAssignments"][0]["resourceUsage"][kGpu];
+  };
+  EXPECT_EQ(usage(*this, "quarter"), "250m");
+  EXPECT_EQ(usage(*this, "third"), "333333u");
+  EXPECT_EQ(usage(*this, "whole"), "1");
+  World fresh;
+  fresh.take_over(*this);
+  fresh.settle();
+  EXPECT_EQ(fresh.admission.queue_status("red").held.front().total, 1'583'333);
+  EXPECT_EQ(usage(fresh, "third"), "333333u");
+}
+
 TEST_F(DeskTest, OthersJobsAreLeftAloneAndSaySo) {
   submit("other", "red", 2, "default-scheduler");
   settle();

@@ -40,7 +40,7 @@ struct World {
       queue.namespaces.selects_nothing = false;
       queue.preemption.reclaim_within_cohort = model::PreemptionPolicy::kAny;
       model::ResourceQuota quota;
-      quota.nominal = 4;
+      quota.nominal = 4 * model::kWholeGpu;
       queue.groups = {{{kGpu}, {{"h100", {{kGpu, quota}}}}}};
       admission.upsert(queue);
       admission.upsert(model::LocalQueue{"default", name, name});

@@ -92,8 +92,8 @@ void tell_usage(Json& status, const quota::QueueStatus& of) {
     if (out.empty() || out.back()["name"] != held.flavor)
       out.push_back({{"name", held.flavor}, {"resources", Json::array()}});
     out.back()["resources"].push_back({{"name", held.resource},
-                                       {"total", model::format_resource(held.resource, amount)},
-                                       {"borrowed", model::format_resource(held.resource, borrowed)}});
+                                       {"total", model::format_quota(held.resource, amount)},
+                                       {"borrowed", model::format_quota(held.resource, borrowed)}});
   };
   Json reservation = Json::array(), usage = Json::array();
   for (const auto& held : of.held) {
@@ -109,7 +109,7 @@ Json usage(const quota::FlavorAmounts& held) {
   for (const auto& [key, amount] : held) {
     if (out.empty() || out.back()["name"] != key.first)
       out.push_back({{"name", key.first}, {"resources", Json::array()}});
-    out.back()["resources"].push_back({{"name", key.second}, {"total", model::format_resource(key.second, amount)}});
+    out.back()["resources"].push_back({{"name", key.second}, {"total", model::format_quota(key.second, amount)}});
   }
   return out;
 }

@@ -30,7 +30,7 @@ class QueueStatusTest : public testing::Test {
     queue.cohort = "all";
     queue.namespaces.selects_nothing = false;
     model::ResourceQuota quota;
-    quota.nominal = 4;
+    quota.nominal = 4 * model::kWholeGpu;
     queue.groups = {{{kGpu}, {{"h100", {{kGpu, quota}}}}}};
     admission_.upsert(queue);
     queue.name = "blue";
@@ -53,7 +53,7 @@ class QueueStatusTest : public testing::Test {
     model::PodSet& set = workload.pod_sets.emplace_back();
     set.name = "main";
     set.count = 1;
-    set.requests.set(kGpu, gpus);
+    set.requests.set(kGpu, gpus * model::kWholeGpu);
     admission_.upsert(workload);
   }
   std::vector<Write> look() {
@@ -274,7 +274,7 @@ class FairQueueStatusTest : public QueueStatusTest {
   }
   static std::vector<model::ResourceGroup> groups(int64_t gpus) {
     model::ResourceQuota quota;
-    quota.nominal = gpus;
+    quota.nominal = gpus * model::kWholeGpu;
     return {{{kGpu}, {{"h100", {{kGpu, quota}}}}}};
   }
   static model::Cohort cohort(const std::string& name, const std::string& parent,

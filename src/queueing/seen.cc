@@ -62,7 +62,7 @@ std::optional<StoredAdmission> admission_of(const Json& status) {
       if (flavor.is_string()) given.flavors[resource] = {flavor.get<std::string>(), quota::FlavorMode::kFit};
     for (const auto& [resource, amount] : member(set, "resourceUsage").items()) {
       const std::string quantity = amount.is_string() ? amount.get<std::string>() : amount.dump();
-      if (const auto value = model::parse_resource(resource, quantity); value && given.flavors.contains(resource))
+      if (const auto value = model::parse_quota(resource, quantity); value && given.flavors.contains(resource))
         given.usage.set(resource, *value);
     }
   }

@@ -77,7 +77,7 @@ Holder Admission::holder_of(const Record& record) const {
   out.began = record.admitted;
   for (const PodSetAssignment& set : record.status.assignment)
     for (const auto& [resource, amount] : set.usage)
-      if (model::is_gpu_resource(resource)) out.gpus = saturating_add(out.gpus, amount);
+      out.gpu_micros = saturating_add(out.gpu_micros, model::gpu_micros(resource, amount));
   return out;
 }
 

@@ -103,7 +103,7 @@ TEST_F(AdmissionChecks, AQueueThatHoldsTakesQuotaBackFromWhoIsNotAdmitted) {
 TEST_F(AdmissionChecks, ARestoredWorkloadThatHasQuotaAloneIsAdmittedByWhatItsChecksSay) {
   PodSetAssignment given{"main", 1};
   given.flavors[kGpu] = {"default", FlavorMode::kFit};
-  given.usage.set(kGpu, 4);
+  given.usage.set(kGpu, gpus(4));
   admission.restore(workload("train"), {.cluster_queue = "team", .assignment = {given}, .quota_only = true});
   report("train", "budget", CheckState::kReady, 1);
   at(1);

@@ -28,7 +28,8 @@ int64_t Admission::Explainer::asked_of(const Record& record, const model::Resour
     if (!may_have_flavor(admission.flavors_, group, flavor, set)) continue;
     const int32_t count = fewest ? std::min(set.count, set.min_count.value_or(set.count)) : set.count;
     int64_t amount = 0;
-    if (__builtin_mul_overflow(set.requests.get(resource), int64_t{std::max(0, count - set.reclaimable)}, &amount))
+    const int64_t each = asked_by_pod(set, resource, admission.flavors_, flavor);
+    if (__builtin_mul_overflow(each, int64_t{std::max(0, count - set.reclaimable)}, &amount))
       return std::numeric_limits<int64_t>::max();
     sum = saturating_add(sum, amount);
   }

@@ -12,21 +12,31 @@ namespace {
 
 using Queue = Spending::Queue;
 
+constexpr std::string_view kReplicas = "nvidia.com/gpu.shared";
+
+bool shares_gpu(const model::PodSet& pods) { return pods.spec != nullptr && pods.spec->gpu_share.asked(); }
+
 // What a workload with these flavors spends.
-Spending::Rate rate_of(const std::vector<PodSetAssignment>& assignment, const Flavors& flavors,
-                       const model::GpuPrices& prices) {
-  constexpr int64_t kGpusMax = 1'000'000;  // so that no sum overflows; a workload that has more spends as that many
+Spending::Rate rate_of(const WorkloadStatus& status, const Flavors& flavors, const model::GpuPrices& prices) {
+  // So that no sum overflows; a workload that has more spends as that many.
+  constexpr int64_t kMicrosMax = 1'000'000 * model::kWholeGpu;
   Spending::Rate out;
-  for (const PodSetAssignment& set : assignment)
+  for (size_t i = 0; i < status.assignment.size(); ++i) {
+    const PodSetAssignment& set = status.assignment[i];
+    const bool by_replicas = set.usage.get(kReplicas) > 0 && shares_gpu(status.workload.pod_sets[i]);
     for (const auto& [resource, amount] : set.usage) {
-      const int64_t sevenths = model::gpu_sevenths(resource) * std::clamp<int64_t>(amount, 0, kGpusMax);
+      if (by_replicas && resource == model::kWholeGpuResource) continue;  // they are no less than the share
+      const int64_t micros = std::clamp<int64_t>(model::gpu_micros(resource, amount), 0, kMicrosMax);
+      const int64_t sevenths = model::gpu_sevenths(resource) * micros;
       if (sevenths == 0) continue;
       const auto pick = set.flavors.find(resource);
       const auto flavor = pick == set.flavors.end() ? flavors.end() : flavors.find(pick->second.flavor);
       const model::Labels none;
+      const int64_t price = model::gpu_price(prices, flavor == flavors.end() ? none : flavor->second.node_labels);
       out.sevenths += sevenths;
-      out.price += sevenths * model::gpu_price(prices, flavor == flavors.end() ? none : flavor->second.node_labels);
+      out.price += static_cast<int64_t>(Int128{sevenths} * price / model::kWholeGpu);
     }
+  }
   return out;
 }
 
@@ -39,7 +49,7 @@ void Admission::charge(Record& record, Time since) {
   Charge& charge = record.charge.emplace();
   charge.cluster_queue = {"", record.status.cluster_queue};
   charge.local_queue = {workload.namespace_name, workload.queue};
-  charge.rate = rate_of(record.status.assignment, flavors_, options_.gpu_prices);
+  charge.rate = rate_of(record.status, flavors_, options_.gpu_prices);
   for (const Queue& queue : {charge.cluster_queue, charge.local_queue})
     spending_.begin(queue, charge.rate, since, now_);
 }
@@ -91,7 +101,7 @@ bool Admission::exceeds_user_limit(Entry& entry) const {
       if (ledger_->tree().resource(fr) == resource) asked = saturating_add(asked, amount);
     const int64_t used = ledger_->used_by(user, entry.queue, resource);
     if (asked <= 0 || saturating_add(used, asked) <= limit) continue;
-    const auto text = [&name = resource](int64_t amount) { return model::format_resource(name, amount); };
+    const auto text = [&name = resource](int64_t amount) { return model::format_quota(name, amount); };
     assignment.outcome = Outcome::kNoFit;
     assignment.user_limit =
         fmt::format("{} has {} of the {} {} that each user may have of ClusterQueue {}, and asks for {} more",

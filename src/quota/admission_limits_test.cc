@@ -18,8 +18,8 @@ class AdmissionLimits : public OneQueue {
     queue.budget = {gpu_hours * 1'000'000, std::nullopt, Period::kDay, drains};
     return queue;
   }
-  static model::Workload of(const char* user, const char* name, int64_t gpus) {
-    model::Workload out = workload(name, gpus);
+  static model::Workload of(const char* user, const char* name, int64_t count) {
+    model::Workload out = workload(name, count);
     out.user = user;
     return out;
   }
@@ -98,7 +98,7 @@ TEST_F(AdmissionLimits, ARestoredWorkloadIsChargedForWhatNobodyHasCounted) {
   admission.upsert(queue);
   PodSetAssignment given{"main", 1};
   given.flavors[kGpu] = {"default", FlavorMode::kFit};
-  given.usage.set(kGpu, 2);
+  given.usage.set(kGpu, gpus(2));
   at(2 * kHour);
   admission.restore(workload("first", 2), {.cluster_queue = "team", .assignment = {given}, .admitted = Time{}});
   at(2 * kHour);  // 2 GPU-hours are known, and 2 more since then
@@ -108,7 +108,7 @@ TEST_F(AdmissionLimits, ARestoredWorkloadIsChargedForWhatNobodyHasCounted) {
 TEST_F(AdmissionLimits, OneUserHasNoMoreThanHisPartWhileOthersGoOn) {
   model::ClusterQueue queue = team();
   queue.strategy = model::QueueingStrategy::kStrictFifo;
-  queue.user_limits.set(kGpu, 2);
+  queue.user_limits.set(kGpu, gpus(2));
   admission.upsert(queue);
   const WorkloadId first = admission.upsert(of("ann", "a1", 1));
   admission.upsert(of("ann", "a2", 1));
@@ -127,7 +127,7 @@ TEST_F(AdmissionLimits, OneUserHasNoMoreThanHisPartWhileOthersGoOn) {
 
 TEST_F(AdmissionLimits, FewerPodsMayBeWithinAUsersPart) {
   model::ClusterQueue queue = team();
-  queue.user_limits.set(kGpu, 3);
+  queue.user_limits.set(kGpu, gpus(3));
   admission.upsert(queue);
   model::Workload some = of("ann", "some", 1);
   some.pod_sets.front().count = 4;
@@ -138,9 +138,33 @@ TEST_F(AdmissionLimits, FewerPodsMayBeWithinAUsersPart) {
   EXPECT_EQ(status("some").assignment.front().count, 3);
 }
 
+// A workload of one pod that asks for so many millionths of a GPU, and for so many replicas of one.
+TEST_F(AdmissionLimits, AShareSpendsItsPartAndReplicasBesideItAreAllThatIsCounted) {
+  const auto share = [](const char* name, int64_t micros, int64_t replicas) {
+    model::Workload out = workload(name);
+    auto spec = std::make_shared<model::SchedulingSpec>();
+    spec->gpu_share.micros = micros;
+    out.pod_sets.front().spec = spec;
+    out.pod_sets.front().requests = {{kGpu, micros}};
+    if (replicas > 0) out.pod_sets.front().requests.set("nvidia.com/gpu.shared", replicas);
+    return out;
+  };
+  model::ClusterQueue queue = with_budget(8);
+  queue.groups.push_back({{"nvidia.com/gpu.shared"}, {{"default", {{"nvidia.com/gpu.shared", {4, {}, {}}}}}}});
+  admission.upsert(queue);
+  const WorkloadId half = admission.upsert(share("half", gpus(1) / 2, 0));
+  at(0);
+  EXPECT_EQ(due(), 16 * kHour);
+  admission.finish(half);
+  at(4 * kHour);
+  admission.upsert(share("replicas", gpus(1) / 4, 2));
+  at(4 * kHour);
+  EXPECT_EQ(due(), 7 * kHour) << "of 8 GPU-hours 6 are left, for two GPUs";
+}
+
 TEST_F(AdmissionLimits, WhoNamesNoUserCountsAsOne) {
   model::ClusterQueue queue = team();
-  queue.user_limits.set(kGpu, 2);
+  queue.user_limits.set(kGpu, gpus(2));
   admission.upsert(queue);
   admission.upsert(workload("one", 2));
   admission.upsert(workload("two", 1));

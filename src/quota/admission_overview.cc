@@ -67,8 +67,8 @@ bool has_a_turn(const Record& record, const WaitingByQueue& waiting) {
 void add_quota(const QuotaTree& tree, const Holder& holder, bool admitted, QueueCounts& counts) {
   for (const auto& [fr, amount] : holder.usage) {
     const std::pair<std::string, std::string> name = {tree.flavor(fr), tree.resource(fr)};
-    counts.held[name] += amount;
-    if (admitted) counts.used[name] += amount;
+    for (FlavorAmounts* sums : {&counts.held, admitted ? &counts.used : nullptr})
+      if (sums != nullptr) (*sums)[name] = saturating_add((*sums)[name], amount);
   }
 }
 

@@ -201,8 +201,7 @@ void Admission::count_usage(Record& record) {
   if (queue == queues_.end() || !queue->second.usage_based) return;
   UsedLocally& used = record.counted.emplace();
   used.local_queue = {record.status.workload.namespace_name, record.status.workload.queue};
-  for (const PodSetAssignment& set : record.status.assignment)
-    for (const auto& [resource, amount] : set.usage) used.amounts.set(resource, used.amounts.get(resource) + amount);
+  for (const PodSetAssignment& set : record.status.assignment) used.amounts.add(set.usage);
   usage_.begin(used.local_queue, used.amounts, now_);
 }
 

@@ -36,7 +36,7 @@ TEST_F(AdmissionTimes, TermsBeforeThisProcessCount) {
   limited.past_execution = Duration::seconds(60);
   PodSetAssignment given{"main", 1};
   given.flavors[kGpu] = {"default", FlavorMode::kFit};
-  given.usage.set(kGpu, 4);
+  given.usage.set(kGpu, gpus(4));
   at(1);
   admission.restore(limited,
                     {.cluster_queue = "team", .assignment = {given}, .admitted = Time{} + Duration::seconds(5)});

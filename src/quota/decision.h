@@ -28,7 +28,7 @@ struct PodSetAssignment {
   std::string name;
   int32_t count = 0;
   std::map<std::string, FlavorPick> flavors = {};  // by resource; empty though it asks for something: none fits
-  model::ResourceList usage = {};                  // of all its pods, of covered resources
+  model::ResourceList usage = {};                  // of all its pods, of covered resources; in the units of quota
   std::vector<std::string> reasons = {};           // why not better, one for each flavor and resource that fell short
 };
 

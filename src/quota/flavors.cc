@@ -112,14 +112,11 @@ class Assigner {
     set.name = pods.name;
     set.count = std::max(0, pods.count - pods.reclaimable);
     if (!request_.counts.empty()) set.count = std::min(set.count, request_.counts[index]);
-    model::ResourceList asked;
-    for (const auto& [resource, amount] : pods.requests) {
-      int64_t total = 0;
-      if (__builtin_mul_overflow(amount, int64_t{set.count}, &total)) total = std::numeric_limits<int64_t>::max();
-      const bool covered = group_of_.contains(resource);
-      if (covered || (total > 0 && resource != "pods")) asked.set(resource, total);
-    }
-    for (const auto& [resource, amount] : asked) {
+    std::vector<std::string> asked;
+    for (const auto& [resource, amount] : pods.requests)
+      if (group_of_.contains(resource) || (amount > 0 && set.count > 0 && resource != "pods"))
+        asked.push_back(resource);
+    for (const std::string& resource : asked) {
       if (set.flavors.contains(resource)) continue;
       const auto group = group_of_.find(resource);
       if (group == group_of_.end()) {
@@ -128,12 +125,21 @@ class Assigner {
       }
       if (!assign_group(index, *group->second, asked, set)) return give_up(set);
     }
-    for (const auto& [resource, amount] : asked) {
+    for (const std::string& resource : asked) {
+      const std::string& flavor = set.flavors.at(resource).flavor;
+      const int64_t amount = total(pods, set.count, resource, flavor);
       set.usage.set(resource, amount);
-      const FlavorResource fr = tree_.find(set.flavors.at(resource).flavor, resource);
+      const FlavorResource fr = tree_.find(flavor, resource);
       amount_of(fr) = saturating_add(amount_of(fr), amount);
     }
     return true;
+  }
+
+  int64_t total(const model::PodSet& pods, int32_t count, const std::string& resource,
+                const std::string& flavor) const {
+    int64_t out = 0;
+    const bool beyond = __builtin_mul_overflow(asked_by_pod(pods, resource, flavors_, flavor), int64_t{count}, &out);
+    return beyond ? std::numeric_limits<int64_t>::max() : out;
   }
 
   bool give_up(PodSetAssignment& set) {
@@ -148,10 +154,11 @@ class Assigner {
     return out_.usage.emplace_back(fr, 0).second;
   }
 
-  bool assign_group(size_t index, const model::ResourceGroup& group, const model::ResourceList& asked,
+  bool assign_group(size_t index, const model::ResourceGroup& group, const std::vector<std::string>& asked,
                     PodSetAssignment& set) {
     const size_t reasons_before = set.reasons.size();
-    const GroupSelector selector(group, flavors_, request_.workload->pod_sets[index]);
+    const model::PodSet& pods = request_.workload->pod_sets[index];
+    const GroupSelector selector(group, flavors_, pods);
     const std::string& key = group.resources.front();
     const std::pair place(index, key);
     const auto is_passed = [&](size_t flavor) {
@@ -166,13 +173,12 @@ class Assigner {
     for (; at < group.flavors.size(); ++at) {
       const std::string& flavor = group.flavors[at].flavor;
       if (is_passed(at)) continue;
-      if (std::string why = objection_to(flavor, flavors_, selector, request_.workload->pod_sets[index]);
-          !why.empty()) {
+      if (std::string why = objection_to(flavor, flavors_, selector, pods); !why.empty()) {
         set.reasons.push_back(std::move(why));
         continue;
       }
       picks.clear();
-      const GroupGrade grade = grade_of(flavor, group, asked, set, picks);
+      const GroupGrade grade = grade_of(flavor, group, pods, asked, set, picks);
       const bool enough = good_enough(grade.least, request_.queue->fungibility);
       if (!enough && !preferred(grade.least, best.least, request_.queue->fungibility)) continue;
       best = grade;
@@ -189,12 +195,13 @@ class Assigner {
     return true;
   }
 
-  GroupGrade grade_of(const std::string& flavor, const model::ResourceGroup& group, const model::ResourceList& asked,
-                      PodSetAssignment& set, std::map<std::string, FlavorPick>& picks) {
+  GroupGrade grade_of(const std::string& flavor, const model::ResourceGroup& group, const model::PodSet& pods,
+                      const std::vector<std::string>& asked, PodSetAssignment& set,
+                      std::map<std::string, FlavorPick>& picks) {
     GroupGrade out;
-    for (const auto& [resource, amount] : asked) {
+    for (const std::string& resource : asked) {
       if (std::ranges::find(group.resources, resource) == group.resources.end()) continue;
-      const Grade grade = grade_resource(flavor, resource, amount, set);
+      const Grade grade = grade_resource(flavor, resource, total(pods, set.count, resource, flavor), set);
       if (preferred(out.least, grade, request_.queue->fungibility)) out.least = grade;
       if (out.least.mode == FlavorMode::kNoFit) return out;
       out.in_all = {std::min(out.in_all.mode, grade.mode), std::max(out.in_all.borrowing, grade.borrowing)};
@@ -206,7 +213,7 @@ class Assigner {
   Grade grade_resource(const std::string& flavor, const std::string& resource, int64_t asked, PodSetAssignment& set) {
     const QuotaNode queue = request_.claimant.queue;
     const FlavorResource fr = tree_.find(flavor, resource);
-    const auto shown = [&](int64_t amount) { return model::format_resource(resource, amount); };
+    const auto shown = [&](int64_t amount) { return model::format_quota(resource, amount); };
     const int64_t before = amount_of_or_zero(fr);
     const int64_t amount = saturating_add(before, asked);
     // An amount at the end of int64 stands for any above it.
@@ -319,6 +326,16 @@ Assignment assign_free_flavors(const QuotaTree& tree, const Flavors& flavors, co
 bool may_have_flavor(const Flavors& flavors, const model::ResourceGroup& group, const std::string& flavor,
                      const model::PodSet& pods) {
   return objection_to(flavor, flavors, GroupSelector(group, flavors, pods), pods).empty();
+}
+
+int64_t asked_by_pod(const model::PodSet& pods, const std::string& resource, const Flavors& flavors,
+                     const std::string& flavor) {
+  const int64_t asked = pods.requests.get(resource);
+  const bool by_memory = pods.spec != nullptr && pods.spec->gpu_share.memory_bytes > 0;
+  if (!by_memory || resource != model::kWholeGpuResource) return asked;
+  const auto found = flavors.find(flavor);
+  const int64_t memory = found == flavors.end() ? 0 : model::gpu_memory(found->second.node_labels);
+  return memory > 0 ? model::part_of_memory(pods.spec->gpu_share, memory) : asked;
 }
 
 int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods) {

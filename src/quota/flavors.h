@@ -71,6 +71,11 @@ Assignment assign_free_flavors(const QuotaTree& tree, const Flavors& flavors, co
 bool may_have_flavor(const Flavors& flavors, const model::ResourceGroup& group, const std::string& flavor,
                      const model::PodSet& pods);
 
+// What one pod of the set asks for of the resource in the flavor, as quota counts it: of a share of a GPU's memory the
+// part that it is of a GPU of that size, where the flavor's node labels tell it (model::gpu_memory), else a whole GPU.
+int64_t asked_by_pod(const model::PodSet& pods, const std::string& resource, const Flavors& flavors,
+                     const std::string& flavor);
+
 // So many pods of an admitted pod set need something still.
 int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods);
 

@@ -31,7 +31,7 @@ struct Holder : Claimant {
   Time reserved;
   std::optional<Time> began = {};       // was admitted
   model::Checkpoints checkpoints = {};  // `last` in the time of cycles
-  int64_t gpus = 0;                     // that it has
+  int64_t gpu_micros = 0;               // millionths of GPUs that it has
   bool evicted = false;                 // is on its way out already
   uint64_t won_in = 0;                  // the epoch (Admission) in which others were evicted for it
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/quantity.h"
 #include "model/queues.h"
 
 namespace berth::quota {
@@ -61,7 +62,7 @@ double LocalUsage::weighted(const Queue& queue, int64_t fair_weight, Time now) c
     const auto weight = options_.resource_weights.find(resource);
     const auto by =
         static_cast<double>(weight == options_.resource_weights.end() ? model::kFairWeightUnit : weight->second);
-    const double unit = resource == "cpu" ? 1000 : 1;  // CPUs are counted in thousandths
+    const auto unit = static_cast<double>(model::quota_units(resource));
     sum += (use.average * share + static_cast<double>(use.now) * (1 - share)) / unit * by;
   }
   return sum * static_cast<double>(model::kFairWeightUnit) / static_cast<double>(fair_weight);

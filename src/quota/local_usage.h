@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/int128.h"
 #include "base/time.h"
 #include "model/resources.h"
 #include "quota/options.h"
@@ -35,7 +36,7 @@ class LocalUsage {
 
  private:
   struct Use {
-    int64_t now = 0;     // in use
+    Int128 now = 0;      // in use; a sum of any number of int64
     double average = 0;  // as of Entry::at
   };
   struct Entry {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "model/gpu.h"
+
 namespace berth::quota {
 namespace {
 
@@ -14,7 +16,7 @@ Time at(int64_t seconds) { return Time{} + Duration::seconds(seconds); }
 
 model::ResourceList gpus(int64_t count) {
   model::ResourceList out;
-  out.set(kGpu, count);
+  out.set(kGpu, count * model::kWholeGpu);
   return out;
 }
 

@@ -10,7 +10,6 @@ namespace {
 using model::PreemptionPolicy;
 
 constexpr int kPlaceTries = 8;
-constexpr int64_t kGpusMax = 1'000'000;
 
 // Why a holder may be taken from, which decides while of what borrowing it may.
 enum class Right : uint8_t { kOwnQueue, kHierarchy, kOnlyWithinNominal, kWhileBorrowing };
@@ -205,23 +204,23 @@ bool permits(PreemptionPolicy policy, const Claimant& preemptor, const Claimant&
   return false;
 }
 
-int64_t lost_work(const Holder& holder, const model::VictimTerms& terms, Time now) {
+Int128 lost_work(const Holder& holder, const model::VictimTerms& terms, Time now) {
   if (!holder.began || *holder.began >= now) return 0;
   const model::Checkpoints& saved = holder.checkpoints;
   Duration lost = now - *holder.began;
   if (saved.last) lost = now - std::clamp(*saved.last, *holder.began, now);
   else if (saved.interval && saved.interval->nanos > 0) lost = Duration{lost.nanos % saved.interval->nanos};
   const int64_t counts = std::min(lost, terms.loss_max).nanos / Duration::millis(1).nanos;
-  return counts * std::clamp<int64_t>(holder.gpus, 1, kGpusMax);
+  return Int128{counts} * (holder.gpu_micros > 0 ? holder.gpu_micros : model::kWholeGpu);
 }
 
 namespace {
 
-using VictimKey = std::tuple<bool, bool, bool, int64_t, int32_t, int64_t, int64_t, std::string_view>;
+using VictimKey = std::tuple<bool, bool, bool, Int128, int32_t, int64_t, int64_t, std::string_view>;
 
 VictimKey key_of(const Ledger& ledger, const PreemptionRequest& request, const Holder& h) {
   const bool over_budget = request.keeper != nullptr && request.keeper->may_leave(h.id) == Leave::kOverBudget;
-  const int64_t loss = lost_work(h, ledger.terms(h.queue), request.now);
+  const Int128 loss = lost_work(h, ledger.terms(h.queue), request.now);
   return {!h.evicted,  h.queue == request.preemptor.queue,
           over_budget, request.queue->victims.least_loss_first ? loss : 0,
           h.priority,  -h.reserved.nanos,

@@ -74,8 +74,8 @@ class Preemption {
 // Whether `preemptor` may take from `candidate` by the policy.
 bool permits(model::PreemptionPolicy policy, const Claimant& preemptor, const Claimant& candidate);
 // The work that would be lost with the holder's quota: since its last checkpoint, if it declares any, else since it
-// began, up to the most that counts. In GPU-milliseconds; work without GPUs counts as with one.
-int64_t lost_work(const Holder& holder, const model::VictimTerms& terms, Time now);
+// began, up to the most that counts. In milliseconds of millionths of GPUs; work without GPUs counts as with one.
+Int128 lost_work(const Holder& holder, const model::VictimTerms& terms, Time now);
 // The order in which candidates are tried: those on their way out, other queues, those under no exhausted budget, low
 // priority, late reservations, least work lost; the latter before priority where the preemptor's queue says so.
 bool tried_before(const Ledger& ledger, const PreemptionRequest& request, WorkloadId a, WorkloadId b);

@@ -24,7 +24,7 @@ namespace berth::quota {
 using QuotaNode = StrongId<struct QuotaNodeTag>;
 using FlavorResource = StrongId<struct FlavorResourceTag>;
 
-// Amounts by flavor and resource, by id. No id twice.
+// Amounts by flavor and resource, by id, in the units of quota. No id twice.
 using Amounts = std::vector<std::pair<FlavorResource, int64_t>>;
 
 // Dominant resource share: by how much a node is above its own quota, as a part of what its parent has to lend, in

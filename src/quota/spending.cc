@@ -10,7 +10,7 @@ namespace berth::quota {
 namespace {
 
 // What a millionth of an hour or a dollar is of Sum's units.
-constexpr Int128 kMicroGpuHour = Int128{7} * 3'600'000, kMicroDollar = kMicroGpuHour * 1'000'000;
+constexpr Int128 kMicroGpuHour = Int128{7} * Duration::seconds(3600).nanos, kMicroDollar = kMicroGpuHour;
 
 // When the sum is the limit, at this rate; none: never.
 std::optional<Duration> until_reached(Int128 sum, Int128 limit, int64_t rate) {

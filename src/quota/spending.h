@@ -24,7 +24,7 @@ class Spending {
   // Namespace and name; the namespace of a ClusterQueue is empty.
   using Queue = std::pair<std::string, std::string>;
   struct Rate {
-    int64_t sevenths = 0;  // of GPUs
+    int64_t sevenths = 0;  // of millionths of GPUs
     int64_t price = 0;     // micro-dollars an hour, of all of them, times 7
   };
 
@@ -59,7 +59,7 @@ class Spending {
 
  private:
   struct Sum {
-    Int128 gpu_time = 0;  // sevenths of GPUs × nanoseconds
+    Int128 gpu_time = 0;  // sevenths of millionths of GPUs × nanoseconds
     Int128 cost = 0;      // micro-dollars an hour × 7 × nanoseconds
   };
   struct Account {

@@ -12,7 +12,7 @@ const Spending::Queue kTeam{"", "team"};
 
 Time at(int64_t seconds) { return Time{} + Duration::seconds(seconds); }
 
-Spending::Rate gpus(int64_t count, int64_t dollars = 0) { return {7 * count, 7 * count * dollars * 1'000'000}; }
+Spending::Rate gpus(int64_t count, int64_t dollars = 0) { return {7'000'000 * count, 7 * count * dollars * 1'000'000}; }
 
 model::Budget hours(int64_t count, Period window = Period::kDay) { return {count * 1'000'000, std::nullopt, window}; }
 

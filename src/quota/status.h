@@ -37,7 +37,7 @@ struct Term {
   Duration before;
 };
 
-// Why a workload waits, in figures. Amounts are in the canonical units of the resource.
+// Why a workload waits, in figures. Amounts are in the units of quota.
 struct WaitingFor {
   struct HeldBy {
     std::string workload, cluster_queue;
@@ -83,7 +83,7 @@ struct QueueStatus {
   std::optional<FairShare> share = {};  // where fair sharing is on
 };
 
-// By flavor and resource, in canonical units.
+// By flavor and resource, in the units of quota.
 using FlavorAmounts = std::map<std::pair<std::string, std::string>, int64_t>;
 
 // Of one queue. Those that wait are of active queues, as Kueue counts them.

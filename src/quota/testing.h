@@ -13,6 +13,9 @@ namespace berth::quota::testing {
 
 inline constexpr const char* kGpu = "nvidia.com/gpu";
 
+// So many GPUs, as quota counts them.
+inline int64_t gpus(int64_t count) { return count * model::kWholeGpu; }
+
 // A queue of four GPUs without nodes. What is evicted is told, and lets go when the test says so.
 class OneQueue : public ::testing::Test {
  protected:
@@ -28,18 +31,18 @@ class OneQueue : public ::testing::Test {
     model::ClusterQueue queue;
     queue.name = "team";
     queue.namespaces = {};
-    queue.groups = {{{kGpu}, {{"default", {{kGpu, {4, {}, {}}}}}}}};
+    queue.groups = {{{kGpu}, {{"default", {{kGpu, {gpus(4), {}, {}}}}}}}};
     return queue;
   }
 
-  static model::Workload workload(const std::string& name, int64_t gpus = 4) {
+  static model::Workload workload(const std::string& name, int64_t count = 4) {
     model::Workload out;
     out.namespace_name = "default";
     out.name = out.uid = name;
     out.queue = "team";
     model::PodSet set;
     set.name = "main";
-    set.requests.set(kGpu, gpus);
+    set.requests.set(kGpu, gpus(count));
     out.pod_sets = {set};
     return out;
   }

@@ -99,7 +99,7 @@ TEST_F(AlikeWorkloads, WhoComesWhileTheOthersHaveBeenWokenHasItsTurnInOrder) {
   submit_all({"a", "b", "c"});
   EXPECT_EQ(now(), "a");
   model::ClusterQueue queue = team();
-  queue.groups[0].flavors[0].resources.at(testing::kGpu).nominal = 3;  // too little for any of them
+  queue.groups[0].flavors[0].resources.at(testing::kGpu).nominal = testing::gpus(3);  // too little for any of them
   admission.upsert(queue);
   submit(made("d"));
   finish("a");

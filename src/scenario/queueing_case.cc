@@ -54,7 +54,7 @@ Json pod_sets_json(const std::vector<quota::PodSetAssignment>& assignment) {
     Json& json = out.emplace_back(Json{{"name", set.name}, {"count", set.count}});
     for (const auto& [resource, pick] : set.flavors) json["flavors"][resource] = pick.flavor;
     for (const auto& [resource, amount] : set.usage)
-      json["resourceUsage"][resource] = model::format_resource(resource, amount);
+      json["resourceUsage"][resource] = model::format_quota(resource, amount);
   }
   return out;
 }
@@ -225,8 +225,8 @@ class CasePlayer {
     const quota::QueueStatus status = admission_.queue_status(name);
     Json held = Json::object();
     for (const auto& one : status.held)
-      held[one.flavor][one.resource] = {{"total", model::format_resource(one.resource, one.total)},
-                                        {"borrowed", model::format_resource(one.resource, one.borrowed)}};
+      held[one.flavor][one.resource] = {{"total", model::format_quota(one.resource, one.total)},
+                                        {"borrowed", model::format_quota(one.resource, one.borrowed)}};
     Json out = {{"active", status.active ? "True" : "False"},
                 {"activeReason", status.reason},
                 {"pending", status.pending},

@@ -47,7 +47,7 @@ Json to_json(const quota::WaitingFor& waits) {
   if (waits.position == 0) return nullptr;
   Json accounts = Json::array();
   for (const quota::WaitingFor::Account& account : waits.quota) {
-    const auto shown = [&](int64_t amount) { return model::format_resource(account.resource, amount); };
+    const auto shown = [&](int64_t amount) { return model::format_quota(account.resource, amount); };
     Json holders = Json::array();
     for (const auto& holder : account.holders)
       holders.push_back(
@@ -111,9 +111,9 @@ Json to_json(const QueueReport& queue) {
   for (const QueueReport::Held& one : queue.held)
     held.push_back({{"flavor", one.flavor},
                     {"resource", one.resource},
-                    {"nominal", model::format_resource(one.resource, one.nominal)},
-                    {"used", model::format_resource(one.resource, one.used)},
-                    {"borrowed", model::format_resource(one.resource, one.borrowed)}});
+                    {"nominal", model::format_quota(one.resource, one.nominal)},
+                    {"used", model::format_quota(one.resource, one.used)},
+                    {"borrowed", model::format_quota(one.resource, one.borrowed)}});
   return {{"name", queue.name},
           {"cohort", queue.cohort.empty() ? Json(nullptr) : Json(queue.cohort)},
           {"inactive", queue.inactive.empty() ? Json(nullptr) : Json(queue.inactive)},

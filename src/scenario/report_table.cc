@@ -198,7 +198,7 @@ std::string queues_table(const Report& report) {
   for (const QueueReport& queue : report.queues) {
     bool first = true;
     for (const QueueReport::Held& held : queue.held) {
-      const auto shown = [&](int64_t amount) { return model::format_resource(held.resource, amount); };
+      const auto shown = [&](int64_t amount) { return model::format_quota(held.resource, amount); };
       table.add({first ? queue.name : "",
                  !first                 ? ""
                  : queue.cohort.empty() ? "-"
@@ -307,7 +307,7 @@ std::string quota_text(const WorkloadReport& workload) {
   TextTable table({"FLAVOR", "RESOURCE", ">ASKED", ">NOMINAL", ">USED", ">MAY BORROW", ">FREE", ">SHORT BY"});
   std::string held;
   for (const quota::WaitingFor::Account& account : waits.quota) {
-    const auto shown = [&](int64_t amount) { return model::format_resource(account.resource, amount); };
+    const auto shown = [&](int64_t amount) { return model::format_quota(account.resource, amount); };
     table.add({account.flavor, account.resource, shown(account.asked), shown(account.nominal), shown(account.used),
                shown(account.may_borrow), shown(account.available), shown(account.short_by)});
     if (account.short_by == 0) continue;

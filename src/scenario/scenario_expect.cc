@@ -228,7 +228,7 @@ void ScenarioPlayer::expect_queues(const LinedValue& value, const Report& report
     }
     std::vector<std::string> parts;
     for (const QueueReport::Held& held : found->held) {
-      const auto shown = [&](int64_t amount) { return model::format_resource(held.resource, amount); };
+      const auto shown = [&](int64_t amount) { return model::format_quota(held.resource, amount); };
       std::string part =
           fmt::format("{} of {} {} in {}", shown(held.used), shown(held.nominal), held.resource, held.flavor);
       if (held.borrowed > 0) part += fmt::format(", {} borrowed", shown(held.borrowed));

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "apps/scheduler/live_gauges.h"
+#include "model/quantity.h"
 #include "quota/admission.h"
 
 namespace berth::apps {
@@ -33,7 +34,7 @@ double of_share(const quota::FairShare& share) {
 }
 
 double of_resource(const std::string& resource, int64_t amount) {
-  return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);
+  return static_cast<double>(amount) / static_cast<double>(model::quota_units(resource));
 }
 
 // Series of a family that are of one ClusterQueue each, and go with it.

@@ -57,6 +57,15 @@ TEST_F(QueueMetricsTest, WhoHasQuotaAndWaitsForItsChecksIsNotAdmittedAndNotEvict
                             HasSubstr("kueue_cluster_queue_resource_usage" + series + " 4\n")));
 }
 
+TEST_F(QueueMetricsTest, PartsOfAGpuAreToldInGpus) {
+  model::Workload share = workload("share");
+  share.pod_sets.front().requests.set(quota::testing::kGpu, 250'000);
+  submit(share);
+  const std::string series = "{cluster_queue=\"team\",cohort=\"\",flavor=\"default\",resource=\"nvidia.com/gpu\"}";
+  EXPECT_THAT(told(), AllOf(HasSubstr("kueue_cluster_queue_resource_usage" + series + " 0.25\n"),
+                            HasSubstr("kueue_cluster_queue_nominal_quota" + series + " 4\n")));
+}
+
 TEST_F(QueueMetricsTest, WhatWasCountedOfAQueueGoesWithIt) {
   submit(workload("train"));
   told();
