@@ -8,6 +8,14 @@
 #include "base/check.h"
 
 namespace berth::engine {
+namespace {
+
+// A pod's annotations may change after its workload was admitted, and with them the share that it has quota for.
+bool shares_as_admitted(const std::shared_ptr<const model::SchedulingSpec>& admitted, const model::Pod& pod) {
+  return admitted == nullptr || admitted->gpu_share == pod.spec->gpu_share;
+}
+
+}  // namespace
 
 void QueuedWorkloads::upsert(model::Workload&& workload) {
   in_use_ = true;
@@ -21,8 +29,7 @@ void QueuedWorkloads::upsert(model::Workload&& workload) {
 void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
   in_use_ = changed_ = true;
   const std::string name = event.workload.full_name();
-  const quota::WorkloadId known = admission_.find(event.workload.uid);
-  if (known.valid()) return;
+  if (admission_.find(event.workload.uid).valid()) return;
   const bool stays = event.held.evicted.empty();
   const std::optional<bool> ran = event.held.ran;
   by_name_[name] = admission_.restore(std::move(event.workload), std::move(event.held));
@@ -91,8 +98,7 @@ std::vector<quota::WorkloadId> QueuedWorkloads::all() const {
 
 std::optional<quota::WorkloadId> QueuedWorkloads::find(const std::string& name) const {
   const auto known = by_name_.find(name);
-  if (known == by_name_.end()) return std::nullopt;
-  return known->second;
+  return known == by_name_.end() ? std::nullopt : std::optional(known->second);
 }
 
 QueuedWorkloads::Group* QueuedWorkloads::keeps_places(const std::string& workload) {
@@ -113,15 +119,21 @@ bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
   const auto known = by_name_.find(pod.workload);
   if (known == by_name_.end()) return false;
   const auto group = groups_.find(known->second);
-  return group == groups_.end() || group->second.stage != Stage::kAdmitted || !group->second.came.contains(pod.uid);
+  if (group == groups_.end() || group->second.stage != Stage::kAdmitted) return true;
+  const std::vector<Set>& sets = group->second.sets;
+  const auto came = group->second.came.find(pod.uid);
+  return came == group->second.came.end() ||
+         (came->second.set < sets.size() && !shares_as_admitted(sets[came->second.set].spec, pod));
 }
 
 std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const quota::WorkloadId id = by_name_.at(pod.workload);
-  const quota::WorkloadStatus& status = admission_.status(id);
+  const std::string& message = admission_.status(id).message;
   if (!admits(pod.workload))
-    return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, status.message.empty() ? "" : ": ",
-                       status.message);
+    return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, message.empty() ? "" : ": ", message);
+  const auto has_share = [&](const Set& set) { return shares_as_admitted(set.spec, pod); };
+  if (std::ranges::none_of(groups_.at(id).sets, has_share))
+    return fmt::format("asks for another share of a GPU than Workload {} was admitted with", pod.workload);
   if (!may_begin(pod.workload)) return fmt::format("waits for all pods of Workload {} to have a place", pod.workload);
   if (short_.contains(id) && has_slices(pod))
     return fmt::format("waits for a place beside the others of its slice of Workload {}", pod.workload);
@@ -143,7 +155,8 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   const std::string& owner = admission_.status(by_name_.at(pod.workload)).workload.owner_uid;
   if (!owner.empty() && owner != pod.owner_uid && owner != pod.uid) return {};
   const auto is_its = [&](const Set& set) {
-    return set.name == pod.pod_set || (pod.pod_set.empty() && group->sets.size() == 1);
+    return (set.name == pod.pod_set || (pod.pod_set.empty() && group->sets.size() == 1)) &&
+           (!pod.node_name.empty() || shares_as_admitted(set.spec, pod));
   };
   const auto set = std::find_if(group->sets.begin(), group->sets.end(), is_its);
   if (set == group->sets.end() || set->came >= set->wanted) return {};

@@ -48,6 +48,30 @@ TEST_F(RestoredWorkloads, AQueueThatHasGoneLetsThemEnd) {
   EXPECT_EQ(driver.engine().admission().queue_status("team").held.front().total, 0);
 }
 
+// Whoever may write a pod may write its annotations after it was let in.
+TEST_F(RestoredWorkloads, APodThatAsksForAnotherShareThanItsWorkloadHasQuotaForWaits) {
+  const auto share = [](model::Pod pod, int64_t micros) {
+    return with_spec(std::move(pod), [&](auto& spec) { spec.gpu_share.micros = micros; });
+  };
+  model::Node shares = make_node("s", {{kGpu, 1}});
+  shares.gpus = {model::GpuSharing::kDevices, kGpu, 0, 1};
+  driver.add(shares);
+  queues(8);
+  model::Workload work = workload_of("old", 1);
+  work.pod_sets.front().spec = share(make_pod("one"), 250'000).spec;
+  driver.apply(WorkloadAdmitted{work, {"team", given(1)}});
+  model::Pod pod = share(make_pod("old-0"), model::kWholeGpu);
+  pod.workload = "default/old";
+  driver.add(pod);
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("old-0"), "");
+  EXPECT_EQ(driver.explain("old-0").message,
+            "asks for another share of a GPU than Workload default/old was admitted with");
+  driver.add(share(pod, 250'000));
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("old-0"), "s");
+}
+
 TEST_F(RestoredWorkloads, OneThatIsLeavingGoesOnLeaving) {
   queues(4);
   driver.apply(WorkloadAdmitted{workload_of("old", 2), {"team", given(2), "Preempted"}});
