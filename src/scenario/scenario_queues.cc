@@ -20,6 +20,7 @@
 #include "api/queue_limits.h"
 #include "api/runtime_estimate.h"
 #include "api/victim_terms.h"
+#include "bridge/gpus.h"
 #include "scenario/manifests.h"
 #include "scenario/scenario_player.h"
 
@@ -140,13 +141,23 @@ void ScenarioPlayer::add_queues(const LinedValue& what) {
   if (!text.empty()) submit({Kind::kString, what.line, text, {}});
 }
 
-// {name, queue, pods, gpus, priority, runtime, completions, least, selector, grace, max_execution, estimate, ready,
-// checkpoints, pod_labels, preemptible, user}: so many pods at a time, of so many GPUs each; with `least` fewer will
-// do.
+namespace {
+
+std::string share_annotation(const std::string& share) {
+  if (share.empty()) return "";
+  const bool by_memory = share.find_first_not_of("0123456789.") != std::string::npos;
+  return fmt::format("{}: \"{}\"", by_memory ? bridge::kGpuMemoryAnnotation : bridge::kGpuFractionAnnotation, share);
+}
+
+}  // namespace
+
+// {name, queue, pods, gpus, share, priority, runtime, completions, least, selector, grace, max_execution, estimate,
+// ready, checkpoints, pod_labels, preemptible, user}: so many pods at a time, of so many GPUs each, or of a share of
+// one (0.5 or 10Gi); with `least` fewer will do.
 void ScenarioPlayer::add_job(const LinedValue& what) {
   static constexpr std::string_view kFields[] = {
-      "name",  "queue",         "pods",     "gpus",  "priority",    "runtime",    "completions", "least", "selector",
-      "grace", "max_execution", "estimate", "ready", "checkpoints", "pod_labels", "preemptible", "user"};
+      "name",     "queue", "pods",          "gpus",     "share", "priority",    "runtime",    "completions", "least",
+      "selector", "grace", "max_execution", "estimate", "ready", "checkpoints", "pod_labels", "preemptible", "user"};
   static constexpr std::pair<std::string_view, std::string_view> kAnnotations[] = {
       {"runtime", kSimulatedRuntime},
       {"estimate", api::kRuntimeEstimateAnnotation},
@@ -180,15 +191,17 @@ void ScenarioPlayer::add_job(const LinedValue& what) {
   if (const LinedValue* selector = what.find("selector")) pod += fmt::format("nodeSelector: {}, ", json_of(*selector));
   if (what.find("grace") != nullptr) pod += fmt::format("terminationGracePeriodSeconds: {}, ", what.get("grace"));
   const LinedValue* pod_labels = what.find("pod_labels");
-  const std::string of_pods =
-      fmt::format("labels: {}, annotations: {{{}}}", pod_labels == nullptr ? "{}" : json_of(*pod_labels),
-                  what.get("preemptible") == "false" ? "berth.dev/preemptible: \"false\"" : "");
+  const std::string share = what.get("share");
+  const std::string of_pods = fmt::format(
+      "labels: {}, annotations: {{{}{}}}", pod_labels == nullptr ? "{}" : json_of(*pod_labels),
+      what.get("preemptible") == "false" ? "berth.dev/preemptible: \"false\", " : "", share_annotation(share));
   const std::string pods = what.get("pods", "1");
   text += fmt::format(
       "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {}, labels: {{{}}}, annotations: {{{}}}}}\n"
       "spec: {{parallelism: {}, completions: {}, template: {{metadata: {{{}}}, spec: {{{}restartPolicy: Never, "
-      "containers: [{{name: main, image: app, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}}}\n",
-      what.get("name"), labels, annotations, pods, what.get("completions", pods), of_pods, pod, what.get("gpus", "1"));
+      "containers: [{{name: main, image: app, resources: {{limits: {{{}}}}}}}]}}}}}}\n",
+      what.get("name"), labels, annotations, pods, what.get("completions", pods), of_pods, pod,
+      share.empty() ? "nvidia.com/gpu: " + what.get("gpus", "1") : "");
   submit({Kind::kString, what.line, text, {}});
 }
 
