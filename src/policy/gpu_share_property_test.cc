@@ -30,12 +30,13 @@ struct Books {
   int64_t taken = 0;  // of the resource, open devices and those of strangers included
   int64_t kept = 0;   // the same once those have left who are told to
   std::map<int32_t, double> devices;
-  std::map<int32_t, double> stay;  // of them, what those have who stay
-  std::set<int32_t> stay_or_come;  // with those of promised shares
-  std::vector<double> come;        // promised shares
-  std::vector<int64_t> of_one;     // replicas that each share takes of one device
-  model::DeviceSet whole = 0;      // that pods have whole
-  model::DeviceSet strangers = 0;  // that the agent gives to pods that are not bound there, or ask for no GPU
+  std::map<int32_t, double> stay;     // of them, what those have who stay
+  std::set<int32_t> stay_or_come;     // with those of promised shares
+  std::vector<double> come;           // promised shares
+  std::vector<int64_t> of_one;        // replicas that each share takes of one device
+  model::DeviceSet whole = 0;         // that pods have whole
+  model::DeviceSet leaves_whole = 0;  // of them, that those have who leave
+  model::DeviceSet strangers = 0;     // that the agent gives to pods that are not bound there, or ask for no GPU
 
   Books(const State& state, const NodeState& node, bool with_nominees) {
     for (const PodSlot slot : node.pods) {
@@ -59,6 +60,7 @@ struct Books {
         else if (!leaves) stay[pod.devices.device] += part;
       }
       whole |= pod.devices.whole;
+      if (leaves) leaves_whole |= pod.devices.whole;
     }
     strangers = strangers_of(state, node);
     taken += static_cast<int64_t>(devices.size()) + std::popcount(strangers);
@@ -103,17 +105,17 @@ struct Books {
   bool keeps_promises(const model::Node& node) const {
     constexpr double kUnits = 1e6;
     std::vector<int64_t> shares, rooms;
-    for (const double part : come) shares.push_back(std::llround(part * kUnits));
+    for (const double part : come) shares.push_back(static_cast<int64_t>(part * kUnits));
     for (const auto& [device, used] : stay)
-      rooms.push_back(takes_shares(node, device) ? std::llround((kOne - used) * kUnits) : 0);
+      rooms.push_back(takes_shares(node, device, leaves_whole) ? std::llround((kOne - used) * kUnits) : 0);
     const auto beside = kept - static_cast<int64_t>(stay_or_come.size()) + static_cast<int64_t>(stay.size());
     const int64_t idle = node.allocatable.get(node.gpus.resource) - beside;
     rooms.insert(rooms.end(), static_cast<size_t>(std::max<int64_t>(idle, 0)), std::llround(kUnits));
     std::ranges::sort(shares, std::greater<>());
     return idle >= 0 && lie(shares, 0, rooms);
   }
-  bool takes_shares(const model::Node& node, int32_t device) const {
-    return !is_ill(node, device) && ((whole | strangers) >> device & 1) == 0;
+  bool takes_shares(const model::Node& node, int32_t device, model::DeviceSet left = 0) const {
+    return !is_ill(node, device) && (((whole & ~left) | strangers) >> device & 1) == 0;
   }
 
   // Of a device; 0: not known.

@@ -65,7 +65,7 @@ TEST_F(RestoredWorkloads, APodThatAsksForAnotherShareThanItsWorkloadHasQuotaForW
   driver.add(pod);
   driver.cycle();
   EXPECT_EQ(driver.node_of("old-0"), "");
-  EXPECT_EQ(driver.explain("old-0").message,
+  EXPECT_EQ(driver.explain("uid-old-0").message,
             "asks for another share of a GPU than Workload default/old was admitted with");
   driver.add(share(pod, 250'000));
   driver.cycle();
