@@ -28,6 +28,25 @@ bool QueuedWorkloads::has_begun(quota::WorkloadId id) const {
          });
 }
 
+// What it leaves behind has begun if all of the workload's pods ran beside it, or it has for a while.
+void QueuedWorkloads::part(PodSlot slot) {
+  const model::Pod& pod = context_.state.pod(slot).pod;
+  const auto named = pods_.find(pod.workload);
+  if (named == pods_.end()) return;
+  named->second.erase(pod.uid);
+  if (named->second.empty()) pods_.erase(named);
+  else freed_.insert(pod.workload);
+  const auto runs = [&](PodSlot other) { return context_.state.pod(other).phase == PodPhase::kBound; };
+  Group* group = keeps_places(pod.workload);
+  if (group != nullptr && group->came.contains(pod.uid) && runs(slot)) {
+    const bool all =
+        std::ranges::all_of(group->sets, [](const Set& set) { return set.came >= set.wanted; }) &&
+        std::ranges::all_of(group->came, [&](const auto& came) { return runs(context_.state.find_pod(came.first)); });
+    group->begun |= all || times_.age(slot) >= kBeginning;
+  }
+  give_up_place(slot);
+}
+
 bool QueuedWorkloads::keeps_to_place(const model::Pod& pod) const {
   const auto known = by_name_.find(pod.workload);
   return known != by_name_.end() && (has_slices(pod) || !has_begun(known->second));

@@ -37,7 +37,7 @@ void QueuedWorkloads::restore(WorkloadAdmitted&& event) {
 }
 
 // Pods that have come are met in this cycle; for the others places are looked for. Where nobody knows whether pods have
-// run they may have, unless there are some that say so themselves.
+// run they may have, unless there are some that say so themselves: one that is leaving its node has.
 void QueuedWorkloads::restore_places() {
   for (const auto& [id, ran] : std::exchange(restored_, {})) {
     const quota::WorkloadStatus& status = admission_.status(id);
@@ -46,7 +46,12 @@ void QueuedWorkloads::restore_places() {
     const quota::PlaceRequest request{id, &status.workload, &status.assignment, &admission_.flavors()};
     Group& group = groups_[id];
     group.stage = admitted ? Stage::kAdmitted : Stage::kReserved;
-    group.begun = ran.value_or(!pods_.contains(status.workload.full_name()));
+    const std::set<std::string>* named = pods_of(status.workload.full_name());
+    const auto leaves = [&](const std::string& uid) {
+      const model::Pod& pod = context_.state.pod(context_.state.find_pod(uid)).pod;
+      return pod.terminating && !pod.node_name.empty();
+    };
+    group.begun = ran.value_or(named == nullptr) || (named != nullptr && std::ranges::any_of(*named, leaves));
     for (size_t i = 0; i < status.assignment.size(); ++i) {
       const model::PodSet& pods = status.workload.pod_sets[i];
       group.sets.push_back({pods.name, spec_of(request, i), quota::still_needed(status.assignment[i], pods)});
@@ -181,19 +186,6 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   const NodeSlot node = context_.state.pod(own->first).node;
   drop_stand_in(*set, static_cast<size_t>(own - set->stand_ins.begin()));
   return pod.node_name.empty() && context_.state.node(node).present ? node : NodeSlot{};
-}
-
-void QueuedWorkloads::part(PodSlot slot) {
-  const model::Pod& pod = context_.state.pod(slot).pod;
-  const auto named = pods_.find(pod.workload);
-  if (named == pods_.end()) return;
-  named->second.erase(pod.uid);
-  if (named->second.empty()) pods_.erase(named);
-  else freed_.insert(pod.workload);
-  Group* group = keeps_places(pod.workload);
-  if (group != nullptr && group->came.contains(pod.uid))
-    group->begun |= context_.state.pod(slot).phase == PodPhase::kBound;
-  give_up_place(slot);
 }
 
 void QueuedWorkloads::give_up_place(PodSlot slot) {

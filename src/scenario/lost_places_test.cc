@@ -182,6 +182,18 @@ TEST_F(RestoredPlaces, PodsThatNobodyLinksToItMayRun) {
   EXPECT_EQ(status("gang").evicted, "");
 }
 
+TEST_F(RestoredPlaces, OneThatLeavesItsPlaceHasRun) {
+  for (int i = 0; i < 4; ++i) {
+    model::Pod pod = bound_to(pod_of("gang", "gang-" + std::to_string(i)), "a");
+    pod.terminating = i == 0;
+    driver.add(pod);
+  }
+  cordon("b");
+  restore(std::nullopt);
+  settle();
+  EXPECT_EQ(status("gang").evicted, "") << "its place is there once it has left";
+}
+
 TEST_F(RestoredPlaces, PodsThatHaveEndedHaveRun) {
   cordon("b");
   come(0, 6);
