@@ -223,7 +223,6 @@ TEST_F(DeskHands, PodsThatWaitOutliveTheirWorkload) {
   submit_pod("a", "red", 4);
   settle();
   const std::string name = workload("a")["metadata"]["name"];
-  const Json before = workload("a")["metadata"]["creationTimestamp"];
   workload("a")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
   change_status("a", Json::object());
   settle();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/kueue_names.h"
+#include "api/patch.h"
 #include "queueing/step.h"
 #include "queueing/write_json.h"
 #include "workloads/kueue/queued.h"
@@ -205,11 +206,10 @@ void Desk::stop_deleted(const Name& name, JobRecord& record, const quota::Admiss
   const std::vector<quota::PodOf> pods = admission.pods(id);
   dirty_jobs_.insert(name);  // until they are gone
   if (const auto runs = std::ranges::find(pods, false, &quota::PodOf::terminating); runs != pods.end()) {
-    const Json options = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", runs->uid}}}};
     Write write{.kind = Write::Kind::kDeletePod,
                 .namespace_name = name.first,
                 .name = name.second,
-                .body = options.dump(),
+                .body = api::delete_options_json(runs->uid),
                 .object = runs->name};
     if (std::ranges::none_of(pods, &quota::PodOf::terminating))
       write.notes = {note_of(record.seen.job.metadata, "Job", "Stopped", why_evicted(*workload))};

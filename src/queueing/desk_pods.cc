@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/kueue_names.h"
+#include "api/patch.h"
 #include "queueing/write_json.h"
 #include "workloads/kueue/queued.h"
 
@@ -42,9 +43,8 @@ Write start(const SeenPod& seen, const SeenWorkload& workload, const quota::PodS
 }
 
 Write stop(const SeenPod& seen, const std::string& why) {
-  Write write =
-      write_of(seen, Write::Kind::kDeletePod,
-               {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", seen.pod.metadata.uid}}}});
+  Write write = write_of(seen, Write::Kind::kDeletePod, {});
+  write.body = api::delete_options_json(seen.pod.metadata.uid);
   write.notes = {note_of(seen.pod.metadata, "Pod", "Stopped", why)};
   return write;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/kueue_names.h"
+#include "api/patch.h"
 #include "queueing/provisioning.h"
 #include "queueing/write_json.h"
 #include "workloads/kueue/queued.h"
@@ -286,8 +287,7 @@ void Provisioning::remove(const Name& workload, const ProvisioningRequest& reque
   }
   write.kind = Write::Kind::kDeleteRequest;
   write.object = request.metadata.name;
-  write.body =
-      Json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", request.metadata.uid}}}}.dump();
+  write.body = api::delete_options_json(request.metadata.uid);
   if (Made& made = subject.requests[write.object]; !made.gone) send(made, std::move(write), writes);
 }
 

@@ -118,6 +118,14 @@ void Admission::find_place(Record& record) {
   places_->fit(request, {}, &record.status.message);
 }
 
+namespace {
+
+EvictionReason place_is_lost(const std::string& why) {
+  return {std::string(kNodeFailures), "A place that was held for it is lost" + (why.empty() ? "" : ": " + why)};
+}
+
+}  // namespace
+
 // One that is admitted and has not begun does so with all of its places, or gives them all back.
 std::optional<EvictionReason> Admission::lost_place(const Record& record) const {
   const WorkloadId id = record.key.id;
@@ -125,8 +133,7 @@ std::optional<EvictionReason> Admission::lost_place(const Record& record) const 
   if (record.status.phase != WorkloadPhase::kAdmitted || !lacks || places_->has_begun(id)) return std::nullopt;
   std::string why;
   places_->fit({id, &record.status.workload, &record.status.assignment, &flavors_}, {}, &why);
-  return EvictionReason{std::string(kNodeFailures), why.empty() ? "A place that was held for it is lost"
-                                                                : "A place that was held for it is lost: " + why};
+  return place_is_lost(why);
 }
 
 // Admits a workload with quota and a place all of whose checks are ready; else it is told what it waits for.
@@ -148,8 +155,7 @@ void Admission::admit_if_ready(Record& record, std::vector<AdmissionDecision>& d
   if (record.placeless) {  // it was lost while checks were waited for: quota that no node can hold is for others
     const auto queue = queues_.find(status.cluster_queue);
     if (queue != queues_.end() && provisions(queue->second, status.assignment)) return;
-    return evict(record.key.id, {std::string(kNodeFailures), "A place that was held for it is lost: " + status.message},
-                 decisions);
+    return evict(record.key.id, place_is_lost(status.message), decisions);
   }
   status.phase = WorkloadPhase::kAdmitted;
   status.reason.clear();
