@@ -1,3 +1,5 @@
+include(${CMAKE_CURRENT_LIST_DIR}/units.cmake)
+
 # berth_layer(name DEPENDS public libraries PRIVATE private libraries): library berth_<name> from src/<name>/**.cc.
 # Tests (*_test.cc) are collected by berth_layer_tests(name), programs (*_main.cc) are left to src/apps.
 function(berth_layer name)
@@ -10,7 +12,8 @@ function(berth_layer name)
     target_link_libraries(berth_${name} INTERFACE ${ARG_DEPENDS} ${ARG_PRIVATE})
     return()
   endif()
-  add_library(berth_${name} STATIC ${sources})
+  berth_units(units ${name} ${sources})
+  add_library(berth_${name} STATIC ${units})
   target_include_directories(berth_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(berth_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE} Threads::Threads)
 endfunction()
@@ -20,7 +23,11 @@ function(berth_layer_tests name)
   if(NOT sources)
     return()
   endif()
-  add_executable(${name}_test ${sources})
+  berth_units(units ${name}_test ${sources})
+  add_executable(${name}_test ${units})
+  # Tests compile faster with less optimized; what takes long to run is in the layers.
+  target_compile_options(${name}_test PRIVATE $<IF:$<BOOL:${BERTH_SANITIZE}>,-O0,$<$<CONFIG:Release>:-O1>>)
+  target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${name}_test PRIVATE berth_${name} ${ARGN} GTest::gtest_main GTest::gmock rapidcheck)
   gtest_discover_tests(${name}_test TEST_PREFIX "${BERTH_TEST_PREFIX}${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                        NO_PRETTY_VALUES  # a parameter of a test is no part of its name

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over src/**/*.cc, two at a time, and remembers what was clean.
+"""Runs clang-tidy over src/**/*.cc, two units at a time, and remembers what was clean.
 
   tidy.py [--build build/release] [--jobs N] [FILE...]
 
-A file is examined again only when something that decides the result has changed: the file, a header of ours that it
-includes (directly or not), .clang-tidy, its compile command or clang-tidy itself. Clean results are empty files under
+What is compiled as one (cmake/units.cmake) is examined as one; FILE stands for the unit that holds it. A unit is examined
+again only when something that decides the result has changed: its files, a header of ours that they include (directly or
+not), .clang-tidy, its compile command or clang-tidy itself. Clean results are empty files under
 ${BERTH_CACHE:-${XDG_CACHE_HOME:-~/.cache}/berth}/tidy. Findings are printed and never remembered.
 """
 
@@ -85,15 +86,28 @@ def examine(tool: str, build: Path, path: Path) -> tuple[Path, int, str, float]:
 
 
 def commands_of(build: Path) -> dict[Path, str]:
+    """The compile command of each unit and of each file of src/ that is in none."""
     database = build / "compile_commands.json"
     if not database.is_file():
         sys.exit(f"tidy: {database} is missing; './dev build' writes it")
-    found = {}
+    units, alone = {}, {}
     for entry in json.loads(database.read_text()):
         path = (Path(entry["directory"]) / entry["file"]).resolve()
-        if path.is_file() and (ROOT / "src") in path.parents:
-            found[path] = entry["command"].replace(str(ROOT), ".")
-    return found
+        if not path.is_file():
+            continue
+        if path.parent == build.resolve() / "units":
+            units[path] = entry["command"].replace(str(ROOT), ".")
+        elif ROOT / "src" in path.parents:
+            alone[path] = entry["command"].replace(str(ROOT), ".")
+    held = {source for unit in units for source in direct_includes(unit)}
+    return units | {path: command for path, command in alone.items() if path not in held}
+
+
+def unit_of(path: Path, commands: dict[Path, str]) -> Path:
+    for unit in commands:
+        if unit == path or path in direct_includes(unit):
+            return unit
+    sys.exit(f"tidy: not built, so not known how to read it: {path}; './dev build' first")
 
 
 def forget_old(folder: Path) -> None:
@@ -107,7 +121,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--times", action="store_true", help="print the seconds that each file took")
+    parser.add_argument("--times", action="store_true", help="print the seconds that each unit took")
     parser.add_argument("files", nargs="*", type=Path, help="instead of all of src/")
     args = parser.parse_args()
 
@@ -115,10 +129,7 @@ def main() -> int:
     if tool is None:
         sys.exit("tidy: clang-tidy is not installed; './dev setup' installs it")
     commands = commands_of(args.build)
-    chosen = [path.resolve() for path in args.files] or sorted(commands)
-    unknown = [path for path in chosen if path not in commands]
-    if unknown:
-        sys.exit(f"tidy: not built, so not known how to read it: {unknown[0]}; './dev build' first")
+    chosen = sorted({unit_of(path.resolve(), commands) for path in args.files} or commands)
 
     version = subprocess.run([tool, "--version"], capture_output=True, check=True).stdout
     common = version + read(ROOT / ".clang-tidy")
@@ -142,8 +153,8 @@ def main() -> int:
                 print(f"{seconds:6.1f} s  {path.relative_to(ROOT)}", flush=True)
             if time.monotonic() - told >= HEARTBEAT_S:
                 told = time.monotonic()
-                print(f"tidy: {done} of {len(stale)} files", flush=True)
-    print(f"tidy: {len(chosen)} files, {len(stale)} examined, {failed} with findings")
+                print(f"tidy: {done} of {len(stale)} units", flush=True)
+    print(f"tidy: {len(chosen)} units, {len(stale)} examined, {failed} with findings")
     return 1 if failed else 0
 
 

@@ -8,7 +8,7 @@
 namespace berth::apps {
 
 std::optional<Configuration> load_configuration(const std::string& file) {
-  if (file.empty()) return Configuration{};
+  if (file.empty()) return std::make_optional<Configuration>();
   const Result<std::string> text = read_file(file);
   if (!text) {
     std::cerr << "error: --config " << printable(file) << ": " << text.error().message << "\n";
