@@ -119,7 +119,8 @@ Explanation Engine::explain(const std::string& uid) {
     return out.reason = "SchedulingGated", out.message = "Scheduling is blocked due to non-empty scheduling gates", out;
   if (!pod.pod.ours)
     return out.reason = "OtherScheduler", out.message = "another scheduler is responsible for the pod", out;
-  if (workloads_->holds_back(pod.pod))
+  const bool was_let_in = pod.phase == PodPhase::kBackoff && workloads_->admits(pod.pod.workload);
+  if (workloads_->holds_back(pod.pod) && !was_let_in)
     return out.reason = "WorkloadNotAdmitted", out.message = workloads_->why_held_back(pod.pod), out;
   Look look(search_context(), slot);
   const std::string& objection = look.candidates.objection();

@@ -167,7 +167,8 @@ void Desk::tell_engine(WorkloadRecord& record) {
   if (job != nullptr)
     for (api::WorkloadPodSet& set : told.pod_sets) {
       defaults_.add_places(set.pod_template.spec);
-      set.reclaimable = std::min(set.reclaimable, workloads::reclaimable(job->seen.job, job->seen.job.succeeded));
+      const api::Job& seen_job = job->seen.job;
+      set.reclaimable = std::min(set.reclaimable, workloads::reclaimable(seen_job, set.count, seen_job.succeeded));
     }
   model::Workload workload = bridge::to_model(told, levels_);
   if (job != nullptr) {

@@ -146,7 +146,7 @@ std::vector<int32_t> Desk::reclaimable_of(const SeenWorkload& seen, const JobRec
   bool more = false;
   for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
     if (job != nullptr) {
-      out.push_back(workloads::reclaimable(job->seen.job, job->seen.job.succeeded));
+      out.push_back(workloads::reclaimable(job->seen.job, set.count, job->seen.job.succeeded));
       more |= out.back() != set.reclaimable;
       continue;
     }

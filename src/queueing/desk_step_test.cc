@@ -98,7 +98,7 @@ TEST_F(DeskStepTest, WhatBerthAndTheJobControllerDoIsInStep) {
   settle();
   EXPECT_FALSE(suspended("partial"));
   EXPECT_EQ(admitted("partial"), 8);
-  EXPECT_EQ(workload("partial")["status"]["reclaimablePods"][0]["count"], 5);
+  EXPECT_EQ(workload("partial")["status"]["reclaimablePods"][0]["count"], 7);  // three completions are to come
   EXPECT_THAT(notes, Not(Contains("partial Stopped")));
   change("partial", {{"status", {{"conditions", {{{"type", "Complete"}, {"status", "True"}}}}}}});
   settle();

@@ -14,6 +14,8 @@ struct Admission::Explainer {
                    const std::string& resource, bool fewest) const;
   Assignment free_flavors(const Record& record, std::vector<int32_t> counts) const;
   std::string message(const Record& record, bool is_head) const;
+  std::string user_limit(const Record& record, const model::ClusterQueue& queue, bool is_head) const;
+  std::string as_told(const Record& record, bool is_head) const;
   std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
@@ -61,6 +63,30 @@ std::string Admission::Explainer::message(const Record& record, bool is_head) co
     free = free_flavors(record, std::move(fewest));
   }
   if (const std::string now = free.message(); !now.empty()) return with_kept(now, record);
+  return as_told(record, is_head);
+}
+
+// The same, of one that asks for more than its user may have.
+std::string Admission::Explainer::user_limit(const Record& record, const model::ClusterQueue& queue,
+                                             bool is_head) const {
+  for (const bool fewest : {false, true}) {
+    model::ResourceList asked;  // in the first flavor that it may have, as if there were room
+    for (const model::ResourceGroup& group : queue.groups)
+      for (const std::string& resource : group.resources)
+        for (const model::FlavorQuotas& flavor : group.flavors)
+          if (const int64_t amount = asked_of(record, group, flavor.flavor, resource, fewest); amount > 0) {
+            asked.add(resource, amount);
+            break;
+          }
+    if (std::string now = beyond_user_limit(*admission.ledger_, record.status.workload.user, queue, asked);
+        !now.empty())
+      return with_kept(now, record);
+  }
+  return as_told(record, is_head);
+}
+
+// What now does not keep it any more: it has its turn soon, or was told what does when it had.
+std::string Admission::Explainer::as_told(const Record& record, bool is_head) const {
   return is_head || !has_a_turn(record, admission.waiting_) ? record.status.message : turn_text(record);
 }
 
@@ -122,6 +148,8 @@ WaitingFor Admission::explain(WorkloadId id) const {
           out.quota.push_back(explainer.account(
               node, fr, too_much ? explainer.asked_of(record, group, flavor.flavor, resource, true) : asked));
         }
+  if (out.position > 0 && record.status.reason == "UserLimit")
+    out.message = explainer.user_limit(record, queue->second, out.position == 1);
   if (!record.lacks_quota || out.position == 0) return out;
   out.message = explainer.message(record, out.position == 1);
   out.fits = explainer.fits_now(record);

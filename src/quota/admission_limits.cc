@@ -91,25 +91,30 @@ std::string Admission::spent_budget_of(const model::LocalQueue& local) const {
   return "";
 }
 
+std::string beyond_user_limit(const Ledger& ledger, const std::string& user, const model::ClusterQueue& queue,
+                              const model::ResourceList& asked) {
+  for (const auto& [resource, limit] : queue.user_limits) {
+    const int64_t more = asked.get(resource);
+    const int64_t used = ledger.used_by(user, ledger.tree().queue(queue.name), resource);
+    if (more <= 0 || saturating_add(used, more) <= limit) continue;
+    const auto text = [&name = resource](int64_t amount) { return model::format_quota(name, amount); };
+    return fmt::format("{} has {} of the {} {} that each user may have of ClusterQueue {}, and asks for {} more",
+                       user.empty() ? "work that names no user" : "user " + user, text(used), text(limit), resource,
+                       queue.name, text(more));
+  }
+  return "";
+}
+
 // With what it would be given, the workload's user would have more of the queue than he may; says so in it.
 bool Admission::exceeds_user_limit(Entry& entry) const {
   Assignment& assignment = entry.assignment;
-  const std::string& user = record(entry.id).status.workload.user;
-  for (const auto& [resource, limit] : entry.spec->user_limits) {
-    int64_t asked = 0;
-    for (const auto& [fr, amount] : assignment.usage)
-      if (ledger_->tree().resource(fr) == resource) asked = saturating_add(asked, amount);
-    const int64_t used = ledger_->used_by(user, entry.queue, resource);
-    if (asked <= 0 || saturating_add(used, asked) <= limit) continue;
-    const auto text = [&name = resource](int64_t amount) { return model::format_quota(name, amount); };
-    assignment.outcome = Outcome::kNoFit;
-    assignment.user_limit =
-        fmt::format("{} has {} of the {} {} that each user may have of ClusterQueue {}, and asks for {} more",
-                    user.empty() ? "work that names no user" : "user " + user, text(used), text(limit), resource,
-                    entry.spec->name, text(asked));
-    return true;
-  }
-  return false;
+  model::ResourceList asked;
+  for (const auto& [fr, amount] : assignment.usage) asked.add(ledger_->tree().resource(fr), amount);
+  std::string text = beyond_user_limit(*ledger_, record(entry.id).status.workload.user, *entry.spec, asked);
+  if (text.empty()) return false;
+  assignment.outcome = Outcome::kNoFit;
+  assignment.user_limit = std::move(text);
+  return true;
 }
 
 }  // namespace berth::quota

@@ -105,6 +105,10 @@ inline constexpr std::string_view kInvalidSpec = "InvalidSpec";  // of the condi
 std::string why_inactive(const model::ClusterQueue& queue, const std::string& reason, const Flavors& flavors,
                          const Checks& checks, const Spending& spending);
 
+// With `asked` more the user would have more of the queue than each may: how much; empty: he would not.
+std::string beyond_user_limit(const Ledger& ledger, const std::string& user, const model::ClusterQueue& queue,
+                              const model::ResourceList& asked);
+
 // The message, and what room is kept for the workload.
 std::string with_kept(std::string message, const Record& record);
 

@@ -15,7 +15,9 @@ namespace berth::scenario {
 namespace {
 
 constexpr int64_t kCyclesPerTimeMax = 1'000'000;  // at one moment; each but the last decides something
-constexpr int64_t kIdleWakeupsMax = 1'000'000;    // one after another without any decision
+constexpr int64_t kIdleWakeupsMax = 1'000'000;    // one after another while nothing else is to happen
+// Where time alone has helped nobody for so long, it helps nobody: a budget's longest period has passed twelve times.
+constexpr Duration kIdleMax = Duration::seconds(400 * 86400);
 // So many pods that come in the place of others, and as many times those there are, while none ends, go on for ever.
 constexpr int64_t kReplacedMax = 1'000, kReplacedEachMax = 4;
 
@@ -215,6 +217,7 @@ bool Simulation::run_to_end(std::function<void()> on_cycle) {
     goes_round = std::ssize(pods_) > pods_max;
     if (goes_round) break;
     idle = due_.empty() || std::get<Time>(*due_.begin()) > *next ? idle + 1 : 0;
+    if (due_.empty() && *next - happened_ > kIdleMax) break;
     now_ = std::max(*next, now_ + Duration{1});
     settle();
   }

@@ -125,7 +125,8 @@ void Simulation::follow_job(size_t workload) {
   const auto* job = std::get_if<api::Job>(&record.manifest.object);
   if (job == nullptr || !record.before_admission) return;
   if (is_done(record)) return queues_.finish(owner, now_);
-  if (!record.stopped && !job->suspend) queues_.reclaim(owner, {workloads::reclaimable(*job, record.ended)});
+  if (!record.stopped && !job->suspend)
+    queues_.reclaim(owner, {workloads::reclaimable(*job, queues_.count_of(owner), record.ended)});
 }
 
 // A pod runs, and becomes ready when its annotation says so; without one at once.

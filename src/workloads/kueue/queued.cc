@@ -130,9 +130,9 @@ std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, cons
   return out;
 }
 
-int32_t reclaimable(const api::Job& job, int32_t succeeded) {
-  if (!job.completions) return 0;
-  return std::max(0, wanted_active(job, 0, 0) - wanted_active(job, 0, succeeded));
+int32_t reclaimable(const api::Job& job, int32_t count, int32_t succeeded) {
+  if (job.suspend || !job.completions) return 0;
+  return std::max(0, count - std::max(0, *job.completions - succeeded));
 }
 
 void inject(const PodSetInfo& info, api::ObjectMeta& metadata, api::PodSpec& spec) {

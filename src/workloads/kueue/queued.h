@@ -36,9 +36,9 @@ struct QueuedProblem {
 };
 std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job);
 
-// Of a running Job: how many of its pods are needed no more, since fewer completions are to come than pods run at a
-// time; `succeeded` have been seen so far.
-int32_t reclaimable(const api::Job& job, int32_t succeeded);
+// Of the `count` pods that a running Job's pod set asks for: how many are needed no more, since fewer completions are
+// to come; `succeeded` have been seen so far. Those that run may be fewer than asked for (partial admission).
+int32_t reclaimable(const api::Job& job, int32_t count, int32_t succeeded);
 
 // What the admitted pods of a set are told.
 struct PodSetInfo {
