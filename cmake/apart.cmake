@@ -2,6 +2,9 @@
 # their own layer's only. A file that does not compile in a unit for this reason takes other names, or a line here.
 macro(berth_apart number)
   foreach(path ${ARGN})
+    if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/${path})
+      message(FATAL_ERROR "cmake/apart.cmake names src/${path}, which is not there")
+    endif()
     set(BERTH_APART_${path} ${number})
   endforeach()
 endmacro()

@@ -26,7 +26,11 @@ function(berth_layer_tests name)
   berth_units(units ${name}_test ${sources})
   add_executable(${name}_test ${units})
   # Tests compile faster with less optimized; what takes long to run is in the layers.
-  target_compile_options(${name}_test PRIVATE $<IF:$<BOOL:${BERTH_SANITIZE}>,-O0,$<$<CONFIG:Release>:-O1>>)
+  if(BERTH_SANITIZE)
+    target_compile_options(${name}_test PRIVATE -O0)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${name}_test PRIVATE -O1)
+  endif()
   target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${name}_test PRIVATE berth_${name} ${ARGN} GTest::gtest_main GTest::gmock rapidcheck)
   gtest_discover_tests(${name}_test TEST_PREFIX "${BERTH_TEST_PREFIX}${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}

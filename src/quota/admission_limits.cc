@@ -107,6 +107,7 @@ std::string beyond_user_limit(const Ledger& ledger, const std::string& user, con
 
 // With what it would be given, the workload's user would have more of the queue than he may; says so in it.
 bool Admission::exceeds_user_limit(Entry& entry) const {
+  if (entry.spec->user_limits.empty()) return false;
   Assignment& assignment = entry.assignment;
   model::ResourceList asked;
   for (const auto& [fr, amount] : assignment.usage) asked.add(ledger_->tree().resource(fr), amount);

@@ -404,6 +404,8 @@ class Texts(BesideKubeScheduler):
 
     def test_fifty_equal_pods_get_one_event_each_while_their_node_keeps_changing(self) -> None:
         self.node(1, gpus=1)
+        self.create(pod("first", gpus=2))
+        self.message_of_nodes("first", "0/1 nodes are available: ")  # nodes and pods come by watches of their own
         names = [f"equal-{i}" for i in range(50)]
         self.create(*(pod(name, gpus=2) for name in names))
         for name in names:
