@@ -25,9 +25,11 @@ function(berth_layer_tests name)
   endif()
   berth_units(units ${name}_test ${sources})
   add_executable(${name}_test ${units})
+  set(timeout_s 300)
   # Tests compile faster with less optimized; what takes long to run is in the layers.
   if(BERTH_SANITIZE)
     target_compile_options(${name}_test PRIVATE -O0)
+    set(timeout_s 900)  # the longest histories take minutes beside others
   elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${name}_test PRIVATE -O1)
   endif()
@@ -35,5 +37,5 @@ function(berth_layer_tests name)
   target_link_libraries(${name}_test PRIVATE berth_${name} ${ARGN} GTest::gtest_main GTest::gmock rapidcheck)
   gtest_discover_tests(${name}_test TEST_PREFIX "${BERTH_TEST_PREFIX}${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                        NO_PRETTY_VALUES  # a parameter of a test is no part of its name
-                       DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+                       DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${timeout_s})
 endfunction()
