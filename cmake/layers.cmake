@@ -33,7 +33,6 @@ function(berth_layer_tests name)
   elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(${name}_test PRIVATE -O1)
   endif()
-  target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${name}_test PRIVATE berth_${name} ${ARGN} GTest::gtest_main GTest::gmock rapidcheck)
   gtest_discover_tests(${name}_test TEST_PREFIX "${BERTH_TEST_PREFIX}${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                        NO_PRETTY_VALUES  # a parameter of a test is no part of its name

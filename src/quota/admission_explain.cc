@@ -69,20 +69,16 @@ std::string Admission::Explainer::message(const Record& record, bool is_head) co
 // The same, of one that asks for more than its user may have.
 std::string Admission::Explainer::user_limit(const Record& record, const model::ClusterQueue& queue,
                                              bool is_head) const {
-  for (const bool fewest : {false, true}) {
-    model::ResourceList asked;  // in the first flavor that it may have, as if there were room
-    for (const model::ResourceGroup& group : queue.groups)
-      for (const std::string& resource : group.resources)
-        for (const model::FlavorQuotas& flavor : group.flavors)
-          if (const int64_t amount = asked_of(record, group, flavor.flavor, resource, fewest); amount > 0) {
-            asked.add(resource, amount);
-            break;
-          }
-    if (std::string now = beyond_user_limit(*admission.ledger_, record.status.workload.user, queue, asked);
-        !now.empty())
-      return with_kept(now, record);
-  }
-  return as_told(record, is_head);
+  model::ResourceList asked;  // in the first flavor that it may have, as if there were room
+  for (const model::ResourceGroup& group : queue.groups)
+    for (const std::string& resource : group.resources)
+      for (const model::FlavorQuotas& flavor : group.flavors)
+        if (const int64_t amount = asked_of(record, group, flavor.flavor, resource, false); amount > 0) {
+          asked.add(resource, amount);
+          break;
+        }
+  const std::string now = beyond_user_limit(*admission.ledger_, record.status.workload.user, queue, asked);
+  return now.empty() ? as_told(record, is_head) : with_kept(now, record);
 }
 
 // What now does not keep it any more: it has its turn soon, or was told what does when it had.
