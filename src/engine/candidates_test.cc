@@ -2,9 +2,9 @@
 #include "engine/candidates.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "engine/testing.h"
 #include "engine/testing_policies.h"
 
@@ -59,7 +59,8 @@ std::string random_name(Rng& rng) {
   return name;
 }
 
-RC_GTEST_PROP(Candidates, TheWinnerIsTheLinearOneAfterAnyHistory, (uint32_t seed)) {
+void expect_the_linear_winner(uint64_t seed) {
+  SCOPED_TRACE(seed);
   Rng rng(seed);
   State state;
   Look look;
@@ -90,14 +91,19 @@ RC_GTEST_PROP(Candidates, TheWinnerIsTheLinearOneAfterAnyHistory, (uint32_t seed
     if (rng.chance(20)) {
       const PodSlot pod = state.add_pod(make_pod("g" + std::to_string(round), {{"nvidia.com/gpu", round + 1}}));
       state.mutable_mix().observe(state.pod_class(state.pod(pod).cls), state.resources());
-      RC_ASSERT(state.mutable_mix().settle());
+      ASSERT_TRUE(state.mutable_mix().settle());
     }
     const Linear expected = linear_look(state, cls);
     const Linear actual = look.at(state, cls, rng.chance(30) ? 3 : INT64_MAX);
-    RC_ASSERT(actual.best == expected.best);
-    RC_ASSERT(actual.nodes == expected.nodes);
-    RC_ASSERT(actual.fitting == expected.fitting);
+    ASSERT_EQ(actual.best, expected.best);
+    ASSERT_EQ(actual.nodes, expected.nodes);
+    ASSERT_EQ(actual.fitting, expected.fitting);
   }
+}
+
+TEST(Candidates, TheWinnerIsTheLinearOneAfterAnyHistory) {
+  const uint64_t histories = histories_to_play(100, 1000);
+  for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) expect_the_linear_winner(seed);
 }
 
 TEST(Candidates, EachChangedNodeIsExaminedOnce) {

@@ -44,8 +44,7 @@ bool exceeds_limits_alone(const model::ClusterQueue& queue, const quota::Flavors
   return std::ranges::any_of(queue.user_limits, [&](const auto& limited) {
     Int128 asked = 0;
     for (const model::PodSet& set : workload.pod_sets)
-      asked += Int128{std::max(0, std::min(set.count, set.min_count.value_or(set.count)) - set.reclaimable)} *
-               least_asked(queue, flavors, set, limited.first);
+      asked += Int128{set.fewest()} * least_asked(queue, flavors, set, limited.first);
     return asked > limited.second;
   });
 }

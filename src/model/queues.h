@@ -4,6 +4,7 @@
 // quota (model/quantity.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -152,8 +153,7 @@ struct PodSet {
   int32_t count = 1;
   std::optional<int32_t> min_count;  // so few will do
   int32_t reclaimable = 0;           // so many of them need nothing any more
-  // What quota counts of one pod, a share of a GPU among it; one by memory as a whole GPU, of which its flavor may tell
-  // better (quota/flavors.h).
+  // What quota counts of one pod, a share of a GPU among it; one by memory as a whole GPU (but see quota/flavors.h).
   ResourceList requests;
   Labels node_selector;
   std::optional<std::vector<NodeSelectorTerm>> required_affinity;
@@ -162,6 +162,8 @@ struct PodSet {
   std::shared_ptr<const SchedulingSpec> spec = {};
   std::shared_ptr<const Labels> labels = {};
   std::vector<SliceLayer> slices = {};  // the widest first; each size is a multiple of the next
+  int32_t needed() const { return std::max(0, count - reclaimable); }
+  int32_t fewest() const { return std::min(needed(), min_count.value_or(count)); }  // partial admission
 };
 
 // Why a workload waits that was admitted before, as its object says.

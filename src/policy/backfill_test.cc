@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "policy/testing_runtimes.h"
 
 namespace berth::policy {
@@ -129,7 +130,7 @@ TEST(Backfill, TimesAreThoseOnTheWall) {
 struct Outcome {
   int start = 0, passed = 0;
 };
-Outcome play_exact(uint32_t seed, bool declare) {
+Outcome play_exact(uint64_t seed, bool declare) {
   Rng rng(seed);
   TimedCluster cluster(kSoon);
   Outcome out;
@@ -153,19 +154,21 @@ Outcome play_exact(uint32_t seed, bool declare) {
 }
 
 TEST(BackfillProperty, ItNeverDelaysWhoHasWaitedLonger) {
-  int lent = 0;
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
+  const uint64_t histories = histories_to_play(60, 600);
+  int64_t lent = 0;
+  for (uint64_t seed = 1; seed <= histories; ++seed) {
     const Outcome with = play_exact(seed, true), without = play_exact(seed, false);
     EXPECT_EQ(with.start, without.start) << "seed " << seed;
     lent += with.passed - without.passed;
   }
-  EXPECT_GT(lent, 30) << "hardly anything was lent, so nothing was tested";
+  EXPECT_GT(lent, static_cast<int64_t>(histories / 2)) << "hardly anything was lent, so nothing was tested";
 }
 
 // Several nodes, and most end sooner than they say.
 TEST(BackfillProperty, WhatIsPromisedHoldsWhereNobodyRunsLongerThanHeSaid) {
-  int promises = 0, lent = 0;
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
+  const uint64_t histories = histories_to_play(60, 600);
+  uint64_t promises = 0, lent = 0;
+  for (uint64_t seed = 1; seed <= histories; ++seed) {
     Rng rng(seed);
     TimedCluster cluster(kSoon, static_cast<int>(rng.between(1, 4)));
     std::optional<int> promised;
@@ -188,8 +191,8 @@ TEST(BackfillProperty, WhatIsPromisedHoldsWhereNobodyRunsLongerThanHeSaid) {
     EXPECT_LE(*cluster.started("large"), *promised) << "seed " << seed;
     EXPECT_THAT(cluster.evicted(), ElementsAre()) << "seed " << seed;
   }
-  EXPECT_GT(promises, 30);
-  EXPECT_GT(lent, 100) << "hardly anything was lent, so nothing was tested";
+  EXPECT_GT(promises, histories / 2);
+  EXPECT_GT(lent, histories * 2) << "hardly anything was lent, so nothing was tested";
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <cstdlib>
 #include <sstream>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "engine/testing_compare.h"
 #include "policy/registry.h"
 
@@ -41,9 +41,9 @@ using Steps = std::vector<Step>;
 
 // Checks `property`, which takes a list of steps and another number, on `cases` random ones.
 template <typename Property>
-void for_all(int cases, Property property) {
+void for_all(uint64_t cases, Property property) {
   rc::detail::TestParams params = rc::detail::configuration().testParams;
-  params.maxSuccess = std::getenv("BERTH_LONG") != nullptr ? cases * 20 : cases;
+  params.maxSuccess = static_cast<int>(histories_to_play(cases, cases * 20));
   const auto testable = [&] {
     const int length = *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(1, 300));
     const auto steps = *rc::gen::resize(length, rc::gen::arbitrary<Steps>());

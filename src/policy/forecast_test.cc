@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "policy/testing_runtimes.h"
 
 namespace berth::policy {
@@ -118,8 +119,9 @@ TEST(ForecastProperty, ItComesTrueWhereNobodyComesAndAllTakeWhatTheyDeclare) {
 // On one node: who has a node kept starts by p90, whatever comes later that is not more important, and though most end
 // sooner than they said.
 TEST(ForecastProperty, P90IsABoundForWhoHasANodeKept) {
-  int seen = 0;
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
+  const uint64_t histories = histories_to_play(60, 600);
+  uint64_t seen = 0;
+  for (uint64_t seed = 1; seed <= histories; ++seed) {
     Rng rng(seed);
     TimedCluster cluster(kSoon);
     std::optional<int> foreseen;
@@ -144,13 +146,13 @@ TEST(ForecastProperty, P90IsABoundForWhoHasANodeKept) {
     }
     EXPECT_LE(cluster.started("large").value_or(10'000), foreseen.value_or(10'000)) << "seed " << seed;
   }
-  EXPECT_GT(seen, 50);
+  EXPECT_GT(seen, histories * 5 / 6);
 }
 
 // Whether anybody asks changes nothing.
 TEST(ForecastProperty, AskingChangesNoDecision) {
   size_t answers = 0;
-  const auto play = [&](uint32_t seed, bool ask) {
+  const auto play = [&](uint64_t seed, bool ask) {
     Rng rng(seed);
     TimedCluster cluster(kSoon, 3);
     std::vector<uint64_t> hashes;
@@ -173,7 +175,8 @@ TEST(ForecastProperty, AskingChangesNoDecision) {
     }
     return hashes;
   };
-  for (uint32_t seed = 1; seed <= 5; ++seed) EXPECT_EQ(play(seed, true), play(seed, false)) << "seed " << seed;
+  for (uint64_t seed = 1; seed <= histories_to_play(5, 50); ++seed)
+    EXPECT_EQ(play(seed, true), play(seed, false)) << "seed " << seed;
   EXPECT_GT(answers, 1000U);
 }
 

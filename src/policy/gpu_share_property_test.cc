@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "engine/testing.h"
 #include "policy/registry.h"
 
@@ -400,7 +400,7 @@ class ShareHistory {
 };
 
 void play(bool priorities) {
-  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 20'000 : 1'000;
+  const uint64_t histories = histories_to_play(1'000, 20'000);
   size_t compared = 0;  // choices of whole devices
   for (uint64_t seed = 1; seed <= histories && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -28,10 +28,9 @@ int64_t Admission::Explainer::asked_of(const Record& record, const model::Resour
   int64_t sum = 0;
   for (const model::PodSet& set : record.status.workload.pod_sets) {
     if (!may_have_flavor(admission.flavors_, group, flavor, set)) continue;
-    const int32_t count = fewest ? std::min(set.count, set.min_count.value_or(set.count)) : set.count;
     int64_t amount = 0;
     const int64_t each = asked_by_pod(set, resource, admission.flavors_, flavor);
-    if (__builtin_mul_overflow(each, int64_t{std::max(0, count - set.reclaimable)}, &amount))
+    if (__builtin_mul_overflow(each, int64_t{fewest ? set.fewest() : set.needed()}, &amount))
       return std::numeric_limits<int64_t>::max();
     sum = saturating_add(sum, amount);
   }
@@ -58,8 +57,7 @@ std::string Admission::Explainer::message(const Record& record, bool is_head) co
   Assignment free = free_flavors(record, {});
   if (free.exceeds_quota) {  // fewer pods may do
     std::vector<int32_t> fewest;
-    for (const model::PodSet& set : record.status.workload.pod_sets)
-      fewest.push_back(std::max(0, std::min(set.count, set.min_count.value_or(set.count)) - set.reclaimable));
+    for (const model::PodSet& set : record.status.workload.pod_sets) fewest.push_back(set.fewest());
     free = free_flavors(record, std::move(fewest));
   }
   if (const std::string now = free.message(); !now.empty()) return with_kept(now, record);
@@ -69,15 +67,19 @@ std::string Admission::Explainer::message(const Record& record, bool is_head) co
 // The same, of one that asks for more than its user may have.
 std::string Admission::Explainer::user_limit(const Record& record, const model::ClusterQueue& queue,
                                              bool is_head) const {
-  model::ResourceList asked;  // in the first flavor that it may have, as if there were room
-  for (const model::ResourceGroup& group : queue.groups)
-    for (const std::string& resource : group.resources)
-      for (const model::FlavorQuotas& flavor : group.flavors)
-        if (const int64_t amount = asked_of(record, group, flavor.flavor, resource, false); amount > 0) {
-          asked.add(resource, amount);
-          break;
-        }
-  const std::string now = beyond_user_limit(*admission.ledger_, record.status.workload.user, queue, asked);
+  const auto beyond = [&](bool fewest) {
+    model::ResourceList asked;  // in the first flavor that it may have, as if there were room
+    for (const model::ResourceGroup& group : queue.groups)
+      for (const std::string& resource : group.resources)
+        for (const model::FlavorQuotas& flavor : group.flavors)
+          if (const int64_t amount = asked_of(record, group, flavor.flavor, resource, fewest); amount > 0) {
+            asked.add(resource, amount);
+            break;
+          }
+    return beyond_user_limit(*admission.ledger_, record.status.workload.user, queue, asked);
+  };
+  std::string now = beyond(false);
+  if (!now.empty()) now = beyond(true);  // fewer pods may do
   return now.empty() ? as_told(record, is_head) : with_kept(now, record);
 }
 
@@ -96,14 +98,13 @@ std::vector<WaitingFor::Fit> Admission::Explainer::fits_now(const Record& record
       counts[i] = pods;
       return free_flavors(record, std::move(counts)).outcome == Outcome::kFit;
     };
-    const int32_t needed = std::max(0, sets[i].count - sets[i].reclaimable);
-    int32_t least = 0, most = needed;
+    int32_t least = 0, most = sets[i].needed();
     while (least < most) {
       const int32_t middle = most - (most - least) / 2;
       if (fits(middle)) least = middle;
       else most = middle - 1;
     }
-    out.push_back({sets[i].name, least, needed});
+    out.push_back({sets[i].name, least, sets[i].needed()});
   }
   return out;
 }

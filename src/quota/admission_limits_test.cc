@@ -138,6 +138,22 @@ TEST_F(AdmissionLimits, FewerPodsMayBeWithinAUsersPart) {
   EXPECT_EQ(status("some").assignment.front().count, 3);
 }
 
+TEST_F(AdmissionLimits, WhoMayHaveFewerPodsIsToldHowFewAreTooMany) {
+  model::ClusterQueue queue = team();
+  queue.user_limits.set(kGpu, gpus(3));
+  admission.upsert(queue);
+  admission.upsert(of("ann", "first", 2));
+  at(0);
+  model::Workload some = of("ann", "some", 1);
+  some.pod_sets.front().count = 4;
+  some.pod_sets.front().min_count = 2;
+  const WorkloadId id = admission.upsert(some);
+  at(1);
+  EXPECT_EQ(phase("some"), WorkloadPhase::kPending);
+  EXPECT_EQ(admission.explain(id).message,
+            "user ann has 2 of the 3 nvidia.com/gpu that each user may have of ClusterQueue team, and asks for 2 more");
+}
+
 // A workload of one pod that asks for so many millionths of a GPU, and for so many replicas of one.
 TEST_F(AdmissionLimits, AShareSpendsItsPartAndReplicasBesideItAreAllThatIsCounted) {
   const auto share = [](const char* name, int64_t micros, int64_t replicas) {

@@ -146,16 +146,13 @@ void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts)
 // Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare.
 bool Admission::consider_fewer_pods(Entry& entry) {
   const std::vector<model::PodSet>& sets = record(entry.id).status.workload.pod_sets;
-  const auto needed = [](const model::PodSet& set) { return std::max(0, set.count - set.reclaimable); };
-  const auto can_spare = [&](const model::PodSet& set) {
-    return int64_t{needed(set)} - std::min(needed(set), set.min_count.value_or(set.count));
-  };
+  const auto can_spare = [](const model::PodSet& set) { return int64_t{set.needed()} - set.fewest(); };
   int64_t spare = 0;
   for (const model::PodSet& set : sets) spare += can_spare(set);
   const auto fits_without = [&](int64_t given_up) {
     std::vector<int32_t> counts;
     for (const model::PodSet& set : sets)
-      counts.push_back(needed(set) - static_cast<int32_t>(can_spare(set) * given_up / spare));
+      counts.push_back(set.needed() - static_cast<int32_t>(can_spare(set) * given_up / spare));
     try_assignment(entry, counts);
     return entry.assignment.outcome == Outcome::kFit || !entry.victims.empty();
   };

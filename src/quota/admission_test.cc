@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/rng.h"
+#include "base/testing.h"
 
 namespace berth::quota {
 namespace {
@@ -329,7 +329,7 @@ class RandomFleet {
 };
 
 TEST(AdmissionProperty, HistoriesEndAndNeverOverrunQuota) {
-  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 10'000 : 200;  // deterministic: a test
+  const uint64_t histories = histories_to_play(200, 10'000);
   size_t admitted = 0, evicted = 0, late = 0, overdue = 0, failed = 0, kept = 0;
   for (uint64_t seed = 0; seed < histories && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

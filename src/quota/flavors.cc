@@ -110,7 +110,7 @@ class Assigner {
     const model::PodSet& pods = request_.workload->pod_sets[index];
     PodSetAssignment& set = out_.pod_sets.emplace_back();
     set.name = pods.name;
-    set.count = std::max(0, pods.count - pods.reclaimable);
+    set.count = pods.needed();
     if (!request_.counts.empty()) set.count = std::min(set.count, request_.counts[index]);
     std::vector<std::string> asked;
     for (const auto& [resource, amount] : pods.requests)
@@ -339,7 +339,7 @@ int64_t asked_by_pod(const model::PodSet& pods, const std::string& resource, con
 }
 
 int32_t still_needed(const PodSetAssignment& given, const model::PodSet& pods) {
-  return std::min(given.count, std::max(0, pods.count - pods.reclaimable));
+  return std::min(given.count, pods.needed());
 }
 
 void add_terms(const FlavorTerms& terms, model::SchedulingSpec& spec) {

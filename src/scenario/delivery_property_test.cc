@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "scenario/scenario.h"
 
 namespace berth::scenario {
@@ -138,7 +138,7 @@ class Story {
 TEST(Delivery, RandomStoriesAreDecidedAlikeHoweverTheyCome) {
   const auto shapes = parse_shapes(kShapes, "shapes");
   ASSERT_TRUE(shapes) << shapes.error().message;
-  const uint64_t last = std::getenv("BERTH_LONG") != nullptr ? 20'000 : 300;
+  const uint64_t last = histories_to_play(300, 20'000);
   for (uint64_t seed = 1; seed <= last; ++seed) {
     const std::string text = Story(seed).text();
     const auto scenario = parse_scenario(text, fmt::format("story {}", seed));

@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "scenario/testing.h"
 
 namespace berth::scenario {
@@ -69,8 +69,8 @@ int64_t most_running(const Report& report, const std::string& space) {
 }
 
 TEST(QuotaProperties, NobodyHasMoreThanItsQuotaAndWhoFitsRunsInTheEnd) {
-  const uint64_t runs = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
-  int64_t refused_at_first = 0;
+  const uint64_t runs = histories_to_play(100, 2000);
+  uint64_t refused_at_first = 0;
   for (uint64_t seed = 1; seed <= runs; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Rng rng(seed);
@@ -96,7 +96,7 @@ TEST(QuotaProperties, NobodyHasMoreThanItsQuotaAndWhoFitsRunsInTheEnd) {
     for (const limits::QuotaUse& use : report.quotas)
       for (const auto& [resource, used] : use.used) EXPECT_LE(used, use.hard.get(resource)) << resource;
   }
-  EXPECT_GT(refused_at_first, 100);  // quotas and nodes were short enough to matter
+  EXPECT_GT(refused_at_first, runs);  // quotas and nodes were short enough to matter
 }
 
 }  // namespace

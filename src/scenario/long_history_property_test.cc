@@ -6,9 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/rng.h"
+#include "base/testing.h"
 #include "scenario/history_testing.h"
 
 namespace berth::scenario {
@@ -142,7 +141,7 @@ testing::History rich_history(Rng& rng) {
 // Some ask for more than their queue may ever have, or than nodes have. All others have their turn, but for those
 // behind such a one in a StrictFIFO queue.
 TEST(LongHistoryProperty, RicherQueuesComeToAnEnd) {
-  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 4000 : 60;
+  const uint64_t histories = histories_to_play(60, 4000);
   std::vector<uint64_t> seeds = {1024, 3084, 3823, 5784, 9286};  // which went round, or came to no end, once
   for (uint64_t seed = 1; seed <= histories; ++seed) seeds.push_back(seed);
   size_t finished = 0;
@@ -161,10 +160,10 @@ TEST(LongHistoryProperty, RicherQueuesComeToAnEnd) {
 }
 
 TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {
-  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 2000 : 130;
+  const uint64_t histories = histories_to_play(130, 2000);
   std::vector<uint64_t> seeds = {862, 1370};  // which went round for ever in one moment
   for (uint64_t seed = 1; seed <= histories; ++seed) seeds.push_back(seed);
-  int64_t evictions = 0;
+  uint64_t evictions = 0;
   for (const uint64_t seed : seeds) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -183,7 +182,7 @@ TEST(LongHistoryProperty, QueuesThatTakeBackComeToAnEnd) {
     testing::expect_no_quota_in_use(report);
     if (HasFailure()) break;
   }
-  EXPECT_GT(evictions, static_cast<int64_t>(histories));
+  EXPECT_GT(evictions, histories);
 }
 
 // Who is admitted, evicted and done, and when, of a whole history on nodes that are never full.
@@ -202,7 +201,7 @@ std::vector<std::string> course_of(uint64_t seed, Labels labels) {
 
 // Those that are alike wait as one, and so do those that differ in labels alone while quota is what they lack.
 TEST(LongHistoryProperty, LabelsThatNobodySelectsByDecideNothing) {
-  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 400 : 30;
+  const uint64_t histories = histories_to_play(30, 400);
   for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     const std::vector<std::string> plain = course_of(seed, Labels::kNone);

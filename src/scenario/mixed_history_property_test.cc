@@ -7,9 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/rng.h"
+#include "base/testing.h"
 #include "scenario/history_testing.h"
 
 namespace berth::scenario {
@@ -150,7 +149,7 @@ bool is_over(const WorkloadReport& workload) {
 }
 
 TEST(MixedHistoryProperty, AllKindsOfWorkComeToAnEnd) {
-  const uint64_t histories = std::getenv("BERTH_LONG") != nullptr ? 2000 : 40;
+  const uint64_t histories = histories_to_play(40, 2000);
   size_t finished = 0;
   for (uint64_t seed = 1; seed <= histories && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);

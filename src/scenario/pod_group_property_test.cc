@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "scenario/testing.h"
 
 namespace berth::scenario {
@@ -77,8 +77,8 @@ std::map<std::string, std::vector<const PodReport*>> groups_of(const Report& rep
 }
 
 TEST(PodGroupProperty, GroupsAreLetInWholeBesidePodsAndJobs) {
-  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 4000 : 200;
-  int64_t whole = 0, left = 0;
+  const uint64_t streams = histories_to_play(200, 4000);
+  uint64_t whole = 0, left = 0;
   for (uint64_t seed = 1; seed <= streams; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -115,7 +115,7 @@ TEST(PodGroupProperty, GroupsAreLetInWholeBesidePodsAndJobs) {
       for (const auto& held : queue.held) EXPECT_EQ(held.used, 0) << queue.name;
     if (HasFailure()) break;
   }
-  EXPECT_GT(whole, static_cast<int64_t>(streams));
+  EXPECT_GT(whole, streams);
   EXPECT_GT(left, 0) << "nobody had to leave";
 }
 

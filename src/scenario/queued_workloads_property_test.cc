@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "engine/testing.h"
 #include "policy/registry.h"
 #include "quota/admission.h"
@@ -393,10 +393,10 @@ class History {
 };
 
 TEST(QueuedWorkloadsProperty, QuotaAndPlacesHoldOverRandomHistories) {
-  const int histories = std::getenv("BERTH_LONG") != nullptr ? 3000 : 150;
-  for (int seed = 1; seed <= histories; ++seed) {
+  const uint64_t histories = histories_to_play(150, 3000);
+  for (uint64_t seed = 1; seed <= histories; ++seed) {
     SCOPED_TRACE(seed);
-    ASSERT_NO_THROW(History(static_cast<uint64_t>(seed)).run(60));
+    ASSERT_NO_THROW(History(seed).run(60));
     if (HasFatalFailure()) return;
   }
 }

@@ -7,12 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "scenario/testing.h"
 
 namespace berth::scenario {
@@ -176,8 +176,8 @@ int64_t expect_order(const Report& report) {
 }
 
 TEST(RepartitionProperty, WhoComesFirstHasAnIdleNodeCutRatherThanGivenAway) {
-  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
-  int64_t looked_at = 0;
+  const uint64_t streams = histories_to_play(100, 2000);
+  uint64_t looked_at = 0;
   for (uint64_t seed = 1; seed <= streams; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -189,12 +189,12 @@ TEST(RepartitionProperty, WhoComesFirstHasAnIdleNodeCutRatherThanGivenAway) {
     looked_at += expect_order(run(text)->report());
     if (HasFailure()) break;
   }
-  EXPECT_GT(looked_at, static_cast<int64_t>(streams));
+  EXPECT_GT(looked_at, streams);
 }
 
 // One Job after the other, of which some ask for what cannot be had, and are gone after a minute.
 TEST(RepartitionProperty, WhoIsGoneKeepsNobodyWaiting) {
-  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  const uint64_t streams = histories_to_play(100, 2000);
   for (uint64_t seed = 1; seed <= streams; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -263,8 +263,8 @@ std::string job_text(int number, const Gpu& gpu, Rng& rng) {
 }
 
 TEST(RepartitionProperty, WorkInQueuesIsServedBesidePods) {
-  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
-  int64_t cuts = 0, admitted = 0;
+  const uint64_t streams = histories_to_play(100, 2000);
+  uint64_t cuts = 0, admitted = 0;
   for (uint64_t seed = 1; seed <= streams; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -284,8 +284,8 @@ TEST(RepartitionProperty, WorkInQueuesIsServedBesidePods) {
     }
     if (HasFailure()) break;
   }
-  EXPECT_GT(cuts, static_cast<int64_t>(streams));
-  EXPECT_GT(admitted, static_cast<int64_t>(streams));
+  EXPECT_GT(cuts, streams);
+  EXPECT_GT(admitted, streams);
 }
 
 // Of as many pods as all nodes have GPUs, at most, in a queue with enough quota; `dynamic` of the GPUs may be cut.
@@ -305,8 +305,8 @@ std::string gang_text(int number, const Gpu& gpu, uint64_t gpus, uint64_t dynami
 
 // Their pods are on several nodes, of which some may not be cut.
 TEST(RepartitionProperty, GangsOverSeveralNodesAreServed) {
-  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
-  int64_t cuts = 0, spread = 0;
+  const uint64_t streams = histories_to_play(100, 2000);
+  uint64_t cuts = 0, spread = 0;
   for (uint64_t seed = 1; seed <= streams; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -338,13 +338,13 @@ TEST(RepartitionProperty, GangsOverSeveralNodesAreServed) {
     spread += std::ranges::count_if(nodes, [](const auto& owner) { return owner.second.size() > 1; });
     if (HasFailure()) break;
   }
-  EXPECT_GT(cuts, static_cast<int64_t>(streams));
-  EXPECT_GT(spread, static_cast<int64_t>(streams));
+  EXPECT_GT(cuts, streams);
+  EXPECT_GT(spread, streams);
 }
 
 TEST(RepartitionProperty, HoldsOverRandomStreams) {
-  const uint64_t streams = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
-  int64_t cuts = 0, slow_cuts = 0, beside = 0;
+  const uint64_t streams = histories_to_play(100, 2000);
+  uint64_t cuts = 0, slow_cuts = 0, beside = 0;
   for (uint64_t seed = 1; seed <= streams; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
@@ -364,7 +364,7 @@ TEST(RepartitionProperty, HoldsOverRandomStreams) {
     }
     if (HasFailure()) break;
   }
-  EXPECT_GT(cuts, static_cast<int64_t>(streams));
+  EXPECT_GT(cuts, streams);
   EXPECT_GT(slow_cuts, 0);
   EXPECT_GT(beside, 0) << "no device was cut while the other was in use";
 }

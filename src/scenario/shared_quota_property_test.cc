@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "scenario/testing.h"
 
 namespace berth::scenario {
@@ -75,7 +75,7 @@ int64_t most_running(const Report& report, const std::string& prefix) {
 }
 
 TEST(SharedQuotaProperty, SharesAndWholeGpusTogetherAreNoMoreThanTheQuota) {
-  const uint64_t runs = std::getenv("BERTH_LONG") != nullptr ? 2000 : 100;
+  const uint64_t runs = histories_to_play(100, 2000);
   size_t full = 0, finished = 0;
   for (uint64_t seed = 1; seed <= runs && !HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));

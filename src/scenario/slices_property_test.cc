@@ -2,12 +2,12 @@
 // where some way to place its pods exists, whatever the scores, and its pods then stand so, also after some were lost.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
 
 #include "base/rng.h"
+#include "base/testing.h"
 #include "engine/testing.h"
 #include "policy/registry.h"
 #include "quota/admission.h"
@@ -256,10 +256,10 @@ class Fleet {
 };
 
 TEST(SlicesProperty, AWorkloadStartsWhereThereIsAWayAndStandsSo) {
-  const int fleets = std::getenv("BERTH_LONG") != nullptr ? 20'000 : 600;
-  for (int seed = 1; seed <= fleets; ++seed) {
+  const uint64_t fleets = histories_to_play(600, 20'000);
+  for (uint64_t seed = 1; seed <= fleets; ++seed) {
     SCOPED_TRACE(seed);
-    ASSERT_NO_THROW(Fleet(static_cast<uint64_t>(seed)).run());
+    ASSERT_NO_THROW(Fleet(seed).run());
     if (HasFatalFailure()) return;
   }
 }
