@@ -266,10 +266,12 @@ void read_kueue(const Reader& reader, ClusterQueue& out) {
   read_with_spec<ClusterQueue, &ClusterQueue::queue, kQueueSpec>(reader, out);
   out.queue.victims = victim_terms_of(out.metadata);
   out.queue.user_limits = user_limits_of(out.metadata);
+  if (reader.strict() && out.queue.cohort.empty()) check_no_limits(reader, out.queue.groups, "cohortName");
   read_budget(reader, out);
 }
 void read_kueue(const Reader& reader, Cohort& out) {
   read_with_spec<Cohort, &Cohort::cohort, kCohortSpec>(reader, out);
+  if (reader.strict() && out.cohort.parent.empty()) check_no_limits(reader, out.cohort.groups, "parentName");
 }
 void read_kueue(const Reader& reader, LocalQueue& out) {
   read_with_spec<LocalQueue, &LocalQueue::queue, kLocalQueueSpec>(reader, out);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -94,6 +95,20 @@ void read_groups(const Reader& reader, std::vector<model::ResourceGroup>& out) {
           named.value().problem_at("name", duplicate_value(flavor));
     });
   }
+}
+
+void check_no_limits(const Reader& object, const std::vector<model::ResourceGroup>& groups, std::string_view needed) {
+  const auto is_limited = [](const auto& quota) {
+    return quota.second.borrowing_limit.has_value() || quota.second.lending_limit.has_value();
+  };
+  for (const model::ResourceGroup& group : groups)
+    for (const model::FlavorQuotas& flavor : group.flavors)
+      if (std::ranges::any_of(flavor.resources, is_limited))
+        return object.problem_below(
+            {"spec", "resourceGroups"},
+            fmt::format("Invalid value: borrowingLimit and lendingLimit need a {}: there is nobody to borrow from or "
+                        "lend to",
+                        needed));
 }
 
 }  // namespace berth::api

@@ -12,4 +12,7 @@ namespace berth::api {
 // Of `spec.resourceGroups`.
 void read_groups(const Reader& reader, std::vector<model::ResourceGroup>& out);
 
+// Of an object without a cohort above it, which `needed` would name: that it has no limits of borrowing and lending.
+void check_no_limits(const Reader& object, const std::vector<model::ResourceGroup>& groups, std::string_view needed);
+
 }  // namespace berth::api

@@ -157,7 +157,8 @@ void Engine::Rehearsal::take_over_pods() {
   }
 }
 
-// Of the workload's queue and those that it shares quota with, one has started that declares no runtime.
+// Of the workload's queue and those that it shares quota with, one has started that declares no runtime; or of any
+// queue, where a place is what it lacks in the end.
 bool Engine::Rehearsal::starts_behind_endless(const std::string& uid) const {
   const quota::Admission& admission = second.admission();
   const quota::QuotaTree& tree = admission.ledger().tree();
@@ -167,7 +168,9 @@ bool Engine::Rehearsal::starts_behind_endless(const std::string& uid) const {
     return queue.valid() ? tree.root(queue) : quota::QuotaNode{};
   };
   const quota::QuotaNode own = root_of(uid);
-  return own.valid() && std::ranges::any_of(endless, [&](const std::string& other) { return root_of(other) == own; });
+  if (!own.valid()) return false;
+  const bool lacks_place = admission.status(admission.find(uid)).reason == "WaitingForPlace";
+  return std::ranges::any_of(endless, [&](const std::string& other) { return lacks_place || root_of(other) == own; });
 }
 
 // Who should have ended by now may run for ever.

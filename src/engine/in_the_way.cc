@@ -151,9 +151,11 @@ void InTheWay::count(quota::WorkloadId id, Forecast& out) {
     (account.short_by > 0 ? lacks : has).insert(account.resource);
   for (const std::string& resource : has) lacks.erase(resource);  // in some flavor there is enough
   if (status.reason == "WaitingForPlace") lacks.clear();
+  // Where no node could have it in the flavors with quota, it is the quota of the others that could become free.
+  const bool of_others = lacks.empty() && of_place(id).empty();
   for (const quota::WaitingFor::Account& account : waits.quota)
     for (const auto& holder : account.holders)
-      if (lacks.contains(account.resource)) holders.insert(holder.workload);
+      if (of_others ? account.short_by > 0 : lacks.contains(account.resource)) holders.insert(holder.workload);
   for (const std::string& name : holders)
     if (const auto holder = engine_.workloads().find(name)) count_holder(*holder, out);
   if (!lacks.empty()) return;

@@ -1,10 +1,11 @@
 // The part of QueuedWorkloads that looks after places that were lost: with their node, or since it would not have the
 // pods any more, or to a pod that came in between.
 //
-// Each is looked for anew, one by one. A workload that has begun goes on with what it has meanwhile. One that has not
-// is given none of its places before it has all: a gang that began with some of its pods would hold these for nothing.
-// It is evicted by admission, whose message says why, and has its turn in the queue again. Pods that have just been
-// bound make no difference: what they have done is less than what their devices would wait.
+// Each is looked for anew, one by one. A workload that has begun goes on with what it has meanwhile. One that has not,
+// or of which nothing is left, is given none of its places before it has all: a gang that began with some of its pods
+// would hold these for nothing. It is evicted by admission, whose message says why, and has its turn in the queue
+// again. Pods that have just been bound make no difference: what they have done is less than what their devices would
+// wait.
 #include <algorithm>
 
 #include "engine/queued_workloads.h"
@@ -19,7 +20,9 @@ constexpr Duration kBeginning = Duration::seconds(60);
 
 bool QueuedWorkloads::has_begun(quota::WorkloadId id) const {
   const auto group = groups_.find(id);
-  if (rehearses_ || group == groups_.end() || group->second.begun) return true;
+  if (rehearses_ || group == groups_.end()) return true;
+  const auto has_some = [](const Set& set) { return set.came > 0 || !set.stand_ins.empty(); };
+  if (group->second.begun && std::ranges::any_of(group->second.sets, has_some)) return true;
   const std::set<std::string>* pods = pods_of(admission_.status(id).workload.full_name());
   return pods != nullptr && std::ranges::any_of(*pods, [&](const std::string& uid) {
            const PodSlot slot = context_.state.find_pod(uid);

@@ -152,7 +152,9 @@ DeviceSet DeviceTopology::search(DeviceSet free, int count) const {
 
 int32_t DeviceTopology::closeness(DeviceSet set) const {
   const int count = std::popcount(set);
-  return count < 2 ? 1000 : close_pairs_[set] / (count * (count - 1) / 2);
+  if (count < 2) return closeness_by(DeviceLink::kNvlink);
+  const int32_t mean = close_pairs_[set] / (count * (count - 1) / 2), worst = closeness_by(worst_[set]);
+  return worst + (mean - worst) / 20;
 }
 
 DeviceSet whole_devices(const NodeDevices& devices) {

@@ -46,8 +46,9 @@ class DeviceTopology {
 
   // The sum over the pairs of the set.
   int32_t score(DeviceSet set) const { return scores_[set]; }
-  // How close the devices of the set are, whatever their model: the mean over its pairs of 1000 for NVLink, 700 for one
-  // PCIe switch, 500 for one root port, 300 for one CPU and 0 for two. A set of one is 1000.
+  // How close the devices of the set are, whatever their model, by its worst pair: 1000 for NVLink, 700 for one PCIe
+  // switch, 500 for one root port, 300 for one CPU and 0 for two; of those alike, by the mean, which adds up to a
+  // twentieth. A set of one is 1000.
   int32_t closeness(DeviceSet set) const;
   // The worst way between any two of the set; kNvlink for a set of one.
   DeviceLink weakest(DeviceSet set) const { return worst_[set]; }

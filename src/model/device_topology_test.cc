@@ -98,7 +98,7 @@ TEST(DeviceTopology, ASetIsRatedByItsPairs) {
   EXPECT_EQ(topology.closeness(0b1), 1000);
   EXPECT_EQ(topology.closeness(0b1100), 700);
   EXPECT_EQ(topology.closeness(0b1'0001), 0);
-  EXPECT_EQ(topology.closeness(0b1111), (1000 + 700 + 4 * 500) / 6);
+  EXPECT_EQ(topology.closeness(0b1111), 500 + ((1000 + 700 + 4 * 500) / 6 - 500) / 20);
   EXPECT_EQ(topology.score(0b1111), 1850 + 50 + 4 * 30);
 }
 

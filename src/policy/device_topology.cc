@@ -1,8 +1,9 @@
 // Prefers nodes whose free devices are close to one another, for pods that ask for several whole ones.
 //
 // It has something to say where an agent lists the devices of a node (docs/devices.md): the closeness of those that the
-// pod would get there, 1000 where each two are joined by NVLink, 0 where each way crosses between CPUs. Which devices
-// these are the engine decides alike for all policies: those that go best together, so that what is left does, too.
+// pod would get there, 1000 where each two are joined by NVLink, 0 where a way between two crosses between CPUs. Which
+// devices these are the engine decides alike for all policies: those that go best together, so that what is left does,
+// too.
 #include "engine/policy.h"
 
 namespace berth::policy {

@@ -67,7 +67,7 @@ class Places {
   // Those with fewer places than they were given: nodes were lost, or would not have their pods any more, and no others
   // were found.
   virtual const std::set<WorkloadId>& lacking() const = 0;
-  // Whether pods of one that is admitted have run, so that something would be lost with its places.
+  // Whether pods of one that is admitted have run, and it has a place yet: something would be lost with it.
   virtual bool has_begun(WorkloadId id) const = 0;
   // Its pods that are there still, wherever they are.
   virtual std::vector<PodOf> pods(WorkloadId id) const = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace berth::scenario {
 namespace {
@@ -10,6 +11,11 @@ namespace {
 using Kind = LinedValue::Kind;
 
 constexpr int64_t kNodesPerStepMax = 10'000;
+constexpr std::string_view kOfQueues = "flavors, cohorts, queues, checks";  // what add_queues() makes
+
+bool is_of_queues(const std::string& key) {
+  return key == "flavors" || key == "cohorts" || key == "queues" || key == "checks";
+}
 
 // The scalar itself, or each item of a list.
 std::vector<const LinedValue*> items(const LinedValue& value) {
@@ -79,7 +85,12 @@ struct StepTable {
          each(p, v, [&](auto& n) { return p.cluster_.plan_bind(n, BindFate::kUnknown), Status(); });
        }},
       {"bind_settled", [](ScenarioPlayer& p, const LinedValue& v) { p.settle_bind(v); }},
-      {"queues", [](ScenarioPlayer& p, const LinedValue& v) { p.add_queues(v); }},
+      {"queues",
+       [](ScenarioPlayer& p, const LinedValue& v) {
+         for (const auto& [key, value] : v.members)
+           if (!is_of_queues(key)) p.mismatch(value, fmt::format("'{}' is none of {}", key, kOfQueues));
+         p.add_queues(v);
+       }},
       {"job",
        [](ScenarioPlayer& p, const LinedValue& v) {
          for (const LinedValue* item : items(v)) p.add_job(*item);
@@ -119,8 +130,7 @@ void ScenarioPlayer::build_cluster() {
   for (const auto& [key, value] : cluster->members) {
     if (key == "nodes") add_nodes(value);
     else if (key == "objects") submit(value);
-    else if (key != "flavors" && key != "queues" && key != "cohorts" && key != "checks")
-      mismatch(value, fmt::format("'{}' is none of nodes, objects, flavors, cohorts, queues, checks", key));
+    else if (!is_of_queues(key)) mismatch(value, fmt::format("'{}' is none of nodes, objects, {}", key, kOfQueues));
   }
   add_queues(*cluster);
   cluster_.settle();
