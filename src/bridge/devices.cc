@@ -67,8 +67,12 @@ constexpr Field<model::GpuDevice> kMig[] = {
     {"enabled", [](const Reader& r, model::GpuDevice& d) { r.read(d.mig_enabled); }},
     {"instances",
      [](const Reader& r, model::GpuDevice& d) {
-       api::read_list<model::MigDeviceInstance>(
-           r, d.mig_instances, [](const Reader& item, auto& instance) { api::read_object(item, kInstance, instance); });
+       api::read_list<model::MigDeviceInstance>(r, d.mig_instances, [](const Reader& item, auto& instance) {
+         instance.start = -1;
+         api::read_object(item, kInstance, instance);
+         if (!api::has_member(item, "start"))
+           item.problem("does not say at which memory slice it starts: start is missing");
+       });
      }},
 };
 

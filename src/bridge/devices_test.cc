@@ -90,6 +90,8 @@ TEST(Devices, WhatContradictsItselfIsRefused) {
       problem_of(with(
           R"({"uuid":"a","mig":{"enabled":true,"instances":[{"uuid":"i","profile":"1g.5gb","start":0},{"uuid":"i","profile":"1g.5gb","start":1}]}})")),
       HasSubstr("MIG instance i of a stands there twice"));
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","mig":{"enabled":true,"instances":[{"profile":"1g.5gb"}]}})")),
+              HasSubstr("devices[0].mig.instances[0]: does not say at which memory slice it starts: start is missing"));
   EXPECT_THAT(problem_of(with(R"({"uuid":7})")), HasSubstr("devices[0].uuid"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","memoryMiB":-1})")), HasSubstr("devices[0].memoryMiB: -1 is outside"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"b":19}},{"uuid":"b"})")), HasSubstr("19 is outside 1 to 18"));
@@ -97,7 +99,7 @@ TEST(Devices, WhatContradictsItselfIsRefused) {
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"a":1}})")), HasSubstr("a, which is no other device"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","nvlinks":{"b":2}},{"uuid":"b","nvlinks":{"a":1}})")),
               HasSubstr("a has 2 NVLinks to b, which tells it otherwise"));
-  EXPECT_THAT(problem_of(with(R"({"uuid":"a","mig":{"instances":[{"profile":"1g.10gb"}]}})")),
+  EXPECT_THAT(problem_of(with(R"({"uuid":"a","mig":{"instances":[{"profile":"1g.10gb","start":0}]}})")),
               HasSubstr("a has MIG instances while MIG is not enabled"));
   EXPECT_THAT(problem_of(with(R"({"uuid":"a","health":{"reason":"Xid 79"}})")),
               HasSubstr("devices[0].health: has a reason and does not say whether the device is healthy"));

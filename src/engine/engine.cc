@@ -194,6 +194,7 @@ void Engine::settle(PodSlot slot) {
     }
     pod.attempts = 0;
     const NodeSlot node = state_.node_or_placeholder(pod.pod.node_name);
+    if (!holds_room(pod.phase) || pod.node != node) pod.listed_before = false;  // others have bound it: who knows when
     state_.assign(slot, node, PodPhase::kBound);
     return state_.settle_strangers(node);
   }

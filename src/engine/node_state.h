@@ -64,6 +64,13 @@ struct NodeState {
   std::vector<std::pair<SelectorId, int32_t>> seen_by;
   std::vector<std::pair<ClaimRecord*, uint32_t>> claims;  // that its pods use, and by how many; unordered
 
+  // The agent says that a pod of this name has one of the devices.
+  bool lists(const std::string& pod) const {
+    return std::ranges::any_of(node.devices.devices, [&](const model::GpuDevice& device) {
+      return std::ranges::find(device.pods, pod) != device.pods.end();
+    });
+  }
+
   // Its GPUs are being cut anew, by whomever, and what it says of them holds no more.
   bool is_being_cut() const { return repartitioning || node.cut_by_others; }
 

@@ -67,7 +67,12 @@ struct PodState {
   uint64_t reported_version = 0;      // of its class's verdict that it was last told; 0: none
   bool awaits_report = false;         // listed in its class's reports
   bool in_use = false;
+  // Its node's list named a pod of its name when Berth gave it the place, and is the same still: an earlier one.
+  bool listed_before = false;
 };
+
+// Whether what the agent's list on its node says of its name can be about this very pod.
+inline bool may_be_listed(const PodState& pod) { return pod.phase == PodPhase::kBound && !pod.listed_before; }
 
 // What its share of a GPU is to those who come to its node.
 inline ShareHolder holder_of(const PodState& pod) {

@@ -97,8 +97,9 @@ NodeSlot State::upsert_node(model::Node object) {
   NodeState& node = nodes_[slot.value];
   if (node.present && node.node == object) return slot;
   present_nodes_ += node.present ? 0 : 1;
-  const bool same_gpus = node.present && node.node.gpus == object.gpus && node.node.devices == object.devices &&
-                         node.node.gpu_devices() == object.gpu_devices();
+  const bool same_list = node.present && node.node.devices == object.devices;
+  const bool same_gpus = same_list && node.node.gpus == object.gpus && node.node.gpu_devices() == object.gpu_devices();
+  for (const PodSlot pod : node.pods) pods_[pod.value].listed_before &= same_list;
   node.present = true;
   node.allocatable = dense(object.allocatable, resources_);
   node.has_gpus = false;
@@ -121,11 +122,7 @@ NodeSlot State::upsert_node(model::Node object) {
     }
     node.node = std::move(object);
     if (same_gpus) return;
-    std::erase_if(node.ended, [&](const std::string& pod) {
-      return std::ranges::none_of(node.node.devices.devices, [&](const model::GpuDevice& device) {
-        return std::ranges::find(device.pods, pod) != device.pods.end();
-      });
-    });
+    std::erase_if(node.ended, [&](const std::string& pod) { return !node.lists(pod); });
     set_strangers(node, false);
   };
   if (same_gpus) replace();

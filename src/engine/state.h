@@ -136,7 +136,7 @@ class State {
   void give_order(absl::btree_map<std::string, NodeSlot>::iterator at);
   void renumber();
   void charge(const PodState& pod, int64_t sign);
-  // Devices: engine/state_gpus.cc.
+  // Devices: engine/state_gpus.cc, engine/state_strangers.cc.
   static bool names_devices(const NodeState& node, const PodClass& cls);
   DeviceUse find_share(const NodeState& node, const PodState& pod, int32_t device) const;
   DeviceUse find_whole(const NodeState& node, const PodState& pod, model::DeviceSet own) const;

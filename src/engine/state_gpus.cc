@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <set>
 #include <span>
 #include <tuple>
 
@@ -12,16 +11,15 @@
 #include "engine/promised_shares.h"
 #include "engine/state.h"
 #include "model/gpu_limit.h"
-#include "model/mig_strangers.h"
 
 namespace berth::engine {
 namespace {
 
 // The devices of the node, by number, that the agent says the pod has; of those that are not cut. Of a pod that is not
-// bound yet it can only mean another one of the same name.
+// bound yet, or only since the list was written, it can only mean another one of the same name.
 model::DeviceSet told_by_agent(const model::NodeDevices& node, const PodState& pod) {
   model::DeviceSet out = 0;
-  if (pod.phase != PodPhase::kBound) return out;
+  if (!may_be_listed(pod)) return out;
   const std::string name = pod.pod.full_name();
   for (size_t i = 0; i < node.devices.size(); ++i) {
     const std::vector<std::string>& pods = node.devices[i].pods;
@@ -53,6 +51,27 @@ model::DeviceSet told_by_pod(const NodeState& node, const model::Pod& pod) {
   return out;
 }
 
+// The agent names devices that the pod does not, so that others decide which of both is believed: told_of().
+bool is_told_otherwise(const NodeState& node, const PodState& pod) {
+  const model::DeviceSet named = told_by_pod(node, pod.pod);
+  return named != 0 && (told_by_agent(node.node.devices, pod) & ~named) != 0;
+}
+
+// The devices that the agent says the pod has, but for those of an earlier pod of its name: one that is ill, or that
+// another pod says it has and the agent does not contradict, where this one itself names others that are not.
+model::DeviceSet told_of(const State& state, const NodeState& node, const PodState& pod) {
+  const model::DeviceSet told = told_by_agent(node.node.devices, pod), named = told_by_pod(node, pod.pod);
+  if (!is_told_otherwise(node, pod)) return told;
+  const auto shares = [&](const PodState& one) { return state.pod_class(one.cls).shares_gpu; };
+  model::DeviceSet others = ~model::whole_devices(node.node.devices);
+  for (const PodSlot slot : node.pods)
+    if (const PodState& other = state.pod(slot); &other != &pod && other.phase == PodPhase::kBound &&
+                                                 told_by_agent(node.node.devices, other) == 0 &&
+                                                 !(shares(other) && shares(pod)))
+      others |= told_by_pod(node, other.pod);
+  return (named & others) == 0 ? told & ~others : told;
+}
+
 // The number, beyond those that are listed, of a device that the pod names and that is no more there, or is cut now:
 // one for all pods that name it. It is in use until they have left, and nobody else gets a share of it.
 int32_t gone_device(const NodeState& node, const PodState& pod, const std::vector<PodState>& pods) {
@@ -60,25 +79,6 @@ int32_t gone_device(const NodeState& node, const PodState& pod, const std::vecto
     if (const PodState& other = pods[slot.value]; other.devices.gone && other.pod.gpu_devices == pod.pod.gpu_devices)
       return other.devices.device;
   return node.devices.next_closed(node.listed.size());
-}
-
-// Counts the MIG instances, by resource, that pods have which the engine does not know on the node. True if they have
-// become others.
-bool count_stranger_instances(NodeState& node, const model::ResourceList& taken, ResourceTable& resources) {
-  std::vector<std::pair<ResourceId, int64_t>> now;
-  for (const auto& [name, amount] : taken) now.emplace_back(resources.intern(name), amount);
-  std::sort(now.begin(), now.end());
-  if (now == node.stranger_instances) return false;
-  const auto count = [&](int64_t sign) {
-    for (const auto& [id, amount] : node.stranger_instances) {
-      if (node.used.size() <= id.value) node.used.resize(id.value + 1, 0);
-      node.used[id.value] += sign * amount;
-    }
-  };
-  count(-1);
-  node.stranger_instances = std::move(now);
-  count(+1);
-  return true;
 }
 
 }  // namespace
@@ -104,14 +104,14 @@ DeviceUse State::find_share(const NodeState& node, const PodState& pod, int32_t 
   }
   if (gpus.sharing != model::GpuSharing::kDevices && gpus.sharing != model::GpuSharing::kUnlike) return out;
   out.amount = measured ? asked : gpus.units();
-  if (const model::DeviceSet told = told_by_agent(node.node.devices, pod); std::has_single_bit(told))
+  if (const model::DeviceSet told = told_of(*this, node, pod); std::has_single_bit(told))
     device = std::countr_zero(told);
   else if (pod.pod.gpu_devices.size() == 1)
     if (const int32_t named = device_number(node, pod.pod.gpu_devices.front()); named >= 0 || node.listed) {
       out.gone = named < 0;
       device = out.gone ? gone_device(node, pod, pods_) : named;
     }
-  out.guessed = device < 0 || device >= device_count(node);
+  out.guessed = device < 0 || device >= device_count(node) || is_told_otherwise(node, pod);
   if (device < 0 && pod.phase != PodPhase::kNominated) {
     device = NodeGuesses::place_beside_promised(*this, node, out.amount, pod.phase != PodPhase::kBound);
     if (device >= device_count(node)) device = -1;
@@ -130,12 +130,13 @@ DeviceUse State::find_whole(const NodeState& node, const PodState& pod, model::D
       std::min<int64_t>(classes_[pod.cls.value].request(node.share_resource), model::kNodeDevicesMax + 1));
   DeviceUse out;
   if (count <= 0 || pod.phase == PodPhase::kNominated) return out;
-  const model::DeviceSet agent = told_by_agent(node.node.devices, pod), named = told_by_pod(node, pod.pod);
+  const model::DeviceSet agent = told_of(*this, node, pod), named = told_by_pod(node, pod.pod);
   const model::DeviceTopology& topology = node.listed.topology();
   out.whole = std::popcount(agent) >= count ? agent : agent | named;
   if (std::popcount(out.whole) > count) out.whole = topology.choose(out.whole, count);
   if (out.whole == 0 && std::popcount(own) == count && own >> node.listed.size() == 0) out.whole = own;
   const bool some_are_gone = std::ssize(pod.pod.gpu_devices) == count;
+  out.guessed = is_told_otherwise(node, pod);
   if (std::popcount(out.whole) >= count || some_are_gone) return out;
   out.guessed = true;
   model::DeviceSet free = node.listed.free(node.devices.open()) & ~out.whole;
@@ -170,56 +171,6 @@ void State::count_share(NodeState& node, const DeviceUse& use, int sign) {
   const uint32_t id = node.share_resource.value;
   if (node.used.size() <= id) node.used.resize(id + 1, 0);
   node.used[id] += more;
-}
-
-// Counts what the agent says is given to pods none of which is bound to the node and asks for GPUs: such devices are in
-// use until the agent says otherwise, and so are MIG instances; what such a pod leaves of a device that others share
-// nobody knows, so that it takes no more. `gone`: the node is, or becomes another. True if they have become others.
-bool State::set_strangers(NodeState& node, bool gone) {
-  if (!node.ended.empty())
-    for (const PodSlot slot : node.pods) node.ended.erase(pods_[slot.value].pod.full_name());  // one of the same name
-  model::ResourceList taken;
-  if (!gone && model::tells_instances(node.node)) {
-    std::set<std::string> known = node.ended;  // pods
-    for (const PodSlot slot : node.pods)
-      if (const PodState& pod = pods_[slot.value];
-          pod.phase == PodPhase::kBound && classes_[pod.cls.value].requests_gpu)
-        known.insert(pod.pod.full_name());
-    taken = model::instances_beside(node.node, known);
-  }
-  const bool instances = count_stranger_instances(node, taken, resources_);
-  const std::vector<model::GpuDevice>& devices = node.node.devices.devices;
-  model::DeviceSet set = !gone && node.listed ? model::whole_devices(node.node.devices) : 0;
-  std::set<std::string> known;  // pods that are there
-  for (size_t p = 0; p < node.pods.size() && set != 0; ++p)
-    if (const PodState& pod = pods_[node.pods[p].value];
-        pod.phase == PodPhase::kBound && names_devices(node, classes_[pod.cls.value]))
-      known.insert(pod.pod.full_name());
-  model::DeviceSet with_others = 0;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const model::DeviceSet device = model::DeviceSet{1} << i;
-    if ((set & device) == 0) continue;
-    const bool some_known =
-        std::ranges::any_of(devices[i].pods, [&](const std::string& pod) { return known.contains(pod); });
-    const bool all_explained = std::ranges::all_of(
-        devices[i].pods, [&](const std::string& pod) { return known.contains(pod) || node.ended.contains(pod); });
-    if (some_known || all_explained) set &= ~device;
-    if (some_known && !all_explained) with_others |= device;
-  }
-  if (set == node.listed.strangers() && with_others == node.listed.with_strangers()) return instances;
-  const uint32_t id = node.share_resource.value;
-  if (node.used.size() <= id) node.used.resize(id + 1, 0);
-  node.used[id] += std::popcount(set) - std::popcount(node.listed.strangers());
-  node.listed.set_strangers(set, with_others);
-  return true;
-}
-
-void State::settle_strangers(NodeSlot slot, const std::string& ended) {
-  NodeState& node = nodes_[slot.value];
-  if (!ended.empty() && !node.node.devices.devices.empty()) node.ended.insert(ended);
-  if (!set_strangers(node, !node.present)) return;
-  settle_guesses(slot);
-  touch(slot);
 }
 
 // Charges the pod's devices to its node.

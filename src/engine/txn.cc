@@ -12,6 +12,7 @@ void Txn::place(PodSlot pod, NodeSlot node) {
   check(state_.node(node).present, "pods are placed on nodes that exist");
   changes_.push_back({pod, NodeSlot{}, node, state.phase, {}, {}, NodeGuesses(state_, node)});
   state_.assign(pod, node, PodPhase::kReserved);
+  state_.mutable_pod(pod).listed_before = state_.node(node).lists(state.pod.full_name());
   state_.choose_volumes(pod);
 }
 

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include "engine/queued_workloads.h"
 #include "mig/node_without.h"
 #include "model/device_ties.h"
+#include "model/mig_strangers.h"
 
 namespace berth::mig {
 namespace {
@@ -34,14 +33,15 @@ bool uses_gpus(const State& state, const NodeState& node, std::span<const PodSlo
 
 // The agent has said of every pod that uses GPUs of the node, or will, where it is, but for those.
 bool all_located(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
-  std::set<std::string_view> located;
-  for (const model::GpuDevice& device : node.node.cut_by_agent())
-    located.insert(device.pods.begin(), device.pods.end());
   return std::ranges::all_of(node.pods, [&](PodSlot slot) {
     const engine::PodState& pod = state.pod(slot);
     const engine::PodClass& cls = state.pod_class(pod.cls);
     if ((!cls.requests_gpu && !cls.shares_gpu) || std::ranges::find(kept, slot) != kept.end()) return true;
-    return located.contains(pod.pod.full_name());
+    if (!engine::may_be_listed(pod)) return false;
+    const std::string name = pod.pod.full_name();
+    return std::ranges::any_of(node.node.cut_by_agent(), [&](const model::GpuDevice& device) {
+      return model::may_have(node.node, device, name, *pod.pod.spec);
+    });
   });
 }
 

@@ -62,6 +62,43 @@ TEST(IdleDevices, BesideThoseInUseCountWithWhatTheseLeaveFree) {
   EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), 0);
 }
 
+TEST(IdleDevices, AreNoneWhereTheListNamesAnEarlierPod) {
+  Driver driver(room_policies());
+  model::Node node = dgx({{"nvidia.com/mig-1g.5gb", 2}}, 2);
+  model::GpuDevice first, second;
+  first.uuid = "first";
+  second.uuid = "second";
+  first.mig_enabled = second.mig_enabled = true;
+  first.mig_instances = {{"a", "1g.5gb", 0}};
+  second.mig_instances = {{"b", "1g.5gb", 0, {"default/x"}}};
+  second.pods = {"default/x"};
+  node.devices.devices = {first, second};
+  driver.add(node);
+  driver.add(make_pod("x", {{"nvidia.com/mig-1g.5gb", 1}}));
+  driver.cycle();
+  driver.bind_progress("uid-x", engine::BindOutcome::kSucceeded);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-7g.40gb"), 0);  // it may be on either
+  node.devices.devices[0].numa_node = 0;
+  driver.add(node);  // the agent has written anew, and names it still
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-7g.40gb"), 1);
+}
+
+TEST(IdleDevices, AreNoneWhereThePodAsksForAnotherProfile) {
+  Driver driver(room_policies());
+  model::Node node = dgx({{"nvidia.com/mig-1g.5gb", 1}, {"nvidia.com/mig-2g.10gb", 1}}, 2);
+  model::GpuDevice first, second;
+  first.uuid = "first";
+  second.uuid = "second";
+  first.mig_enabled = second.mig_enabled = true;
+  first.mig_instances = {{"a", "2g.10gb", 0}};
+  second.mig_instances = {{"b", "1g.5gb", 0, {"default/x"}}};
+  second.pods = {"default/x"};
+  node.devices.devices = {first, second};
+  driver.add(node);
+  driver.add(bound_to(make_pod("x", {{"nvidia.com/mig-2g.10gb", 1}}), "dgx"));
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-7g.40gb"), 0);
+}
+
 TEST(IdleDevices, AreLookedAtAnewWhenTheNodeChanges) {
   Driver driver(room_policies());
   driver.add(dgx({{"nvidia.com/gpu", 2}}, 2));

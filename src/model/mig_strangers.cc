@@ -1,11 +1,49 @@
 #include "model/mig_strangers.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "model/mig.h"
 
 namespace berth::model {
+namespace {
+
+bool names(const std::vector<std::string>& pods, const std::string& pod) {
+  return std::ranges::find(pods, pod) != pods.end();
+}
+
+// As which one instance of the profile is advertised.
+std::string resource_of(const Node& node, const std::string& profile) {
+  return node.gpus.sharing == GpuSharing::kInstances ? std::string(kWholeGpuResource) : mig_resource_name(profile);
+}
+
+bool asks_for_instance(const Node& node, const std::string& profile, const SchedulingSpec& spec) {
+  const std::string resource = resource_of(node, profile);
+  return spec.requests.get(resource) > 0 || spec.requests.get(resource + ".shared") > 0;
+}
+
+// The agent says so of the device without saying which instance it is.
+bool may_have_any(const Node& node, const GpuDevice& device, const SchedulingSpec& spec) {
+  return std::ranges::any_of(device.mig_instances, [&](const MigDeviceInstance& instance) {
+    return asks_for_instance(node, instance.profile, spec);
+  });
+}
+
+}  // namespace
+
+bool may_have(const Node& node, const GpuDevice& device, const std::string& pod, const SchedulingSpec& spec) {
+  if (!names(device.pods, pod)) return false;
+  if (!device.mig_enabled)
+    return spec.gpu_share.asked() || spec.requests.get(kWholeGpuResource) > 0 ||
+           spec.requests.get(node.gpus.resource) > 0;
+  bool told = false;
+  for (const MigDeviceInstance& instance : device.mig_instances) {
+    if (!names(instance.pods, pod)) continue;
+    if (asks_for_instance(node, instance.profile, spec)) return true;
+    told = true;
+  }
+  return !told && may_have_any(node, device, spec);
+}
 
 bool tells_instances(const Node& node) {
   return std::ranges::any_of(node.devices.devices, [](const GpuDevice& device) {
@@ -14,9 +52,13 @@ bool tells_instances(const Node& node) {
   });
 }
 
-ResourceList instances_beside(const Node& node, const std::set<std::string>& known) {
+ResourceList instances_beside(const Node& node, const ListedPods& known) {
   ResourceList out;
-  const bool single = node.gpus.sharing == GpuSharing::kInstances;
+  // Of those that are known `may` says whether the list can mean them.
+  const auto is_known = [&](const std::string& pod, const auto& may) {
+    const auto at = known.find(pod);
+    return at != known.end() && (at->second == nullptr || may(*at->second));
+  };
   for (const GpuDevice& device : node.devices.devices) {
     if (!device.mig_enabled || !device.unhealthy.empty()) continue;
     struct Count {
@@ -25,16 +67,18 @@ ResourceList instances_beside(const Node& node, const std::set<std::string>& kno
     std::map<std::string, Count> profiles;
     std::set<std::string> located;  // pods of which is told which instance they have
     for (const MigDeviceInstance& instance : device.mig_instances) {
+      const auto may = [&](const SchedulingSpec& spec) { return asks_for_instance(node, instance.profile, spec); };
       Count& count = profiles[instance.profile];
       ++count.all;
       located.insert(instance.pods.begin(), instance.pods.end());
-      count.taken += std::ranges::any_of(instance.pods, [&](const auto& pod) { return !known.contains(pod); }) ? 1 : 0;
+      count.taken += std::ranges::all_of(instance.pods, [&](const auto& pod) { return is_known(pod, may); }) ? 0 : 1;
     }
+    const auto may = [&](const SchedulingSpec& spec) { return may_have_any(node, device, spec); };
     const int64_t elsewhere = std::ranges::count_if(
-        device.pods, [&](const std::string& pod) { return !known.contains(pod) && !located.contains(pod); });
+        device.pods, [&](const std::string& pod) { return !is_known(pod, may) && !located.contains(pod); });
     for (const auto& [profile, count] : profiles)
       if (const int64_t taken = std::min(count.all, count.taken + elsewhere); taken > 0)
-        out.add(single ? std::string(kWholeGpuResource) : mig_resource_name(profile), taken);
+        out.add(resource_of(node, profile), taken);
   }
   return out;
 }

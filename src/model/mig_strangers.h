@@ -1,20 +1,30 @@
-// MIG instances of a node that pods have which the scheduler does not know there, as an agent tells of them.
+// What an agent's list says of pods, held against what these ask for: which of its names can be theirs, and which MIG
+// instances of a node are given to pods that the scheduler does not know there.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 
 #include "model/node.h"
+#include "model/pod.h"
 #include "model/resources.h"
 
 namespace berth::model {
 
+// Pods of which a list may tell, by "namespace/name", with what they ask for; null: it has ended, and has nothing.
+using ListedPods = std::map<std::string, const SchedulingSpec*>;
+
+// Whether the agent says that a pod of this name has the device or some of its instances, and one that asks so could:
+// a whole device is had by who asks for whole ones or for a share, an instance by who asks for its profile. Else the
+// name is that of an earlier pod.
+bool may_have(const Node& node, const GpuDevice& device, const std::string& pod, const SchedulingSpec& spec);
+
 // Whether the agent says of any MIG instance that some pod has it.
 bool tells_instances(const Node& node);
 
-// How many instances, by resource, the agent says are given to pods other than those of `known` ("namespace/name").
-// Where it says so of a whole device, that is one instance of each profile on it for each such pod, since it could be
-// any; of ill devices none, since they give nothing out.
-ResourceList instances_beside(const Node& node, const std::set<std::string>& known);
+// How many instances, by resource, the agent says are given to pods other than those of `known`, or to these though
+// they ask for no such. Where it says so of a whole device, that is one instance of each profile on it for each such
+// pod, since it could be any; of ill devices none, since they give nothing out.
+ResourceList instances_beside(const Node& node, const ListedPods& known);
 
 }  // namespace berth::model

@@ -76,7 +76,7 @@ struct Books {
         const PodState& pod = state.pod(slot);
         const bool asks = pod.pod.spec->gpu_share.asked() || pod.pod.spec->requests.get("nvidia.com/gpu") > 0 ||
                           pod.pod.spec->requests.get("nvidia.com/gpu.shared") > 0;
-        return asks && pod.phase == PodPhase::kBound && std::ranges::count(device.pods, pod.pod.full_name()) > 0;
+        return asks && may_be_listed(pod) && std::ranges::count(device.pods, pod.pod.full_name()) > 0;
       });
       if (!known) out |= model::DeviceSet{1} << i;
     }
@@ -199,9 +199,11 @@ class ShareHistory {
     }
   }
   void expect_same_as_fresh() {
+    const State& state = driver_.state();
+    // Whoever comes anew cannot know that a list is older than a pod that it names.
+    if (std::ranges::any_of(state.pods(), [&](PodSlot slot) { return state.pod(slot).listed_before; })) return;
     Driver fresh(default_policies());
     PodsReplaced pods;
-    const State& state = driver_.state();
     for (const auto& [uid, pod] : pods_) pods.pods.push_back(pod);
     fresh.apply(pods);
     NodesReplaced nodes;

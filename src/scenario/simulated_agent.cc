@@ -54,6 +54,30 @@ bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string&
          taken + others;
 }
 
+// Gives the pod one of the resource: of the first device of `order` that has one. The first `named` of them the pod
+// names itself.
+void SimulatedAgent::give_one(Node& node, const std::string& pod, const std::string& resource,
+                              std::span<const size_t> order, size_t named) {
+  const auto at = std::ranges::find_if(order, [&](size_t device) { return has_one(node, device, resource); });
+  if (at == order.end()) return;
+  const bool is_named = static_cast<size_t>(at - order.begin()) < named;
+  node.taken.push_back({pod, resource, *at, !is_named && !model::is_mig_resource(resource)});
+  std::vector<std::string>& pods = node.devices.devices[*at].pods;
+  if (std::ranges::find(pods, pod) == pods.end()) pods.push_back(pod);
+}
+
+// Takes these devices from pods that are only thought to have them, and says from whom.
+std::vector<std::string> SimulatedAgent::make_way(Node& node, std::span<const size_t> named) {
+  std::vector<std::string> out;
+  std::erase_if(node.taken, [&](const Taken& each) {
+    if (!each.made_up || std::ranges::find(named, each.device) == named.end()) return false;
+    std::erase(node.devices.devices[each.device].pods, each.pod);
+    out.push_back(each.pod);
+    return true;
+  });
+  return out;
+}
+
 void SimulatedAgent::start(const std::string& name, const std::string& pod, const model::ResourceList& asked,
                            const std::vector<std::string>& given) {
   Node& node = nodes_.at(name);
@@ -70,21 +94,35 @@ void SimulatedAgent::start(const std::string& name, const std::string& pod, cons
   }
   std::vector<size_t> order(devices.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto named = [&](size_t d) {
+  const std::vector<size_t> all = order;
+  const auto others = std::stable_partition(order.begin(), order.end(), [&](size_t d) {
     const auto is_it = [&](const std::string& one) { return one == devices[d].uuid || one == std::to_string(d); };
     return std::ranges::any_of(given, is_it);
-  };
-  std::stable_partition(order.begin(), order.end(), named);
-  for (size_t d = 0; d < devices.size(); ++d)  // a share is of the device that the bind names
-    if (resources.empty() && named(d)) devices[d].pods.push_back(pod);
+  });
+  const auto named = static_cast<size_t>(others - order.begin());
+  if (resources.empty() && named != 1) return;  // a share is of the one device that its pod names
+  const std::vector<std::string> moved = make_way(node, std::span(order).first(named));
+  if (resources.empty()) devices[order.front()].pods.push_back(pod);
   for (const auto& [resource, amount] : resources)
-    for (int64_t one = 0; one < amount; ++one)
-      for (const size_t d : order) {
-        if (!has_one(node, d, resource)) continue;
-        node.taken.push_back({pod, resource, d});
-        if (!has(devices[d])) devices[d].pods.push_back(pod);
-        break;
-      }
+    for (int64_t one = 0; one < amount; ++one) give_one(node, pod, resource, order, named);
+  for (const std::string& other : moved) give_one(node, other, std::string(model::kWholeGpuResource), all, 0);
+}
+
+bool SimulatedAgent::set_apart(const std::string& name, const std::string& pod) {
+  const auto at = nodes_.find(name);
+  if (at == nodes_.end()) return false;
+  bool any = false;
+  const auto rename = [&](std::vector<std::string>& pods) {
+    const auto found = std::ranges::find(pods, pod);
+    if (found == pods.end()) return;
+    *found = pod + " (earlier)";  // no pod is called so
+    any = true;
+  };
+  for (model::GpuDevice& device : at->second.devices.devices) {
+    rename(device.pods);
+    for (model::MigDeviceInstance& instance : device.mig_instances) rename(instance.pods);
+  }
+  return any;
 }
 
 bool SimulatedAgent::end(const std::string& name, const std::string& pod) {

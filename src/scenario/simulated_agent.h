@@ -2,7 +2,8 @@
 // dynamic MIG it keeps that true: who has which device, and how each is cut. Elsewhere it takes away who has ended.
 //
 // A pod that starts gets the whole devices that its bind names, and else the first with what it asks for, as kubelet
-// would give it some. What the manifest says of pods counts until such a pod ends. Owner thread; deterministic.
+// would give it some; it makes way there for one that comes later and names them. What the manifest says of pods counts
+// until such a pod ends. Owner thread; deterministic.
 #pragma once
 
 #include <map>
@@ -26,6 +27,9 @@ class SimulatedAgent {
 
   // True if what is told of the node's devices is something else now.
   bool end(const std::string& node, const std::string& pod);
+  // The same, before a pod starts that Berth has placed: where the manifest names it, it means an earlier one of its
+  // name, which Berth does not know and which keeps what it has.
+  bool set_apart(const std::string& node, const std::string& pod);
   // Of a node that it knows. `pod`: "namespace/name"; `asked`: all that it requests; `given`: UUIDs or numbers of
   // devices.
   void start(const std::string& node, const std::string& pod, const model::ResourceList& asked,
@@ -42,6 +46,7 @@ class SimulatedAgent {
   struct Taken {
     std::string pod, resource;
     size_t device = 0;
+    bool made_up = false;  // a whole device, and nobody has said that it is this one
   };
   struct Node {
     model::NodeDevices devices;
@@ -49,6 +54,9 @@ class SimulatedAgent {
     std::vector<Taken> taken;                // by pods that have started here, one by one
   };
   static bool has_one(const Node& node, size_t device, const std::string& resource);
+  static void give_one(Node& node, const std::string& pod, const std::string& resource, std::span<const size_t> order,
+                       size_t named);
+  static std::vector<std::string> make_way(Node& node, std::span<const size_t> named);
 
   std::map<std::string, Node> nodes_;
 };

@@ -308,7 +308,11 @@ void Simulation::account(SimPod& pod, bool running) {
     return;
   }
   const std::vector<std::string> given = bridge::gpu_devices_of(pod.object.metadata);
-  if ((pod.gpus.gpus + pod.gpus.mig_instances == 0 && given.empty()) || !agent_.knows(node)) return;
+  const bool set_apart = pod.reason != "Bound" && agent_.set_apart(node, pod_name(pod.object));
+  if ((pod.gpus.gpus + pod.gpus.mig_instances == 0 && given.empty()) || !agent_.knows(node)) {
+    if (set_apart) tell_devices(node);
+    return;
+  }
   agent_.start(node, pod_name(pod.object), api::effective_requests(pod.object), given);
   tell_devices(node);
 }
