@@ -14,6 +14,8 @@ inline constexpr std::string_view kMaxExecutionLabel = "kueue.x-k8s.io/max-exec-
 inline constexpr std::string_view kInUseFinalizer = "kueue.x-k8s.io/resource-in-use";
 inline constexpr std::string_view kManagedLabel = "kueue.x-k8s.io/managed";  // and the finalizer
 inline constexpr std::string_view kAdmissionGate = "kueue.x-k8s.io/admission";
+inline constexpr std::string_view kTopologyGate =
+    "kueue.x-k8s.io/topology";  // which Kueue adds where a topology is asked
 inline constexpr std::string_view kGroupLabel = "kueue.x-k8s.io/pod-group-name";
 inline constexpr std::string_view kGroupCountAnnotation = "kueue.x-k8s.io/pod-group-total-count";
 inline constexpr std::string_view kFastAdmissionAnnotation = "kueue.x-k8s.io/pod-group-fast-admission";

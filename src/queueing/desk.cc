@@ -57,6 +57,7 @@ void Desk::take_in(SeenWorkload seen) {
       workload_of_owner_[owner->uid] = before;
     else if (other != workloads_.end() && other->second.in_engine && !other->second.ended) tell_engine(other->second);
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
+    if (owner->kind == "Pod") see_anew({name.first, owner->name}, std::string(owner->uid));
   }
   if (groups_.contains(name)) dirty_groups_.insert(name);
   const bool taken_back = record.withdrawn && !record.seen.is("QuotaReserved");

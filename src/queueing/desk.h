@@ -92,6 +92,7 @@ class Desk {
   void tell_readiness(WorkloadRecord& record);
   void forget(std::map<Name, WorkloadRecord>::iterator at);
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
+  void see_anew(const Name& pod, const std::string& uid);
   void tell(JobRecord& record, const char* reason, const std::string& text);
   void tell(PodRecord& record, const char* reason, const std::string& why);
   void tell_of_priority_class(JobRecord& record);

@@ -16,6 +16,22 @@ struct DeskGroupTest : World, ::testing::Test {
     workloads.erase(name);
     desk.workload_gone("default", name);
   }
+  // A pod as Kueue leaves it, with the Workload that it made for it.
+  void leave_pod(const std::string& name, int gpus) {
+    submit_pod(name, "red", gpus);
+    pods[name]["spec"]["schedulerName"] = "default-scheduler";
+    pods[name]["spec"]["schedulingGates"].push_back({{"name", "kueue.x-k8s.io/topology"}});
+    change_pod(name, Json::object());
+    const std::string made = "pod-" + name + "-aaaaa";
+    workloads[made] = Json::parse(fmt::format(
+        R"({{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+             "metadata": {{"name": "{0}", "namespace": "default", "uid": "uid-{0}", "creationTimestamp": "2026-01-01T00:00:00Z",
+               "ownerReferences": [{{"apiVersion": "v1", "kind": "Pod", "name": "{1}", "uid": "pod-{1}", "controller": true}}]}},
+             "spec": {{"active": true, "queueName": "red", "podSets": [{{"name": "main", "count": 1, "template": {{"spec": {{
+               "containers": [{{"name": "main", "image": "app", "resources": {{"requests": {{"nvidia.com/gpu": "{2}"}}}}}}]}}}}}}]}}}})",
+        made, name, gpus));
+    desk.see(*decode_any_workload(touched(workloads[made]).dump()));
+  }
 };
 
 TEST_F(DeskGroupTest, OneThatHasLostPodsWaitsForOthersInTheirPlace) {
@@ -54,6 +70,36 @@ TEST_F(DeskGroupTest, OneWhosePodIsReplacedByAnotherWaitsAsItIsThen) {
   settle();
   for (const char* pod : {"a", "c"}) EXPECT_FALSE(gated(pod)) << pod;
   EXPECT_EQ(workloads["pair"]["status"]["admission"]["podSetAssignments"].size(), 2u);
+}
+
+// Another scheduler places it, as it did under Kueue.
+TEST_F(DeskGroupTest, APodThatWaitedInKueueGoesOnInItsWorkload) {
+  leave_pod("plain", 2);
+  settle();
+  EXPECT_EQ(workloads.size(), 1u);
+  EXPECT_EQ(workloads["pod-plain-aaaaa"]["status"]["admission"]["clusterQueue"], "red");
+  EXPECT_EQ(pods["plain"]["spec"]["schedulingGates"], Json::parse(R"([{"name": "else"}])"));
+}
+
+TEST_F(DeskGroupTest, APodThatKueueLetInHasItsQuotaUntilItEnds) {
+  leave_pod("plain", 6);
+  pods["plain"]["spec"].erase("schedulingGates");
+  change_pod("plain", {{"spec", {{"nodeName", "n"}}}, {"status", {{"phase", "Running"}}}});
+  Json& workload = workloads["pod-plain-aaaaa"];
+  workload["status"] = Json::parse(
+      R"({"admission": {"clusterQueue": "red", "podSetAssignments": [{"name": "main", "count": 1,
+            "flavors": {"nvidia.com/gpu": "h100"}, "resourceUsage": {"nvidia.com/gpu": "6"}}]},
+          "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+                         {"type": "Admitted", "status": "True", "reason": "Admitted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]})");
+  desk.see(*decode_any_workload(touched(workload).dump()));
+  settle();
+  submit("other", "red", 8);
+  settle();
+  EXPECT_TRUE(condition("other", "QuotaReserved").starts_with("False")) << condition("other", "QuotaReserved");
+  EXPECT_EQ(pods["plain"]["status"]["conditions"], Json()) << "it is told nothing";
+  change_pod("plain", {{"status", {{"phase", "Succeeded"}}}});
+  settle();
+  EXPECT_EQ(condition("other", "Admitted"), "True Admitted");
 }
 
 // Of one that was evicted a pod had succeeded, which owns its Workload still.

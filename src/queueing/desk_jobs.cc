@@ -180,8 +180,9 @@ Write restore(const SeenJob& seen, const SeenWorkload& workload) {
     if (Json change = changes(at_path(now, {path.first, path.second}), at_path(was, {path.first, path.second}));
         !change.empty())
       pod_template[path.first][path.second] = std::move(change);
-  if (const Json before = at_path(was, {"spec", "tolerations"}); before != at_path(now, {"spec", "tolerations"}))
-    pod_template["spec"]["tolerations"] = before;
+  for (const char* list : {"tolerations", "schedulingGates"})
+    if (const Json before = at_path(was, {"spec", list}); before != at_path(now, {"spec", list}))
+      pod_template["spec"][list] = before;
   Json spec = {{"template", std::move(pod_template)}};
   const int32_t pods = workload.workload.pod_sets.front().count, now_at_a_time = seen.job.parallelism.value_or(1);
   const bool as_started = !workload.admission || workload.admission->pod_sets.front().count == now_at_a_time;

@@ -34,7 +34,8 @@ Write start(const SeenPod& seen, const SeenWorkload& workload, const quota::PodS
   Json patch = pod_additions(workload, given, terms, Json::parse(seen.tolerations)), gates = Json::array();
   patch["metadata"].update(metadata_json(seen.pod.metadata));
   for (const Json& gate : Json::parse(seen.gates))
-    if (gate.value("name", "") != api::kAdmissionGate) gates.push_back(gate);
+    if (const std::string name = gate.value("name", ""); name != api::kAdmissionGate && name != api::kTopologyGate)
+      gates.push_back(gate);
   patch["spec"]["schedulingGates"] = std::move(gates);
   Write write = write_of(seen, Write::Kind::kPatchPod, patch);
   write.notes = {
@@ -54,7 +55,10 @@ Write stop(const SeenPod& seen, const std::string& why) {
 void Desk::see(SeenPod seen) {
   const Name pod{seen.pod.metadata.namespace_name, seen.pod.metadata.name};
   if (workloads::queue_of(seen.pod.metadata).empty()) return pod_gone(pod.first, pod.second);
-  const Name name{pod.first, workloads::workload_name_of(seen.pod)};
+  // One that Kueue made a Workload for is of that, whatever its name.
+  const auto own = workload_of_owner_.find(seen.pod.metadata.uid);
+  const Name name =
+      own != workload_of_owner_.end() ? own->second : Name{pod.first, workloads::workload_name_of(seen.pod)};
   if (const auto known = group_by_pod_.find(pod); known != group_by_pod_.end()) {
     const api::ObjectMeta& before = groups_.at(known->second).pods.at(pod.second).seen.pod.metadata;
     if (before.uid != seen.pod.metadata.uid || known->second != name) pod_gone(pod.first, pod.second);
@@ -75,6 +79,14 @@ void Desk::pod_gone(const std::string& namespace_name, const std::string& name) 
   if (groups_.at(group).pods.empty()) groups_.erase(group);
   else dirty_groups_.insert(group);
   dirty_workloads_.insert(group);
+}
+
+// Its Workload is there: a pod that was seen before is of that.
+void Desk::see_anew(const Name& pod, const std::string& uid) {
+  const auto known = group_by_pod_.find(pod);
+  if (known == group_by_pod_.end()) return;
+  const SeenPod& seen = groups_.at(known->second).pods.at(pod.second).seen;
+  if (seen.pod.metadata.uid == uid) see(SeenPod(seen));
 }
 
 const GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
@@ -246,8 +258,8 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
       const api::Pod& one = pod.seen.pod;
       if (one.metadata.deleted || one.status.phase == "Failed" || !workloads::is_of_set(one, spec, set)) continue;
       if (one.status.phase == "Succeeded" && before-- > 0) continue;
-      if (!workloads::waits_for_admission(one)) --room;
-      else if (served_.contains(one.spec.scheduler_name)) waiting.push_back(&pod);
+      if (workloads::waits_for_admission(one)) waiting.push_back(&pod);
+      else --room;
     }
     std::stable_partition(waiting.begin(), waiting.end(),
                           [](const PodRecord* pod) { return pod->lane.busy; });  // on their way in
@@ -261,8 +273,8 @@ void Desk::start_pods(GroupRecord& group, const WorkloadRecord& workload, const 
   for (auto& [name, pod] : group.pods) {
     const api::Pod& one = pod.seen.pod;
     const auto let_in = inside.find(&pod);
-    const bool outside = workloads::waits_for_admission(one) && !one.metadata.deleted && !one.terminal() &&
-                         served_.contains(one.spec.scheduler_name) && let_in == inside.end();
+    const bool outside =
+        workloads::waits_for_admission(one) && !one.metadata.deleted && !one.terminal() && let_in == inside.end();
     if (outside) tell(pod, "ErrWorkloadCompose", workloads::why_outside(one, spec));
     else tell(pod, "FailedToStart", let_in == inside.end() ? "" : let_in->second);
   }
@@ -273,7 +285,7 @@ bool Desk::stop_pods(GroupRecord& group, const std::string& why, bool evicted, s
   bool gone = true;
   for (auto& [name, pod] : group.pods) {
     const api::Pod& one = pod.seen.pod;
-    if (one.terminal() || !has_started(pod.seen, workloads::workload_name_of(one))) continue;
+    if (one.terminal() || !has_started(pod.seen, group_by_pod_.at(name_of<Name>(one.metadata)).second)) continue;
     gone = false;
     if (one.metadata.deleted) continue;
     const std::string* told = one.metadata.annotation(api::kEvictedAnnotation);
