@@ -119,10 +119,12 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
   out.daemon = pod.metadata.annotation(kMirrorPodAnnotation) != nullptr;
   if (const api::OwnerReference* owner = pod.metadata.controller()) {
     out.owner_uid = owner->uid;
+    out.of_job = owner->kind == "Job" && owner->api_version.starts_with("batch/");
     out.daemon |= owner->kind == "DaemonSet";
   }
-  if (const std::string* workload = pod.metadata.annotation(api::kWorkloadAnnotation); workload != nullptr) {
-    out.workload = out.namespace_name + "/" + *workload;
+  const std::string* workload = pod.metadata.annotation(api::kWorkloadAnnotation);
+  if (workload != nullptr) out.workload = out.namespace_name + "/" + *workload;
+  if (workload != nullptr || out.of_job) {
     if (const std::string* set = pod.metadata.labels.find(api::kPodSetLabel); set != nullptr) out.pod_set = *set;
     out.index = api::pod_index(pod.metadata);
   }

@@ -176,6 +176,7 @@ TEST(ToModel, FlagsFollowMetadataSpecAndPhase) {
   EXPECT_EQ(full.priority, -3);
   EXPECT_EQ(full.node_name, "a");
   EXPECT_EQ(full.owner_uid, "job-uid");
+  EXPECT_TRUE(full.of_job && !plain.of_job);
   for (const char* phase : {"Succeeded", "Failed"}) {
     object.status.phase = phase;
     EXPECT_TRUE(to_model(object, kServed).terminal) << phase;

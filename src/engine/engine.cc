@@ -64,6 +64,8 @@ void Engine::upsert(model::Pod&& pod) {
     else note_runtime(state_.pod(slot));
     return forget_pod(slot, true);
   }
+  if (slot.valid()) workloads_->owners().forget(state_.pod(slot).pod);
+  workloads_->owners().complete(pod);
   if (!slot.valid()) {
     resolve_placement(pod);
     slot = state_.add_pod(std::move(pod));
@@ -169,6 +171,7 @@ void Engine::forget_pod(PodSlot slot, bool ended) {
     state_.unassign(slot, PodPhase::kNotQueued);
     state_.settle_strangers(stood, ended ? state_.pod(slot).pod.full_name() : std::string());
   }
+  workloads_->owners().forget(state_.pod(slot).pod);
   state_.remove_pod(slot);
   if (!workload.empty()) workloads_->refill(workload, node);
 }
@@ -212,31 +215,6 @@ void Engine::enqueue(PodSlot slot) {
   if (pod.reported_version != 0 && !pod.awaits_report) return;
   pod.awaits_report = true;
   queue_.await_report(slot);
-}
-
-Time Engine::backs_off_until(const PodState& pod) const {
-  return std::max(pod.backoff_until, rejections_.until(pod.pod.owner_uid));
-}
-
-void Engine::back_off(PodSlot slot, Time until) {
-  PodState& pod = state_.mutable_pod(slot);
-  pod.phase = PodPhase::kBackoff;
-  pod.backoff_until = until;
-  backoff_.emplace(until, pod.pod.uid);
-}
-
-void Engine::release_backoffs(Time now) {
-  while (!backoff_.empty() && backoff_.begin()->first <= now) {
-    const PodSlot slot = state_.find_pod(backoff_.begin()->second);
-    backoff_.erase(backoff_.begin());
-    check(slot.valid() && state_.pod(slot).phase == PodPhase::kBackoff, "a pod in back-off is known");
-    if (state_.pod(slot).pod.workload.empty()) {
-      enqueue(slot);
-    } else {
-      state_.mutable_pod(slot).phase = PodPhase::kNotQueued;
-      take_up(slot);
-    }
-  }
 }
 
 CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {

@@ -62,7 +62,6 @@ class Engine {
   // playing what comes next in a second engine.
   Forecasts forecast(const ForecastLimits& limits = {}) const;
   const RuntimeRatios& runtime_ratios() const { return ratios_; }  // of pods that have ended by themselves
-
   const State& state() const { return state_; }
   const quota::Admission& admission() const;  // as of the last cycle
   const PolicySet& policies() const { return policies_; }
@@ -106,6 +105,7 @@ class Engine {
   void on(const WorkloadReleased& event);
   void on(const WorkloadPodsReady& event);
   void on(const WorkloadCheckReported& event);
+  void on(const OwnerQueued& event);
   void on(const BindProgress& event);
   void on(const EvictionFailed& event);
   void on(const ClockAdvanced& event) { now_ = std::max(now_, event.now); }

@@ -49,6 +49,17 @@ void Engine::on(const WorkloadReleased& event) { workloads_->released(event.uid)
 void Engine::on(const WorkloadPodsReady& event) { workloads_->pods_ready(event); }
 void Engine::on(const WorkloadCheckReported& event) { workloads_->check_reported(event); }
 
+// Its pods may have come before.
+void Engine::on(const OwnerQueued& event) {
+  for (const std::string& uid : workloads_->owners().learn(event)) {
+    const PodSlot slot = state_.find_pod(uid);
+    if (!slot.valid()) continue;
+    model::Pod pod = state_.pod(slot).pod;
+    pod.queued = false;
+    upsert(std::move(pod));
+  }
+}
+
 namespace {
 
 bool wants_place(const model::Pod& pod) {

@@ -92,6 +92,15 @@ struct WorkloadReleased {
   std::string uid;
 };
 
+// Of a Job: whether it names a queue, so that its pods are not placed without a Workload, and the Workload that counts
+// for it, which is the pods' that name none themselves. Of a pod by itself the latter.
+struct OwnerQueued {
+  std::string uid;
+  bool queued = false;
+  std::string workload = {};  // "namespace/name"; empty: none
+  bool renews_pods = false;   // suspended, or started with that name for its pods: others that wait are to go
+};
+
 // Claims, volumes and whatever else storage consists of.
 struct StorageUpserted {
   model::StorageObject object;
@@ -148,6 +157,6 @@ using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeReparti
                            PodsReplaced, NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced,
                            BudgetUpserted, BudgetDeleted, BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted,
                            WorkloadUpserted, WorkloadAdmitted, WorkloadEnded, WorkloadReleased, WorkloadPodsReady,
-                           WorkloadCheckReported, BindProgress, EvictionFailed, ClockAdvanced>;
+                           WorkloadCheckReported, OwnerQueued, BindProgress, EvictionFailed, ClockAdvanced>;
 
 }  // namespace berth::engine

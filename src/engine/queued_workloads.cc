@@ -120,9 +120,9 @@ bool QueuedWorkloads::admits(const std::string& workload) const {
 }
 
 bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
-  if (pod.workload.empty() || !pod.node_name.empty()) return false;
-  const auto known = by_name_.find(pod.workload);
-  if (known == by_name_.end()) return false;
+  if (!pod.node_name.empty()) return false;
+  const auto known = pod.workload.empty() ? by_name_.end() : by_name_.find(pod.workload);
+  if (known == by_name_.end()) return pod.queued;
   const auto group = groups_.find(known->second);
   if (group == groups_.end() || group->second.stage != Stage::kAdmitted) return true;
   const std::vector<Set>& sets = group->second.sets;
@@ -132,7 +132,9 @@ bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
 }
 
 std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
-  const quota::WorkloadId id = by_name_.at(pod.workload);
+  const auto known = by_name_.find(pod.workload);
+  if (known == by_name_.end()) return "its Job names a queue, and waits for a Workload to be admitted by";
+  const quota::WorkloadId id = known->second;
   const std::string& message = admission_.status(id).message;
   if (!admits(pod.workload))
     return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, message.empty() ? "" : ": ", message);

@@ -24,6 +24,7 @@
 
 #include "engine/event.h"
 #include "engine/place_search.h"
+#include "engine/pod_owners.h"
 #include "engine/wanted_places.h"
 #include "engine/workload_group.h"
 #include "quota/admission.h"
@@ -93,6 +94,7 @@ class QueuedWorkloads : public quota::Places {
   std::string why_held_back(const model::Pod& pod) const;
   std::set<std::string> take_freed() { return std::exchange(freed_, {}); }
   const std::set<std::string>* pods_of(const std::string& workload) const;
+  PodOwners& owners() { return owners_; }
 
   // Decides about the heads of all queues, until nothing more changes or the work is used up; false in the latter case.
   bool run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions);
@@ -176,6 +178,7 @@ class QueuedWorkloads : public quota::Places {
   absl::btree_map<quota::WorkloadId, Group> groups_;
   absl::btree_map<std::string, quota::WorkloadId> by_name_;       // "namespace/name"
   absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it
+  PodOwners owners_;
   std::set<std::string> freed_;
   std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want
   std::set<NodeSlot> changed_nodes_;   // since the last run

@@ -103,6 +103,8 @@ struct Pod {
   bool rejected_by_kubelet = false;  // terminal because the kubelet refused it (OutOf…, UnexpectedAdmissionError)
   bool daemon = false;               // runs wherever its node does: a DaemonSet's, or a static pod's mirror
   std::string owner_uid;             // controller's UID; empty for a bare pod
+  bool of_job = false;               // that controller is a Job
+  bool queued = false;               // the engine's own: its Job names a queue; without a Workload it waits
   std::string workload;              // "namespace/name" of the Workload that it belongs to; empty: none
   std::string pod_set;               // of the workload; empty: its only one
   std::optional<int32_t> index;      // its number in the pod set, from 0; none: one is like the other

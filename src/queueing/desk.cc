@@ -16,12 +16,8 @@ namespace berth::queueing {
 namespace {
 
 constexpr Duration kCompareEvery = Duration::seconds(1);
-constexpr size_t kComparedMax = 500;  // at a time
-
-template <typename Name>
-Name name_of(const api::ObjectMeta& metadata) {
-  return {metadata.namespace_name, metadata.name};
-}
+constexpr size_t kComparedMax = 500;                       // at a time
+constexpr Duration kPodsGoWithin = Duration::seconds(60);  // once their Job has gone
 
 // What an update of a workload can change for the engine.
 bool says_the_same(const api::Workload& a, const api::Workload& b) {
@@ -39,7 +35,7 @@ void Desk::see(SeenWorkload seen) {
 }
 
 void Desk::take_in(SeenWorkload seen) {
-  const Name name = name_of<Name>(seen.workload.metadata);
+  const Name name = name_of(seen.workload.metadata);
   if (const auto known = workloads_.find(name); known != workloads_.end()) {
     const api::ObjectMeta& before = known->second.seen.workload.metadata;
     if (before.uid != seen.workload.metadata.uid) forget(known);
@@ -50,13 +46,15 @@ void Desk::take_in(SeenWorkload seen) {
   if (!record.seen.checks.empty() || !seen.checks.empty()) checked_.insert(name);
   record.seen = std::move(seen);
   if (const api::OwnerReference* owner = record.seen.workload.metadata.controller(); owner != nullptr) {
-    const Name before = std::exchange(workload_of_owner_.try_emplace(owner->uid, name).first->second, name);
+    const auto [own, is_new] = workload_of_owner_.try_emplace(owner->uid, name);
+    const Name before = std::exchange(own->second, name);
     const auto other = before == name ? workloads_.end() : workloads_.find(before);
     // Of two the one that has quota counts, else the first.
     if (other != workloads_.end() && (other->second.seen.is("QuotaReserved") || !record.seen.is("QuotaReserved")))
       workload_of_owner_[owner->uid] = before;
     else if (other != workloads_.end() && other->second.in_engine && !other->second.ended) tell_engine(other->second);
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
+    if (workload_of_owner_.at(owner->uid) != before || is_new) tell_owner(owner->uid);
     if (owner->kind == "Pod") see_anew({name.first, owner->name}, std::string(owner->uid));
   }
   if (groups_.contains(name)) dirty_groups_.insert(name);
@@ -68,7 +66,7 @@ void Desk::take_in(SeenWorkload seen) {
 }
 
 void Desk::see(SeenJob seen) {
-  const Name name = name_of<Name>(seen.job.metadata);
+  const Name name = name_of(seen.job.metadata);
   if (const auto known = jobs_.find(name); known != jobs_.end()) {
     const api::ObjectMeta& before = known->second.seen.job.metadata;
     if (before.uid != seen.job.metadata.uid) job_gone(name.first, name.second);
@@ -81,10 +79,13 @@ void Desk::see(SeenJob seen) {
   };
   const bool news = told(record.seen) != told(seen);
   const api::ObjectMeta &was = record.seen.job.metadata, &is = seen.job.metadata;
+  const bool is_news = was.uid != is.uid || workloads::queue_of(was) != workloads::queue_of(is) ||
+                       record.seen.job.suspend != seen.job.suspend;
   const bool changed = was.generation != is.generation || was.labels != is.labels || was.annotations != is.annotations;
   record.seen = std::move(seen);
   if (changed) end_hold(record);
   job_by_uid_[record.seen.job.metadata.uid] = name;
+  if (is_news) tell_owner(record.seen.job.metadata.uid);
   dirty_jobs_.insert(name);
   const auto workload = workload_of_owner_.find(record.seen.job.metadata.uid);
   if (workload == workload_of_owner_.end()) return;
@@ -101,8 +102,10 @@ void Desk::forget(std::map<Name, WorkloadRecord>::iterator at) {
   if (at->second.in_engine) events_.emplace_back(engine::WorkloadEnded{metadata.uid, true});
   if (const api::OwnerReference* owner = metadata.controller(); owner != nullptr) {
     if (const auto own = workload_of_owner_.find(owner->uid);
-        own != workload_of_owner_.end() && own->second == at->first)
+        own != workload_of_owner_.end() && own->second == at->first) {
       workload_of_owner_.erase(own);
+      tell_owner(owner->uid);
+    }
     if (const auto job = job_by_uid_.find(owner->uid); job != job_by_uid_.end()) dirty_jobs_.insert(job->second);
   }
   if (groups_.contains(at->first)) dirty_groups_.insert(at->first);
@@ -117,6 +120,7 @@ void Desk::job_gone(const std::string& namespace_name, const std::string& name) 
   if (known == jobs_.end()) return;
   const std::string uid = known->second.seen.job.metadata.uid;
   job_by_uid_.erase(uid);
+  gone_jobs_.emplace_back(now_, uid);
   dirty_jobs_.erase(known->first);
   jobs_.erase(known);
   if (const auto workload = workload_of_owner_.find(uid); workload != workload_of_owner_.end())
@@ -141,6 +145,10 @@ std::vector<engine::Event> Desk::take_events(Time now, Time wall) {
     if (at == workloads_.end() || !at->second.in_engine || at->second.ended) continue;
     if (lacking_pods(at->second) != at->second.lacks) tell_engine(at->second);
   }
+  const auto has_gone = [&](const auto& job) { return now - job.first >= kPodsGoWithin; };
+  const auto first = std::ranges::find_if_not(gone_jobs_, has_gone);
+  std::for_each(gone_jobs_.begin(), first, [&](const auto& job) { tell_owner(job.second); });
+  gone_jobs_.erase(gone_jobs_.begin(), first);
   for (engine::Event& event : events_) {
     if (auto* kept = std::get_if<engine::WorkloadAdmitted>(&event))
       if (const auto at = workloads_.find({kept->workload.namespace_name, kept->workload.name}); at != workloads_.end())
@@ -214,38 +222,6 @@ void Desk::decided(const std::vector<quota::AdmissionDecision>& decisions, const
     if (const auto job = job_by_uid_.find(workload.owner_uid); job != job_by_uid_.end())
       dirty_jobs_.insert(job->second);
   }
-}
-
-// For people: what the workload stands for.
-std::string Desk::owner_of(const model::Workload& workload) const {
-  const auto job = job_by_uid_.find(workload.owner_uid);
-  return job != job_by_uid_.end() ? fmt::format("Job {}/{}", job->second.first, job->second.second)
-                                  : fmt::format("Workload {}/{}", workload.namespace_name, workload.name);
-}
-
-// For people: the words of the condition, and for whom it was, if that is known.
-std::string Desk::why_evicted(const WorkloadRecord& record) {
-  const std::string& text = record.seen.condition("Evicted")->message;
-  return record.evicted_for.empty() ? text : fmt::format("{}, for {}", text, record.evicted_for);
-}
-
-const JobRecord* Desk::job_of(const SeenWorkload& workload) const {
-  const api::OwnerReference* owner = workload.workload.metadata.controller();
-  const auto name = owner == nullptr ? job_by_uid_.end() : job_by_uid_.find(owner->uid);
-  return name == job_by_uid_.end() ? nullptr : &jobs_.at(name->second);
-}
-
-// The Workload that counts for its owner, where that is another one; else null.
-const std::string* Desk::other_of_owner(const SeenWorkload& seen) const {
-  const api::OwnerReference* owner = seen.workload.metadata.controller();
-  const auto own = owner == nullptr ? workload_of_owner_.end() : workload_of_owner_.find(owner->uid);
-  const bool is_other = own != workload_of_owner_.end() && own->second != name_of<Name>(seen.workload.metadata);
-  return is_other ? &own->second.second : nullptr;
-}
-
-const WorkloadRecord* Desk::workload_of(const SeenJob& job) const {
-  const auto name = workload_of_owner_.find(job.job.metadata.uid);
-  return name == workload_of_owner_.end() ? nullptr : &workloads_.at(name->second);
 }
 
 // Sends what is to be written if the lane is free; false: it is not.
@@ -330,7 +306,7 @@ void Desk::take_in(const Answer& answer) {
   };
   if (answer.workload) {
     const api::ObjectMeta& metadata = answer.workload->workload.metadata;
-    const Name name = name_of<Name>(metadata);
+    const Name name = name_of(metadata);
     const bool is_new = answer.write.kind == Write::Kind::kCreateWorkload && !workloads_.contains(name) &&
                         (watched_version_.empty() || is_older(watched_version_, metadata.resource_version));
     if (is_new || is_known(
@@ -338,11 +314,11 @@ void Desk::take_in(const Answer& answer) {
       take_in(*answer.workload);
   }
   if (answer.job && is_known(
-                        jobs_, name_of<Name>(answer.job->job.metadata), answer.job->job.metadata,
+                        jobs_, name_of(answer.job->job.metadata), answer.job->job.metadata,
                         [](auto& seen) -> auto& { return seen.job.metadata; }))
     see(*answer.job);
   if (!answer.pod) return;
-  const auto group = group_by_pod_.find(name_of<Name>(answer.pod->pod.metadata));
+  const auto group = group_by_pod_.find(name_of(answer.pod->pod.metadata));
   if (group != group_by_pod_.end() &&
       is_known(
           groups_.at(group->second).pods, answer.pod->pod.metadata.name, answer.pod->pod.metadata,

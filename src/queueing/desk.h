@@ -84,6 +84,7 @@ class Desk {
 
  private:
   using Name = std::pair<std::string, std::string>;  // namespace, name
+  static Name name_of(const api::ObjectMeta& metadata) { return {metadata.namespace_name, metadata.name}; }
   void compare_some();
   void tell_some(const quota::Admission& admission, std::vector<Write>& writes, size_t room);
   void take_in(SeenWorkload seen);
@@ -93,6 +94,7 @@ class Desk {
   void forget(std::map<Name, WorkloadRecord>::iterator at);
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
   void see_anew(const Name& pod, const std::string& uid);
+  void tell_owner(const std::string& uid);
   void tell(JobRecord& record, const char* reason, const std::string& text);
   void tell(PodRecord& record, const char* reason, const std::string& why);
   void tell_of_priority_class(JobRecord& record);
@@ -158,7 +160,8 @@ class Desk {
   std::map<Name, JobRecord> jobs_;
   std::map<std::string, Name> workload_of_owner_;  // by UID of the owner
   std::map<std::string, Name> job_by_uid_;
-  std::map<Name, GroupRecord> groups_;  // by the name of their Workload
+  std::vector<std::pair<Time, std::string>> gone_jobs_;  // by UID, whose pods may be there still
+  std::map<Name, GroupRecord> groups_;                   // by the name of their Workload
   std::map<Name, Name> group_by_pod_;
   std::map<std::string, int32_t, std::less<>> queue_priorities_, pod_priorities_;
   PodDefaults defaults_;

@@ -285,7 +285,7 @@ bool Desk::stop_pods(GroupRecord& group, const std::string& why, bool evicted, s
   bool gone = true;
   for (auto& [name, pod] : group.pods) {
     const api::Pod& one = pod.seen.pod;
-    if (one.terminal() || !has_started(pod.seen, group_by_pod_.at(name_of<Name>(one.metadata)).second)) continue;
+    if (one.terminal() || !has_started(pod.seen, group_by_pod_.at(name_of(one.metadata)).second)) continue;
     gone = false;
     if (one.metadata.deleted) continue;
     const std::string* told = one.metadata.annotation(api::kEvictedAnnotation);

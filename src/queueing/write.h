@@ -42,6 +42,7 @@ struct Write {
     kJob,
     kGroup,
     kPod,
+    kGate,  // of a pod, whose UID is the object
     kClusterQueue,
     kCohort,
     kLocalQueue,

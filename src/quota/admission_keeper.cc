@@ -136,6 +136,8 @@ Assignment Admission::Keeper::when_alone(const Entry& entry, const PassedFlavors
 // knows when, in the order in which they got it.
 void Admission::Keeper::find_who_gives_way(WorkloadId id, KeptRoom& room) {
   Ledger& ledger = *admission.ledger_;
+  room.free_by = admission.now_;
+  if (ledger.tree().has_room(room.queue, room.usage)) return;
   std::vector<std::tuple<Time, Time, std::string, WorkloadId>> holders;
   for (const WorkloadId holder : holders_around(room.queue))
     if (holder != id) {
@@ -143,8 +145,7 @@ void Admission::Keeper::find_who_gives_way(WorkloadId id, KeptRoom& room) {
       holders.emplace_back(given_back_by(held), held.reserved, held.uid, holder);
     }
   std::sort(holders.begin(), holders.end());
-  room.free_by = admission.now_;
-  bool enough = ledger.tree().has_room(room.queue, room.usage);
+  bool enough = false;
   for (const auto& [end, reserved, uid, holder] : holders) {
     if (enough && (end > room.free_by || end == Time{INT64_MAX})) break;
     ledger.take_out(holder);

@@ -33,6 +33,7 @@ std::string subject_of(const engine::Event& event) {
     std::string operator()(const engine::WorkloadAdmitted& e) { return "workload " + e.workload.uid; }
     std::string operator()(const engine::WorkloadEnded& e) { return "workload " + e.uid; }
     std::string operator()(const engine::WorkloadReleased& e) { return "workload " + e.uid; }
+    std::string operator()(const engine::OwnerQueued& e) { return "owner " + e.uid; }
     std::string operator()(const engine::WorkloadPodsReady& e) { return "workload " + e.uid; }
     std::string operator()(const engine::WorkloadCheckReported& e) { return "workload " + e.uid; }
     std::string operator()(const engine::EvictionFailed& e) { return "pod " + e.uid; }

@@ -103,5 +103,80 @@ TEST_F(RestoredWorkloads, OneThatHasQuotaAloneKeepsItsPlaceAndWaitsForItsChecks)
   EXPECT_EQ(driver.node_of("old-0"), "a");
 }
 
+// A Job that names a queue was started before anyone could suspend it.
+TEST_F(RestoredWorkloads, APodOfAQueuedJobWaitsForItsWorkload) {
+  queues(4);
+  model::Pod pod = pod_of("job", "job-0");
+  pod.workload.clear();
+  pod.owner_uid = "uid-of-job";
+  pod.of_job = true;
+  pod.priority = 1000;
+  model::Pod other = make_pod("other", {{kGpu, 8}});
+  driver.add(bound_to(std::move(other), "a"));
+  driver.add(pod);  // before the Job is known
+  driver.apply(OwnerQueued{"uid-of-job", true, ""});
+  const CycleResult result = driver.cycle();
+  EXPECT_TRUE(result.decisions.empty()) << "nor has anyone to leave for it";
+  EXPECT_EQ(driver.explain("uid-job-0").reason, "WorkloadNotAdmitted");
+  EXPECT_EQ(driver.explain("uid-job-0").message, "its Job names a queue, and waits for a Workload to be admitted by");
+  driver.apply(PodDeleted{"uid-other"});
+  pod.uid = "uid-job-1", pod.name = "job-1";
+  driver.add(pod);
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("job-0") + driver.node_of("job-1"), "");
+  driver.apply(WorkloadUpserted{workload_of("job", 2)});
+  driver.apply(OwnerQueued{"uid-of-job", true, "default/job", true});
+  EXPECT_EQ(driver.cycle().admissions.size(), 1U);
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("job-0") + driver.node_of("job-1"), "") << "it is suspended, so that they are about to go";
+  driver.apply(OwnerQueued{"uid-of-job", false});  // it names none any more
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("job-0"), "a");
+  EXPECT_EQ(driver.node_of("job-1"), "a");
+}
+
+TEST_F(RestoredWorkloads, APodOfAQueuedJobThatRunsIsItsWorkloads) {
+  queues(4);
+  model::Pod pod = pod_of("job", "job-0");
+  pod.workload.clear();
+  pod.owner_uid = "uid-of-job";
+  pod.of_job = true;
+  driver.add(pod);
+  driver.apply(WorkloadUpserted{workload_of("job", 1)});
+  driver.apply(OwnerQueued{"uid-of-job", true, "default/job", false});
+  driver.cycle();
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("job-0"), "a");
+  EXPECT_EQ(driver.state().pod(driver.state().find_pod("uid-job-0")).pod.workload, "default/job");
+}
+
+TEST_F(RestoredWorkloads, PodsAreTheirJobsWorkloadsThoughTheyDoNotSaySo) {
+  queues(4);
+  model::Pod runs = bound_to(pod_of("old", "old-0"), "a"), later = pod_of("old", "old-1");
+  for (model::Pod* pod : {&runs, &later}) {
+    pod->workload.clear();
+    pod->owner_uid = "uid-of-job";
+    pod->of_job = true;
+  }
+  driver.add(runs);
+  driver.add(make_node("b", {{kGpu, 8}}));
+  driver.add(bound_to(make_pod("full", {{kGpu, 6}}), "a"));
+  driver.apply(WorkloadAdmitted{workload_of("old", 1), {"team", given(1)}});
+  driver.apply(OwnerQueued{"uid-of-job", true, "default/old"});
+  EXPECT_EQ(driver.cycle().admissions.size(), 0U);
+  const quota::Admission& admission = driver.engine().admission();
+  EXPECT_EQ(admission.pods(admission.find("uid-old")).size(), 1U);
+  driver.add(make_pod("whole", {{kGpu, 8}}));
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("whole"), "b") << "no place is kept there beside the one where it runs";
+  driver.add(later);
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("old-1"), "") << "beyond what it was admitted with";
+  driver.apply(PodDeleted{"uid-old-0"});
+  driver.cycle();
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("old-1"), "a") << "in the other's stead";
+}
+
 }  // namespace
 }  // namespace berth::scenario

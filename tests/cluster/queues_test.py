@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from harness.daemon import berth_binary, wait_until  # noqa: E402
 from harness.kueue import GPU, flavor, group, install, make, path_of, quota  # noqa: E402
 from harness.objects import BERTH, pod  # noqa: E402
-from harness.suite import PODS, WithBerth, main, shared_cluster  # noqa: E402
+from harness.suite import WithBerth, main, shared_cluster  # noqa: E402
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
@@ -484,92 +484,6 @@ class ByHand(QueueSuite):
         self.assertEqual(self.runs("runs"), before)
         self.patch(f"{self.of_kind('clusterqueues')}/red", {"spec": groups("8")})
         self.runs("waits")
-
-
-class FromKueue(QueueSuite):
-    """What Kueue had queued and started goes on: its Jobs name another scheduler."""
-
-    def test_nothing_is_evicted_and_what_waits_has_its_turn(self) -> None:
-        self.node(1, gpus=8)
-        self.berth.kill()
-        self.queues(red=4)
-        for name, suspend in (("runs", False), ("waits", True)):
-            one = job(name, "red", 4, suspend=suspend)
-            one["spec"]["template"]["spec"]["schedulerName"] = "default-scheduler"
-            made = self.api.call("POST", JOBS, one)
-            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made["metadata"]["uid"],
-                     "controller": True, "blockOwnerDeletion": True}  # fmt: skip
-            template = made["spec"]["template"]
-            template["metadata"]["labels"] = {}  # Kueue leaves out those that the API server has given the Job
-            workload = make("Workload", f"job-{name}-1a2b3", {
-                "active": True, "queueName": "red", "priority": 0,
-                "podSets": [{"name": "main", "count": 1, "template": template}]}, namespace="default")  # fmt: skip
-            workload["metadata"] |= {"ownerReferences": [owner], "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
-            self.apply(workload)
-        told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
-                 "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in ("QuotaReserved", "Admitted")]  # fmt: skip
-        given = {"clusterQueue": "red", "podSetAssignments": [
-            {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "4"}, "count": 1}]}  # fmt: skip
-        self.patch(f"{WORKLOADS}/job-runs-1a2b3/status", {"status": {"conditions": told, "admission": given}})
-        before = self.runs("runs")
-        self.berth.start()
-        self.settle()
-        waits = self.is_now("waits", "QuotaReserved", "False", "WaitingForQuota")
-        self.assertIn("insufficient unused quota", waits["message"])
-        self.assertEqual(self.runs("runs"), before)
-        self.assertEqual(self.condition("runs", "Admitted")["status"], "True")
-        self.api.call("DELETE", f"{JOBS}/runs", {"propagationPolicy": "Background"})
-        self.runs("waits")
-        wait_until("its Workload is gone", lambda: not self.workload("runs"))
-        self.patch(f"{self.of_kind('clusterqueues')}/red", {"spec": {"stopPolicy": "HoldAndDrain"}})
-        self.is_now("waits", "Evicted", reason="ClusterQueueStopped")
-        self.is_now("waits", "QuotaReserved", "False")
-        self.assertTrue(self.api.call("GET", f"{JOBS}/waits")["spec"]["suspend"])
-        self.is_now("waits", "Requeued", "False", "ClusterQueueStopped")
-        self.patch(f"{self.of_kind('clusterqueues')}/red", {"spec": {"stopPolicy": "None"}})
-        self.runs("waits")
-        self.is_now("waits", "Requeued", reason="ClusterQueueRestarted")
-
-    def leave_pods(self, name: str, pods: list[dict], gated: bool) -> None:
-        """Pods with the Workload of that name, as Kueue made them."""
-        owners, alone = [], len(pods) == 1
-        for one in pods:
-            one["spec"]["schedulerName"] = "default-scheduler"
-            one["metadata"]["finalizers"] = ["kueue.x-k8s.io/managed"]
-            gates = [{"name": "kueue.x-k8s.io/admission"}, {"name": "kueue.x-k8s.io/topology"}]
-            one["spec"]["schedulingGates"] = gates if gated else []
-            made = self.api.call("POST", PODS, one)["metadata"]
-            owner = {"apiVersion": "v1", "kind": "Pod", "name": made["name"], "uid": made["uid"]}
-            owners.append(owner | ({"controller": True, "blockOwnerDeletion": True} if alone else {}))
-        spec = {key: pods[0]["spec"][key] for key in ("containers", "restartPolicy")}
-        template = {"metadata": {"labels": pods[0]["metadata"]["labels"]}, "spec": spec}
-        workload = make("Workload", name, {
-            "active": True, "queueName": pods[0]["metadata"]["labels"][QUEUE], "priority": 0,
-            "podSets": [{"name": "main", "count": len(pods), "template": template}]}, namespace="default")  # fmt: skip
-        workload["metadata"] |= {"ownerReferences": owners, "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
-        if not alone:
-            workload["metadata"]["annotations"] = {"kueue.x-k8s.io/is-group-workload": "true"}
-        self.apply(workload)
-
-    def test_pods_go_on_in_the_workloads_that_kueue_made_for_them(self) -> None:
-        self.node(2, gpus=8)
-        self.berth.kill()
-        self.queues({"reclaimWithinCohort": "Any"}, red=4, blue=4)
-        self.leave_pods("pod-runs-aaaaa", [waiting_pod("runs", "blue", 6)], gated=False)
-        self.leave_pods("pod-waits-bbbbb", [waiting_pod("waits", "red", 2)], gated=True)
-        self.leave_pods("pair", [waiting_pod(f"pair-{i}", "red", 1, "pair", 2) for i in range(2)], gated=True)
-        told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
-                 "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in ("QuotaReserved", "Admitted")]  # fmt: skip
-        given = {"clusterQueue": "blue", "podSetAssignments": [
-            {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "6"}, "count": 1}]}  # fmt: skip
-        self.patch(f"{WORKLOADS}/pod-runs-aaaaa/status", {"status": {"conditions": told, "admission": given}})
-        self.is_running("runs")
-        self.berth.start()
-        wait_until("the one that borrows is evicted", lambda: "deletionTimestamp" in self.get("runs")["metadata"])
-        self.patch(f"{PODS}/runs/status", {"status": {"phase": "Failed"}})  # as kubelet says once its containers are gone
-        wait_until("it is gone", lambda: "runs" not in [one["metadata"]["name"] for one in self.pods()])
-        for name in ("waits", "pair-0", "pair-1"):
-            self.is_running(name)
 
 
 class ReadyInTime(QueueSuite):

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/cluster.h"
 #include "apps/scheduler/mig_writer.h"
@@ -15,7 +16,8 @@ struct SeenPod {
   model::Pod pod;
   std::string problem;  // with its annotations; empty without one
   std::string told;     // message of its PodScheduled=False condition, if we may have written it
-  std::string scheduler_name;
+  std::string scheduler_name, resource_version;
+  std::vector<std::string> gates = {};  // spec.schedulingGates
 };
 
 struct SeenNamespace {

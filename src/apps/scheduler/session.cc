@@ -29,6 +29,8 @@ Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNa
       (scheduled->reason == "Unschedulable" || scheduled->reason == "SchedulerError"))
     out.told = scheduled->message;
   out.scheduler_name = std::move(pod.spec.scheduler_name);
+  out.resource_version = std::move(pod.metadata.resource_version);
+  out.gates = std::move(pod.spec.scheduling_gates);
   return out;
 }
 

@@ -14,6 +14,8 @@ void Session::take_in(SeenPod& seen) {
                      .action = "Scheduling",
                      .note = seen.problem});
   look_at_gate(pod);
+  if (seen.gates.empty()) queues_->topology_gates().gone(pod.uid);
+  else queues_->topology_gates().see({pod.namespace_name, pod.name, pod.uid, seen.resource_version, seen.gates});
   if (!pod.node_name.empty()) told_.forget(pod.uid);
   if (!pod.ours || !pod.node_name.empty()) {
     nominations_.erase(pod.uid);
@@ -87,6 +89,7 @@ void Session::forget_pod(const std::string& uid) {
   gate_fell_.erase(uid);
   other_schedulers_.erase(uid);
   held_back_.erase(uid);
+  queues_->topology_gates().gone(uid);
   evictor_->withdraw(uid);
   engine_.apply(engine::PodDeleted{uid});
 }

@@ -27,8 +27,7 @@ void tell_held_back(const engine::Engine& engine, Time wall, const Tell& tell) {
     const engine::PodState& state = engine.state().pod(slot);
     const model::Pod& pod = state.pod;
     const bool waits = state.phase == engine::PodPhase::kNotQueued && pod.node_name.empty() && pod.ours && !pod.gated;
-    if (!waits || pod.workload.empty() || pod.terminating || pod.stand_in || pod.created + kHeldBackFor > wall)
-      continue;
+    if (!waits || pod.terminating || pod.stand_in || pod.created + kHeldBackFor > wall) continue;
     if (!engine.workloads().holds_back(pod)) continue;
     engine::Decision decision;
     decision.kind = engine::DecisionKind::kUnschedulable;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "apps/scheduler/log.h"
+#include "engine/queued_workloads.h"
 #include "queueing/held.h"
 
 namespace berth::apps {
@@ -254,6 +255,11 @@ bool WorkQueues::tell_engine(Time now, Time wall) {
 void WorkQueues::write(Time now, Time wall) {
   const auto left = [&] { return kWritesMax - std::min(kWritesMax, under_way_); };
   const bool served = !watch_.refused(QueueKind::kProvisioningRequest);
+  const auto is_let_in = [&](const std::string& uid) {
+    const engine::PodSlot slot = engine_.state().find_pod(uid);
+    return slot.valid() && engine_.workloads().admits(engine_.state().pod(slot).pod.workload);
+  };
+  for (queueing::Write& write : topology_gates_.look(is_let_in, now, left())) send(std::move(write));
   for (queueing::Write& write : provisioning_.look(desk_, engine_.admission().flavors(), served, now, wall, left()))
     send(std::move(write));
   const size_t tell_max = decisions_under_way() ? kTellingBesideDecisions : kTellingMax;
@@ -321,7 +327,8 @@ void WorkQueues::call(QueueKind kind, queueing::Write&& write, kube::Client::Don
   using Kind = queueing::Write::Kind;
   const bool of_template = write.kind == Kind::kCreateTemplate || write.kind == Kind::kDeleteTemplate;
   const kube::Resource& resource = of_template ? kPodTemplates : resource_of(kind);
-  const std::string& name = write.object.empty() ? write.name : write.object;
+  const bool by_name = write.object.empty() || write.party == queueing::Write::Party::kGate;
+  const std::string& name = by_name ? write.name : write.object;
   const kube::CallOptions call{.timeout = kWriteTimeout, .may_start = hooks_.may_send};
   const bool of_pod = write.kind == Kind::kPatchPodStatus;
   const bool of_status = write.kind == Kind::kPatchStatus || write.kind == Kind::kPatchJobStatus || of_pod;
@@ -354,6 +361,7 @@ void WorkQueues::handle(const queueing::Answer& answer, Time now) {
              {{"object", write.namespace_name + "/" + write.name}, {"error", answer.error}});
   if (write.party == queueing::Write::Party::kProvisioning || write.party == queueing::Write::Party::kAdmissionCheck)
     provisioning_.answered(answer, now);
+  else if (write.party == queueing::Write::Party::kGate) topology_gates_.answered(answer, now);
   else if (is_queue(kind_of(write))) statuses_.answered(answer, now);
   else desk_.answered(answer, now);
 }

@@ -22,6 +22,7 @@
 #include "queueing/desk.h"
 #include "queueing/provisioning.h"
 #include "queueing/queue_status.h"
+#include "queueing/topology_gates.h"
 
 namespace berth::apps {
 
@@ -61,6 +62,8 @@ class WorkQueues {
   // Sends what is to be written. `wall` is for people.
   void write(Time now, Time wall);
 
+  queueing::TopologyGates& topology_gates() { return topology_gates_; }
+
   // A decision is on its way to the server: what only tells of something gives way.
   bool decisions_under_way() const { return under_way_ > telling_; }
 
@@ -90,6 +93,7 @@ class WorkQueues {
   QueueWatch watch_;
   queueing::Desk desk_;
   queueing::Provisioning provisioning_;
+  queueing::TopologyGates topology_gates_;
   queueing::QueueStatuses statuses_;
   std::optional<Time> counted_at_;   // what queues have
   std::optional<Time> waits_since_;  // for lists
