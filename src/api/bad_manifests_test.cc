@@ -330,6 +330,11 @@ const std::vector<BadCase> kCases = {
     {"container_name", pod("  containers: [{name: C, image: x}]\n"), "spec.containers[0].name: Invalid value: \"C\""},
     {"init_container_twice", pod_with("  initContainers: [{name: c, image: x}]\n"),
      "f.yaml:6: spec.initContainers[0].name: Duplicate value: \"c\""},
+    {"pod_set_twice",
+     "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {name: w}\nspec:\n  queueName: red\n  podSets:\n"
+     "  - {name: main, count: 1, template: {spec: {containers: [{name: c, image: x}]}}}\n"
+     "  - {name: main, count: 1, template: {spec: {containers: [{name: c, image: x}]}}}\n",
+     "spec.podSets: Duplicate value: \"main\""},
     {"container_twice", pod("  containers:\n  - {name: c, image: x}\n  - {name: c, image: x}\n"),
      "f.yaml:7: spec.containers[1].name: Duplicate value: \"c\""},
     {"node_name", pod_with("  nodeName: Node_1\n"), "spec.nodeName: Invalid value: \"Node_1\""},

@@ -293,6 +293,9 @@ void read_kueue(const Reader& reader, Workload& out) {
   });
   check_object_meta(reader, out.metadata);
   if (out.pod_sets.empty()) reader.problem_below({"spec", "podSets"}, required_value("a workload has a pod set"));
+  for (auto set = out.pod_sets.begin(); set != out.pod_sets.end(); ++set)
+    if (std::ranges::find(out.pod_sets.begin(), set, set->name, &WorkloadPodSet::name) != set)
+      reader.problem_below({"spec", "podSets"}, fmt::format("Duplicate value: \"{}\"", set->name));
 }
 
 template <typename T>

@@ -61,6 +61,7 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
   out.priority = workload.priority;
   out.created = workload.metadata.created.value_or(Time{});
   out.active = workload.active;
+  out.of_group = workload.metadata.annotation(api::kIsGroupAnnotation) != nullptr;
   if (workload.max_execution_s) out.max_execution = Duration::seconds(*workload.max_execution_s);
   out.runtime = runtime_of(workload);
   out.checkpoints = api::checkpoints_of(workload.metadata);

@@ -123,7 +123,11 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
     out.daemon |= owner->kind == "DaemonSet";
   }
   const std::string* workload = pod.metadata.annotation(api::kWorkloadAnnotation);
-  if (workload != nullptr) out.workload = out.namespace_name + "/" + *workload;
+  if (workload != nullptr) {
+    out.workload = out.namespace_name + "/" + *workload;
+    const std::string* group = pod.metadata.labels.find(api::kGroupLabel);
+    out.in_group = group != nullptr && *group == *workload;
+  }
   if (workload != nullptr || out.of_job) {
     if (const std::string* set = pod.metadata.labels.find(api::kPodSetLabel); set != nullptr) out.pod_set = *set;
     out.index = api::pod_index(pod.metadata);

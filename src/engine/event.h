@@ -98,7 +98,7 @@ struct OwnerQueued {
   std::string uid;
   bool queued = false;
   std::string workload = {};  // "namespace/name"; empty: none
-  bool renews_pods = false;   // suspended, or started with that name for its pods: others that wait are to go
+  bool suspended = false;     // so that those of its pods which wait are about to go
 };
 
 // Claims, volumes and whatever else storage consists of.

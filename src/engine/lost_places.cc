@@ -23,12 +23,10 @@ bool QueuedWorkloads::has_begun(quota::WorkloadId id) const {
   if (rehearses_ || group == groups_.end()) return true;
   const auto has_some = [](const Set& set) { return set.came > 0 || !set.stand_ins.empty(); };
   if (group->second.begun && std::ranges::any_of(group->second.sets, has_some)) return true;
-  const std::set<std::string>* pods = pods_of(admission_.status(id).workload.full_name());
-  return pods != nullptr && std::ranges::any_of(*pods, [&](const std::string& uid) {
-           const PodSlot slot = context_.state.find_pod(uid);
-           const PodState& pod = context_.state.pod(slot);
-           return !pod.pod.ours || (pod.phase == PodPhase::kBound && times_.age(slot) >= kBeginning);
-         });
+  return std::ranges::any_of(own_pods(id), [&](PodSlot slot) {
+    const PodState& pod = context_.state.pod(slot);
+    return !pod.pod.ours || (pod.phase == PodPhase::kBound && times_.age(slot) >= kBeginning);
+  });
 }
 
 // What it leaves behind has begun if all of the workload's pods ran beside it, or it has for a while.

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,15 +19,17 @@ class PodOwners {
   // The pods, by UID, that are to be told anew what they belong to; sorted.
   std::vector<std::string> learn(const OwnerQueued& owner);
 
+  // The pod itself says whose it is.
+  bool says_itself(const model::Pod& pod) const;
   // Says in the pod what is known of its owner, where it says nothing itself.
   void complete(model::Pod& pod);
   void forget(const model::Pod& pod);
 
  private:
   struct Owner {
-    bool queued = false, renews_pods = false;
+    bool queued = false, suspended = false;
     std::string workload;
-    std::set<std::string> pods = {};  // that say nothing themselves, or wait
+    std::map<std::string, bool> pods = {};  // that say nothing themselves, or wait; whether they say it
   };
   std::map<std::string, Owner, std::less<>> owners_;  // by UID
 };

@@ -102,9 +102,7 @@ std::vector<PodSlot> QueuedWorkloads::standing(quota::WorkloadId id, bool pods) 
     for (const Set& set : group->second.sets)
       for (const auto& [slot, index] : set.stand_ins) add(slot);
   if (!pods) return out;
-  const auto named = pods_.find(admission_.status(id).workload.full_name());
-  if (named == pods_.end()) return out;
-  for (const std::string& uid : named->second) add(context_.state.find_pod(uid));
+  for (const PodSlot slot : own_pods(id)) add(slot);
   return out;
 }
 
@@ -268,10 +266,9 @@ void QueuedWorkloads::release(quota::WorkloadId id) {
 
 std::vector<quota::PodOf> QueuedWorkloads::pods(quota::WorkloadId id) const {
   std::vector<quota::PodOf> out;
-  const std::set<std::string>* named = pods_of(admission_.status(id).workload.full_name());
-  for (const std::string& uid : named == nullptr ? std::set<std::string>() : *named) {
-    const model::Pod& pod = context_.state.pod(context_.state.find_pod(uid)).pod;
-    out.push_back({pod.name, uid, pod.terminating});
+  for (const PodSlot slot : own_pods(id)) {
+    const model::Pod& pod = context_.state.pod(slot).pod;
+    out.push_back({pod.name, pod.uid, pod.terminating});
   }
   return out;
 }

@@ -15,6 +15,13 @@ bool shares_as_admitted(const std::shared_ptr<const model::SchedulingSpec>& admi
   return admitted == nullptr || admitted->gpu_share == pod.spec->gpu_share;
 }
 
+// Whoever may write a pod may write there whose it is.
+bool is_own(const model::Workload& workload, const model::Pod& pod) {
+  if (workload.of_group && !pod.in_group) return false;
+  const std::string& owner = workload.owner_uid;
+  return owner.empty() || owner == pod.owner_uid || owner == pod.uid;
+}
+
 }  // namespace
 
 void QueuedWorkloads::upsert(model::Workload&& workload) {
@@ -46,12 +53,12 @@ void QueuedWorkloads::restore_places() {
     const quota::PlaceRequest request{id, &status.workload, &status.assignment, &admission_.flavors()};
     Group& group = groups_[id];
     group.stage = admitted ? Stage::kAdmitted : Stage::kReserved;
-    const std::set<std::string>* named = pods_of(status.workload.full_name());
-    const auto leaves = [&](const std::string& uid) {
-      const model::Pod& pod = context_.state.pod(context_.state.find_pod(uid)).pod;
+    const std::vector<PodSlot> own = own_pods(id);
+    const auto leaves = [&](PodSlot slot) {
+      const model::Pod& pod = context_.state.pod(slot).pod;
       return pod.terminating && !pod.node_name.empty();
     };
-    group.begun = ran.value_or(named == nullptr) || (named != nullptr && std::ranges::any_of(*named, leaves));
+    group.begun = ran.value_or(own.empty()) || std::ranges::any_of(own, leaves);
     for (size_t i = 0; i < status.assignment.size(); ++i) {
       const model::PodSet& pods = status.workload.pod_sets[i];
       group.sets.push_back({pods.name, spec_of(request, i), quota::still_needed(status.assignment[i], pods)});
@@ -135,6 +142,8 @@ std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const auto known = by_name_.find(pod.workload);
   if (known == by_name_.end()) return "its Job names a queue, and waits for a Workload to be admitted by";
   const quota::WorkloadId id = known->second;
+  if (!is_own(admission_.status(id).workload, pod))
+    return fmt::format("says that it belongs to Workload {}, which is not its own", pod.workload);
   const std::string& message = admission_.status(id).message;
   if (!admits(pod.workload))
     return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, message.empty() ? "" : ": ", message);
@@ -156,11 +165,10 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   const PodState& state = context_.state.pod(slot);
   const model::Pod& pod = state.pod;
   Group* group = keeps_places(pod.workload);
-  if (group == nullptr || group->stage != Stage::kAdmitted || pod.gated || pod.terminating ||
-      group->came.contains(pod.uid))
+  const bool leaves = pod.terminating && pod.node_name.empty();  // else it has its place until it is gone
+  if (group == nullptr || group->stage != Stage::kAdmitted || pod.gated || leaves || group->came.contains(pod.uid) ||
+      !is_own(admission_.status(by_name_.at(pod.workload)).workload, pod))
     return {};
-  const std::string& owner = admission_.status(by_name_.at(pod.workload)).workload.owner_uid;
-  if (!owner.empty() && owner != pod.owner_uid && owner != pod.uid) return {};
   const auto is_its = [&](const Set& set) {
     return (set.name == pod.pod_set || (pod.pod_set.empty() && group->sets.size() == 1)) &&
            (!pod.node_name.empty() || shares_as_admitted(set.spec, pod));
@@ -222,6 +230,17 @@ void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
       changed_ = true;
     }
   }
+}
+
+// Those of the pods that name the workload which are its own, by UID.
+std::vector<PodSlot> QueuedWorkloads::own_pods(quota::WorkloadId id) const {
+  const model::Workload& workload = admission_.status(id).workload;
+  std::vector<PodSlot> out;
+  const auto named = pods_.find(workload.full_name());
+  for (const std::string& uid : named == pods_.end() ? std::set<std::string>() : named->second)
+    if (const PodSlot slot = context_.state.find_pod(uid); is_own(workload, context_.state.pod(slot).pod))
+      out.push_back(slot);
+  return out;
 }
 
 const std::set<std::string>* QueuedWorkloads::pods_of(const std::string& workload) const {

@@ -94,6 +94,7 @@ class QueuedWorkloads : public quota::Places {
   std::string why_held_back(const model::Pod& pod) const;
   std::set<std::string> take_freed() { return std::exchange(freed_, {}); }
   const std::set<std::string>* pods_of(const std::string& workload) const;
+  std::vector<PodSlot> own_pods(quota::WorkloadId id) const;
   PodOwners& owners() { return owners_; }
 
   // Decides about the heads of all queues, until nothing more changes or the work is used up; false in the latter case.

@@ -176,7 +176,7 @@ std::string why_it_cannot_arrive(const model::Node& node, std::span<const model:
   if (node.devices.devices.empty()) return "no agent tells its GPUs any more";
   if (told.empty()) return "its GPUs are not to be cut any more";
   std::vector<GpuDevice> in_the_end;
-  std::string ill;
+  std::string ill, changed;
   for (const model::GpuDevice& want : wanted) {
     const auto at = std::ranges::find(told, want.uuid, &model::GpuDevice::uuid);
     if (at == told.end()) return fmt::format("GPU {} is no more there", want.uuid);
@@ -187,11 +187,13 @@ std::string why_it_cannot_arrive(const model::Node& node, std::span<const model:
     if (!done && !at->pods.empty())
       return fmt::format("GPU {} has come into use, by {}", want.uuid, fmt::join(at->pods, ", "));
     device->ill = has->ill;
+    if (has->ill && !done) changed = want.uuid;
     if (has->ill) ill += fmt::format("{}{} ({})", ill.empty() ? "" : ", ", want.uuid, at->unhealthy);
     in_the_end.push_back(*device);
   }
   if (told.size() > wanted.size()) return "the node has other GPUs than before";
-  if (advertised(in_the_end) == resources) return "";
+  if (advertised(in_the_end) == resources)
+    return changed.empty() ? "" : fmt::format("GPU {} is ill, and has other instances than before", changed);
   return fmt::format("other GPUs are healthy than before; ill: {}", ill.empty() ? "none" : ill);
 }
 

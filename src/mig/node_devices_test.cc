@@ -179,6 +179,10 @@ TEST(WhyItCannotArrive, IsInUseOrHealthOfDevices) {
       << "it is cut as wanted, in whatever order that is told";
   node.devices.devices[0].unhealthy = "Xid 79";
   EXPECT_EQ(why_it_cannot_arrive(node, wanted, {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-3g.20gb", 2}}), "");
+  node.devices.devices[0].mig_enabled = true;  // as it was reset
+  EXPECT_EQ(why_it_cannot_arrive(node, wanted, {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-3g.20gb", 2}}),
+            "GPU GPU-a is ill, and has other instances than before");
+  node.devices.devices[0].mig_enabled = false;
   node.devices.devices[0].unhealthy = "";
   EXPECT_EQ(why_it_cannot_arrive(node, wanted, {{"nvidia.com/gpu", 1}, {"nvidia.com/mig-3g.20gb", 2}}),
             "other GPUs are healthy than before; ill: none");

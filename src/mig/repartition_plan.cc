@@ -51,6 +51,7 @@ Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offe
 
 void Repartitioner::Plan::run() {
   promise();
+  gather();
   choose_devices();
 }
 
@@ -133,9 +134,10 @@ void Repartitioner::Plan::promise() {
                       turn);
       continue;
     }
-    const Offer* const offer = promise_one(turn);
+    Offer* const offer = promise_one(turn);
     if (offer == nullptr) continue;
     promised |= !offer->under_way;
+    if (!offer->under_way) promises_[offer].emplace_back(turn.asker, *turn.next);
     if (++turn.next != turn.end) turns.emplace(rank_of(*turn.next), turn);
   }
 }
@@ -143,7 +145,7 @@ void Repartitioner::Plan::promise() {
 // The node that has been promised to the class's next pod, one that is to be cut anyhow where that will do; null: none
 // is of use to the class any more. Who comes first of pods that are to be together passes over nodes that may be of use
 // to the others.
-const Repartitioner::Offer* Repartitioner::Plan::promise_one(Turn& turn) {
+Repartitioner::Offer* Repartitioner::Plan::promise_one(Turn& turn) {
   const engine::DomainId within = roomiest(turn);
   const auto serves = [&](Offer& offer) {
     const bool passed = within.valid() && peers_.gathers_in(turn.asker.cls, offer.slot) != within;
@@ -263,6 +265,41 @@ bool Repartitioner::Plan::leaves_whole(const Offer& offer, const model::Resource
     return devices ? advertised(*devices).get(model::kWholeGpuResource) : -1;
   };
   return whole_after(beyond) >= whole_after(offer.beyond);
+}
+
+// Nodes that were promised before others were, to pods that have room on what those are cut into, stay as they are.
+void Repartitioner::Plan::gather() {
+  turn_.reset();
+  late_ = true;  // nothing more is cut for them there
+  for (Offer* const offer : promised_) {
+    const auto pods = promises_.find(offer);
+    if (work_used_ >= work_ || pods == promises_.end()) continue;
+    model::ResourceList asked;
+    bool has_peers = false;
+    for (const auto& [asker, pod] : pods->second) {
+      asked.add(requests_[asker.request]);
+      const engine::PodClass& cls = state_.pod_class(asker.cls);
+      has_peers |= !cls.seen_by.empty() || !(cls.spec->peers == model::Peers{});
+    }
+    const bool has_others = asked != offer->needs;  // workloads, or shares on one GPU
+    if (has_peers || has_others || !move_pods(*offer)) continue;
+    offer->needs = offer->beyond = {};
+    offer->node.reset();
+  }
+}
+
+// True: all of its pods are promised others that are cut anyhow.
+bool Repartitioner::Plan::move_pods(Offer& from) {
+  all_or_none_ = true;
+  const Mark before = mark();
+  const auto has_another = [&](const auto& each) {
+    return std::ranges::any_of(
+        promised_, [&](Offer* to) { return to != &from && !to->needs.empty() && serve(each.first, each.second, *to); });
+  };
+  const bool moved = std::ranges::all_of(promises_.at(&from), has_another);
+  if (!moved) roll_back(before);
+  all_or_none_ = false;
+  return moved;
 }
 
 void Repartitioner::Plan::choose_devices() {

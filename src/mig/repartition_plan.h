@@ -87,7 +87,7 @@ class Repartitioner::Plan {
   void add(engine::ClassId cls, Pods::const_iterator first, Pods::const_iterator end, Turns& turns);
   static Turns::iterator first_turn(Turns& turns, const std::optional<engine::QueueRank>& held);
   void promise();
-  const Offer* promise_one(Turn& turn);
+  Offer* promise_one(Turn& turn);
   engine::DomainId roomiest(const Turn& turn);
   bool serve(const Asker& asker, engine::PodSlot pod, Offer& offer);
   bool may_have(const Asker& asker, const engine::NodeState& node, engine::NodeSlot slot);
@@ -95,6 +95,8 @@ class Repartitioner::Plan {
   bool shares_with_others(const engine::PodClass& cls, const Offer& offer) const;
   bool cut(const Asker& asker, Offer& offer);
   bool leaves_whole(const Offer& offer, const model::ResourceList& beyond) const;
+  void gather();
+  bool move_pods(Offer& from);
   void choose_devices();
   void occupy(const engine::PodClass& cls, engine::NodeState& node) const;
   void leave_out(engine::PodSlot pod);
@@ -118,7 +120,8 @@ class Repartitioner::Plan {
   const engine::Engine& engine_;
   const engine::State& state_;
   std::vector<Offer>& offers_;
-  std::vector<Offer*> promised_;  // that are to be cut, as they came to be
+  std::vector<Offer*> promised_;                                               // that are to be cut, as they came to be
+  std::map<Offer*, std::vector<std::pair<Asker, engine::PodSlot>>> promises_;  // of those that may be without them
   engine::PromisedPeers peers_;
   packing::MigDemand& demand_;
   const int64_t work_;

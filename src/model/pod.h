@@ -106,6 +106,7 @@ struct Pod {
   bool of_job = false;               // that controller is a Job
   bool queued = false;               // the engine's own: its Job names a queue; without a Workload it waits
   std::string workload;              // "namespace/name" of the Workload that it belongs to; empty: none
+  bool in_group = false;             // which its label calls so, too
   std::string pod_set;               // of the workload; empty: its only one
   std::optional<int32_t> index;      // its number in the pod set, from 0; none: one is like the other
   bool stand_in = false;             // the engine's own: keeps a place for a pod of a workload that has not come yet

@@ -184,6 +184,7 @@ struct Workload {
   int32_t priority = 0;
   Time created;
   bool active = true;
+  bool of_group = false;                  // its pods are of a group, and say that by their label, too
   std::string problem = {};               // why it waits in no queue, as a sentence; empty: it may
   std::optional<Duration> max_execution;  // then it is deactivated; all its terms of being admitted count
   Duration past_execution;                // of terms that are over, when it was first heard of

@@ -77,7 +77,7 @@ void Desk::see(SeenJob seen) {
     return std::tuple(api::checkpoints_of(of.job.metadata), api::user_of(of.job.metadata),
                       of.job.metadata.deleted.has_value());
   };
-  const bool news = told(record.seen) != told(seen);
+  const bool news = told(record.seen) != told(seen) || record.seen.job.metadata.uid.empty();
   const api::ObjectMeta &was = record.seen.job.metadata, &is = seen.job.metadata;
   const bool is_news = was.uid != is.uid || workloads::queue_of(was) != workloads::queue_of(is) ||
                        record.seen.job.suspend != seen.job.suspend;
@@ -123,8 +123,10 @@ void Desk::job_gone(const std::string& namespace_name, const std::string& name) 
   gone_jobs_.emplace_back(now_, uid);
   dirty_jobs_.erase(known->first);
   jobs_.erase(known);
-  if (const auto workload = workload_of_owner_.find(uid); workload != workload_of_owner_.end())
-    dirty_workloads_.insert(workload->second);
+  const auto workload = workload_of_owner_.find(uid);
+  if (workload == workload_of_owner_.end()) return;
+  dirty_workloads_.insert(workload->second);
+  if (WorkloadRecord& own = workloads_.at(workload->second); own.in_engine && !own.ended) tell_engine(own);
 }
 
 void Desk::see_priority(const std::string& workload_priority_class, std::optional<int32_t> value) {
@@ -173,6 +175,7 @@ void Desk::tell_engine(WorkloadRecord& record) {
     told.pod_sets = std::move(owner->sets);
   }
   const JobRecord* job = job_of(seen);
+  if (job != nullptr) workloads::declare_runtime(job->seen.job, told);
   if (job != nullptr)
     for (api::WorkloadPodSet& set : told.pod_sets) {
       defaults_.add_places(set.pod_template.spec);
@@ -191,6 +194,9 @@ void Desk::tell_engine(WorkloadRecord& record) {
   record.lacks = lacking_pods(record);
   if (!record.lacks.empty()) workload.problem = record.lacks;
   if (!record.held.empty()) workload.problem = record.held;
+  if (const api::OwnerReference* owner = seen.workload.metadata.controller();
+      owner != nullptr && owner->kind == "Job" && job == nullptr && !seen.is("QuotaReserved"))
+    workload.problem = fmt::format("its Job {} is not there, or names no queue", owner->name);
   if (!seen.problem.empty()) workload.problem = seen.problem;
   if (const std::string* own = other_of_owner(seen); own != nullptr)
     workload.problem =

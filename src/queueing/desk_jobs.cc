@@ -243,8 +243,10 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   const bool deleted = stored.workload.metadata.deleted.has_value(), leaving = is_leaving(status);
   const std::string unlike = leaving || deleted ? "" : why_out_of_step(seen, stored);
   if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving && !deleted && unlike.empty()) {
-    // Of one that had been started by somebody else, pods may be there still, which nobody counts.
-    if (!is_told(stored) || !seen.job.suspend || !workload->held.empty() || seen.has_pods()) return;
+    if (!is_told(stored) || !seen.job.suspend || !workload->held.empty()) return;
+    // One that had been started by somebody else: pods may be there still, or come, which nobody counts.
+    if (seen.has_pods() || (seen.job.metadata.generation > 1 && !seen.rests)) return;
+    if (seen.started) return send(forget_start(seen));
     if (const std::string conflict = why_not_to_start(seen, stored, admission); !conflict.empty())
       return refuse(record, conflict, true);
     const bool is_free = record.lane.is_free(now_);

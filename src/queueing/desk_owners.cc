@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "api/kueue_names.h"
 #include "queueing/desk.h"
+#include "workloads/kueue/pod_group.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::queueing {
@@ -17,9 +17,11 @@ void Desk::tell_owner(const std::string& uid) {
   if (job != job_by_uid_.end()) {
     const api::Job& known = jobs_.at(job->second).seen.job;
     owner.queued = !workloads::queue_of(known.metadata).empty();
-    owner.renews_pods = known.suspend || known.pod_template.metadata.annotation(api::kWorkloadAnnotation) != nullptr;
+    owner.suspended = known.suspend;
   }
-  if (own != workload_of_owner_.end()) owner.workload = fmt::format("{}/{}", own->second.first, own->second.second);
+  const bool stands = own != workload_of_owner_.end() &&
+                      (owner.queued || workloads::is_of_pods(workloads_.at(own->second).seen.workload));
+  if (stands) owner.workload = fmt::format("{}/{}", own->second.first, own->second.second);
   events_.emplace_back(std::move(owner));
 }
 

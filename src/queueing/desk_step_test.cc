@@ -10,9 +10,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct DeskStepTest : World, ::testing::Test {
-  // Its spec becomes that, as the server counts it.
+  // Its spec becomes that, as the server counts it; its controller sees whenever it is suspended.
   void respec(const std::string& job, const Json& spec) {
-    change(job, {{"metadata", {{"generation", version + 1}}}, {"spec", spec}});
+    const Json rests = {{"conditions", Json::array({{{"type", "Suspended"}, {"status", "True"}}})}};
+    change(job, {{"metadata", {{"generation", version + 1}}}, {"spec", spec}, {"status", rests}});
   }
   void submit_pods(const std::string& job, int at_a_time, int completions, int least = 0) {
     submit(job, "red", 1);

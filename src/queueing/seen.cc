@@ -234,7 +234,9 @@ Result<SeenJob> decode_job(std::string_view json) {
     out.terminating = leaving.get<int32_t>();
   out.conditions = status.value("conditions", Json::array()).dump();
   for (const StoredCondition& condition : conditions_of(status)) {
-    if (condition.status != "True" || (condition.type != "Complete" && condition.type != "Failed")) continue;
+    if (condition.status != "True") continue;
+    out.rests |= condition.type == "Suspended";
+    if (condition.type != "Complete" && condition.type != "Failed") continue;
     out.finished = condition.type == "Complete" ? "Succeeded" : "Failed";
     out.how_finished = condition.message;
   }

@@ -70,6 +70,7 @@ struct SeenJob {
   std::string pod_template;  // JSON
   bool started = false;      // status.startTime
   int32_t terminating = 0;   // pods that are on their way out, and are not active any more
+  bool rests = false;        // condition Suspended: its controller has seen to it that it is
   bool has_pods() const { return job.active > 0 || terminating > 0; }
   std::string conditions;    // status.conditions, JSON
   std::string finished;      // "Succeeded" or "Failed", as the Workload's condition has it; empty: it has not

@@ -150,6 +150,61 @@ TEST_F(RestoredWorkloads, APodOfAQueuedJobThatRunsIsItsWorkloads) {
   EXPECT_EQ(driver.state().pod(driver.state().find_pod("uid-job-0")).pod.workload, "default/job");
 }
 
+TEST_F(RestoredWorkloads, APodOfAJobThatNamesNoQueueAnyMoreIsPlaced) {
+  queues(0);
+  model::Pod pod = pod_of("job", "job-0");
+  pod.workload.clear();
+  pod.owner_uid = "uid-of-job";
+  pod.of_job = true;
+  driver.add(pod);
+  driver.apply(WorkloadUpserted{workload_of("job", 1)});
+  driver.apply(OwnerQueued{"uid-of-job", true, "default/job", false});
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("job-0"), "");
+  driver.apply(OwnerQueued{"uid-of-job"});
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("job-0"), "a");
+}
+
+TEST_F(RestoredWorkloads, APodThatIsLeavingHasItsPlaceUntilItIsGone) {
+  queues(4);
+  driver.add(make_node("b", {{kGpu, 8}}));
+  model::Pod leaves = bound_to(pod_of("old", "old-0"), "a");
+  leaves.terminating = true;
+  driver.add(leaves);
+  driver.add(bound_to(pod_of("old", "old-1"), "a"));
+  driver.add(pod_of("old", "old-2"));
+  driver.apply(WorkloadAdmitted{workload_of("old", 2), {"team", given(2)}});
+  driver.cycle();
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("old-2"), "") << "three would run with quota for two";
+  driver.apply(PodDeleted{"uid-old-0"});
+  driver.cycle();
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("old-2"), "a");
+}
+
+TEST_F(RestoredWorkloads, APodThatOnlySaysThatItIsOfAGroupTakesNoPlaceOfIt) {
+  queues(4);
+  model::Workload group = workload_of("old", 2);
+  group.of_group = true;
+  model::Pod thief = pod_of("old", "thief");
+  thief.priority = 1000;
+  driver.add(thief);
+  driver.apply(WorkloadAdmitted{group, {"team", given(2)}});
+  driver.cycle();
+  for (const char* name : {"old-0", "old-1"}) {
+    model::Pod pod = pod_of("old", name);
+    pod.in_group = true;
+    driver.add(pod);
+  }
+  driver.cycle();
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("old-0") + driver.node_of("old-1"), "aa");
+  EXPECT_EQ(driver.node_of("thief"), "");
+  EXPECT_EQ(driver.explain("uid-thief").message, "says that it belongs to Workload default/old, which is not its own");
+}
+
 TEST_F(RestoredWorkloads, PodsAreTheirJobsWorkloadsThoughTheyDoNotSaySo) {
   queues(4);
   model::Pod runs = bound_to(pod_of("old", "old-0"), "a"), later = pod_of("old", "old-1");

@@ -174,6 +174,42 @@ class WithoutAWebhook(QueueSuite):
         wait_until("all others are suspended", lambda: len([
             one for one in self.api.call("GET", JOBS)["items"] if one["spec"]["suspend"]]) == 9)
 
+    def test_all_jobs_that_were_not_suspended_run_in_the_end(self) -> None:
+        self.node(2, gpus=8)
+        self.queues(red=16)
+        names = [f"train-{i}" for i in range(16)]
+        for i, name in enumerate(names):
+            self.api.call("POST", JOBS, job(name, "red", 1, pods=1 + i % 2, runs="1s", suspend=False))
+            time.sleep(0.1)
+        for name in names:
+            self.ends(name)
+
+    def test_one_that_somebody_resumed_by_hand_starts_again(self) -> None:
+        self.node(1, gpus=8, labels={"pool": "gpus"})
+        self.queues(flavors=(("gpus", {"nodeLabels": {"pool": "gpus"}}),), red=4)
+        self.apply(job("first", "red", 4))
+        self.runs("first")
+        self.apply(job("second", "red", 4))
+        self.is_now("second", "QuotaReserved", "False")
+        self.berth.kill()
+        self.api.call("DELETE", f"{JOBS}/first", {"propagationPolicy": "Background"})
+        self.patch(f"{JOBS}/second", {"spec": {"suspend": False}})
+        wait_until("it has begun", lambda: self.pods_of("second") and self.job("second")["status"].get("startTime"))
+        wait_until("the first is gone", lambda: not self.pods_of("first"))
+        self.berth.start()
+        self.runs("second")
+        self.is_now("second", "Admitted")
+
+    def test_the_workload_of_a_job_whose_label_is_removed_waits(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=4)
+        self.apply(job("other", "red", 4))
+        self.runs("other")
+        self.apply(job("waits", "red", 4))
+        self.is_now("waits", "QuotaReserved", "False")
+        self.patch(f"{JOBS}/waits", {"metadata": {"labels": {QUEUE: None}}})
+        self.is_now("waits", "QuotaReserved", "False", "Misconfigured")
+
 
 if __name__ == "__main__":
     main()

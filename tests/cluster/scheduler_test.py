@@ -54,6 +54,16 @@ class Placement(BesideKubeScheduler):
         self.assertEqual(where, {"selects": "a100-0", "prefers-nothing": "t4-0", "tolerates": "dedicated-0",
                                  "by-field": "t4-0", "no-gpu": "cpu-0"})  # fmt: skip
 
+    def test_without_the_definitions_of_queues_nothing_waits(self) -> None:
+        self.node(1, gpus=8)
+        template = {"spec": pod("main", gpus=1)["spec"] | {"restartPolicy": "Never"}}
+        self.api.call("POST", "/apis/batch/v1/namespaces/default/jobs", {
+            "apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template},
+            "metadata": {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": "red"}}})  # fmt: skip
+        wait_until("its pod runs", lambda: self.pods() and self.pods()[0]["status"].get("phase") == "Running")
+        time.sleep(2)
+        self.assertFalse(self.api.call("GET", "/apis/batch/v1/namespaces/default/jobs/train")["spec"]["suspend"])
+
     def test_gpu_pods_pack(self) -> None:
         self.node(4, gpus=8)
         names = [f"pack-{i}" for i in range(8)]

@@ -247,6 +247,7 @@ bool WorkQueues::handle(QueueUpdates& batch, Time wall) {
 }
 
 bool WorkQueues::tell_engine(Time now, Time wall) {
+  if (watch_.refused(QueueKind::kWorkload)) return false;  // nothing can wait, nor be told so
   std::vector<engine::Event> events = desk_.take_events(now, wall);
   for (engine::Event& event : events) engine_.apply(std::move(event));
   return !events.empty();
@@ -262,6 +263,7 @@ void WorkQueues::write(Time now, Time wall) {
   for (queueing::Write& write : topology_gates_.look(is_let_in, now, left())) send(std::move(write));
   for (queueing::Write& write : provisioning_.look(desk_, engine_.admission().flavors(), served, now, wall, left()))
     send(std::move(write));
+  if (watch_.refused(QueueKind::kWorkload)) return;
   const size_t tell_max = decisions_under_way() ? kTellingBesideDecisions : kTellingMax;
   const size_t tell_room = tell_max - std::min(tell_max, telling_);
   for (queueing::Write& write : desk_.look(engine_.admission(), now, wall, options_.told_every, left(), tell_room))

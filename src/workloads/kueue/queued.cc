@@ -107,6 +107,13 @@ api::Workload workload_of(const api::Job& job) {
   return out;
 }
 
+void declare_runtime(const api::Job& job, api::Workload& workload) {
+  if (workload.metadata.annotation(api::kRuntimeEstimateAnnotation) != nullptr) return;
+  const api::Workload made = workload_of(job);
+  if (const std::string* runtime = made.metadata.annotation(api::kRuntimeEstimateAnnotation))
+    workload.metadata.annotations.set(std::string(api::kRuntimeEstimateAnnotation), *runtime);
+}
+
 api::Workload workload_of(const api::Pod& pod) {
   api::Workload out = workload_for("Pod", "v1", pod.metadata);
   api::WorkloadPodSet& set = out.pod_sets.emplace_back();

@@ -25,7 +25,9 @@ std::string hashed_name(std::string name, std::string_view full, size_t room = 0
 // in its place. The name is unique among all objects of the namespace that have one; the UID is empty. Where the Job or
 // its pods declare a runtime, the annotation berth.dev/runtime-estimate says that of the whole.
 api::Workload workload_of(const api::Job& job);
-// The same of a pod by itself.
+// Has a Workload that others made for the Job, as Kueue does, say how long that runs, where it says nothing itself.
+void declare_runtime(const api::Job& job, api::Workload& workload);
+// The same as workload_of() of a pod by itself.
 api::Workload workload_of(const api::Pod& pod);
 
 // What is wrong with how a Job or pod says how it is queued: the label kueue.x-k8s.io/max-exec-time-seconds, and a
