@@ -76,18 +76,11 @@ bool Admission::Keeper::delays(QuotaNode queue, const Amounts& usage, const std:
     if (ledger.find(id) != nullptr) gone.push_back(id);
   for (const WorkloadId id : without)
     if (ledger.find(id) != nullptr && !room.gives_way.contains(id)) gone.push_back(id);
-  // Who has to borrow more than the room was to comes after others, and may lose it to them.
-  const auto borrows = [&] {
-    int height = 0;
-    for (const auto& [fr, amount] : room.usage)
-      height = std::max(height, tree.lowest_subtree_that_fits(room.queue, fr, amount).height);
-    return height;
-  };
   tree.remove_usage(room.queue, room.held);
   for (const WorkloadId id : gone) ledger.take_out(id);
-  const int before = std::max(room.borrowing, borrows());
+  const bool own = has_own_room(room);
   tree.add_usage(queue, usage);
-  const bool with = tree.has_room(room.queue, room.usage) && borrows() <= before;
+  const bool with = own ? has_own_room(room) : tree.has_room(room.queue, room.usage);
   tree.remove_usage(queue, usage);
   for (const WorkloadId id : gone) ledger.put_back(id);
   tree.add_usage(room.queue, room.held);

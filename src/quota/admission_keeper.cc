@@ -132,6 +132,14 @@ Assignment Admission::Keeper::when_alone(const Entry& entry, const PassedFlavors
   return out;
 }
 
+// Borrows at most as much as it would alone: what it borrows beyond that its lenders may want back before its time.
+bool Admission::Keeper::has_own_room(const KeptRoom& room) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  return tree.has_room(room.queue, room.usage) && std::ranges::all_of(room.usage, [&](const auto& part) {
+           return tree.lowest_subtree_that_fits(room.queue, part.first, part.second).height <= room.borrowing;
+         });
+}
+
 // Those whose quota it waits for: all that have given it back by the time when that is enough; those of whom nobody
 // knows when, in the order in which they got it.
 void Admission::Keeper::find_who_gives_way(WorkloadId id, KeptRoom& room) {
@@ -152,7 +160,7 @@ void Admission::Keeper::find_who_gives_way(WorkloadId id, KeptRoom& room) {
     room.gives_way.insert(holder);
     if (enough) continue;
     room.free_by = end;
-    enough = ledger.tree().has_room(room.queue, room.usage);
+    enough = has_own_room(room);
   }
   for (const WorkloadId holder : room.gives_way) ledger.put_back(holder);
 }

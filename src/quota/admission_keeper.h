@@ -88,6 +88,7 @@ struct Admission::Keeper {
   bool find_room(const Entry& entry, KeptRoom& room);
   bool look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room);
   Assignment when_alone(const Entry& entry, const PassedFlavors& without);
+  bool has_own_room(const KeptRoom& room) const;
   void find_who_gives_way(WorkloadId id, KeptRoom& room);
   Time given_back_by(const Holder& holder) const;
   void take_back(Entry& entry, const KeptRoom& room);

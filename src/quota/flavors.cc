@@ -165,20 +165,26 @@ class Assigner {
       const auto passed = request_.without == nullptr ? PassedFlavors::const_iterator() : request_.without->find(place);
       return request_.without != nullptr && passed != request_.without->end() && passed->second.contains(flavor);
     };
+    const bool waited = std::exchange(out_.waits_for_quota, false), exceeded = std::exchange(out_.exceeds_quota, false);
     size_t at = 0;
     if (request_.resume != nullptr)
       if (const auto next = request_.resume->find(place); next != request_.resume->end()) at = next->second;
     GroupGrade best{{FlavorMode::kNoFit, std::numeric_limits<int>::max()}, {}};
     std::map<std::string, FlavorPick> picks, best_picks;
+    bool all = at == 0;
     for (; at < group.flavors.size(); ++at) {
       const std::string& flavor = group.flavors[at].flavor;
+      all &= !is_passed(at);
       if (is_passed(at)) continue;
       if (std::string why = objection_to(flavor, flavors_, selector, pods); !why.empty()) {
         set.reasons.push_back(std::move(why));
         continue;
       }
       picks.clear();
+      const bool waits = out_.waits_for_quota, exceeds = std::exchange(out_.exceeds_quota, false);
       const GroupGrade grade = grade_of(flavor, group, pods, asked, set, picks);
+      if (out_.exceeds_quota) out_.waits_for_quota = waits;  // whatever else becomes free of it
+      out_.exceeds_quota |= exceeds;
       const bool enough = good_enough(grade.least, request_.queue->fungibility);
       if (!enough && !preferred(grade.least, best.least, request_.queue->fungibility)) continue;
       best = grade;
@@ -186,7 +192,12 @@ class Assigner {
       out_.chosen[place] = at;
       if (enough) break;
     }
-    if (best.least.mode == FlavorMode::kNoFit) return false;
+    const bool fits = best.least.mode != FlavorMode::kNoFit;
+    // Whatever becomes free elsewhere is of no use where one group can never do.
+    const bool never = !fits && all && out_.exceeds_quota && !out_.waits_for_quota;
+    out_.waits_for_quota |= waited && !never;
+    out_.exceeds_quota |= exceeded;
+    if (!fits) return false;
     if (at + 1 < group.flavors.size()) out_.next_flavor[place] = at + 1;
     set.flavors.merge(best_picks);
     if (best.in_all.mode == FlavorMode::kFit) set.reasons.resize(reasons_before);
