@@ -143,14 +143,14 @@ class Step(QueueSuite):
                        lambda n=f"race-{i}": self.count(n) == (2, 2))  # fmt: skip
             self.runs(f"race-{i}", 2)
 
-    def test_a_pod_that_claims_a_full_workload_hears_why_it_waits(self) -> None:
+    def test_a_pod_that_claims_the_workload_of_others_hears_why_it_waits(self) -> None:
         self.node(1, gpus=8)
         self.queues(red=4)
         self.apply(job("owner", "red", 4))
         self.runs("owner")
         name = self.workload("owner")["metadata"]["name"]
         self.create(pod("thief", gpus=1, annotations={"kueue.x-k8s.io/workload": name}))
-        self.assertIn("has all the pods that it was admitted with", self.waiting("thief"))
+        self.assertIn("which is not its own", self.waiting("thief"))
 
     def test_a_job_that_the_server_refuses_to_start_gives_way(self) -> None:
         self.node(1, gpus=4)

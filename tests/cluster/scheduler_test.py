@@ -56,7 +56,8 @@ class Placement(BesideKubeScheduler):
 
     def test_without_the_definitions_of_queues_nothing_waits(self) -> None:
         self.node(1, gpus=8)
-        template = {"spec": pod("main", gpus=1)["spec"] | {"restartPolicy": "Never"}}
+        template = {"metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "1h"}},
+                    "spec": pod("main", gpus=1)["spec"] | {"restartPolicy": "Never"}}  # fmt: skip
         self.api.call("POST", "/apis/batch/v1/namespaces/default/jobs", {
             "apiVersion": "batch/v1", "kind": "Job", "spec": {"template": template},
             "metadata": {"name": "train", "labels": {"kueue.x-k8s.io/queue-name": "red"}}})  # fmt: skip
