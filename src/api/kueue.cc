@@ -295,7 +295,7 @@ void read_kueue(const Reader& reader, Workload& out) {
   if (out.pod_sets.empty()) reader.problem_below({"spec", "podSets"}, required_value("a workload has a pod set"));
   for (auto set = out.pod_sets.begin(); set != out.pod_sets.end(); ++set)
     if (std::ranges::find(out.pod_sets.begin(), set, set->name, &WorkloadPodSet::name) != set)
-      reader.problem_below({"spec", "podSets"}, fmt::format("Duplicate value: \"{}\"", set->name));
+      reader.problem_below({"spec", "podSets"}, duplicate_value(set->name));
 }
 
 template <typename T>

@@ -236,8 +236,9 @@ void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
 std::vector<PodSlot> QueuedWorkloads::own_pods(quota::WorkloadId id) const {
   const model::Workload& workload = admission_.status(id).workload;
   std::vector<PodSlot> out;
-  const auto named = pods_.find(workload.full_name());
-  for (const std::string& uid : named == pods_.end() ? std::set<std::string>() : named->second)
+  const std::set<std::string>* named = pods_of(workload.full_name());
+  if (named == nullptr) return out;
+  for (const std::string& uid : *named)
     if (const PodSlot slot = context_.state.find_pod(uid); is_own(workload, context_.state.pod(slot).pod))
       out.push_back(slot);
   return out;

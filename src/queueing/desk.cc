@@ -79,13 +79,13 @@ void Desk::see(SeenJob seen) {
   };
   const bool news = told(record.seen) != told(seen) || record.seen.job.metadata.uid.empty();
   const api::ObjectMeta &was = record.seen.job.metadata, &is = seen.job.metadata;
-  const bool is_news = was.uid != is.uid || workloads::queue_of(was) != workloads::queue_of(is) ||
-                       record.seen.job.suspend != seen.job.suspend;
+  const bool owner_news = was.uid != is.uid || workloads::queue_of(was) != workloads::queue_of(is) ||
+                          record.seen.job.suspend != seen.job.suspend;
   const bool changed = was.generation != is.generation || was.labels != is.labels || was.annotations != is.annotations;
   record.seen = std::move(seen);
   if (changed) end_hold(record);
   job_by_uid_[record.seen.job.metadata.uid] = name;
-  if (is_news) tell_owner(record.seen.job.metadata.uid);
+  if (owner_news) tell_owner(record.seen.job.metadata.uid);
   dirty_jobs_.insert(name);
   const auto workload = workload_of_owner_.find(record.seen.job.metadata.uid);
   if (workload == workload_of_owner_.end()) return;
@@ -175,13 +175,14 @@ void Desk::tell_engine(WorkloadRecord& record) {
     told.pod_sets = std::move(owner->sets);
   }
   const JobRecord* job = job_of(seen);
-  if (job != nullptr) workloads::declare_runtime(job->seen.job, told);
-  if (job != nullptr)
+  if (job != nullptr) {
+    workloads::declare_runtime(job->seen.job, told);
     for (api::WorkloadPodSet& set : told.pod_sets) {
       defaults_.add_places(set.pod_template.spec);
       const api::Job& seen_job = job->seen.job;
       set.reclaimable = std::min(set.reclaimable, workloads::reclaimable(seen_job, set.count, seen_job.succeeded));
     }
+  }
   model::Workload workload = bridge::to_model(told, levels_);
   if (job != nullptr) {
     if (std::string refused = refusal(defaults_.ranges(), workload.namespace_name, told.pod_sets);

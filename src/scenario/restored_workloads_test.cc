@@ -6,7 +6,15 @@
 namespace berth::scenario {
 namespace {
 
-struct RestoredWorkloads : WorkloadWorld, ::testing::Test {};
+struct RestoredWorkloads : WorkloadWorld, ::testing::Test {
+  // Of a Job, and without a word about its Workload.
+  static model::Pod pod_of_job(const std::string& name) {
+    model::Pod pod = make_pod(name, {{kGpu, 2}});
+    pod.owner_uid = "uid-of-job";
+    pod.of_job = true;
+    return pod;
+  }
+};
 
 TEST_F(RestoredWorkloads, TheyHoldTheirQuotaAndTheirPlaces) {
   queues(6);
@@ -106,10 +114,7 @@ TEST_F(RestoredWorkloads, OneThatHasQuotaAloneKeepsItsPlaceAndWaitsForItsChecks)
 // A Job that names a queue was started before anyone could suspend it.
 TEST_F(RestoredWorkloads, APodOfAQueuedJobWaitsForItsWorkload) {
   queues(4);
-  model::Pod pod = pod_of("job", "job-0");
-  pod.workload.clear();
-  pod.owner_uid = "uid-of-job";
-  pod.of_job = true;
+  model::Pod pod = pod_of_job("job-0");
   pod.priority = 1000;
   model::Pod other = make_pod("other", {{kGpu, 8}});
   driver.add(bound_to(std::move(other), "a"));
@@ -137,11 +142,7 @@ TEST_F(RestoredWorkloads, APodOfAQueuedJobWaitsForItsWorkload) {
 
 TEST_F(RestoredWorkloads, APodOfAQueuedJobThatRunsIsItsWorkloads) {
   queues(4);
-  model::Pod pod = pod_of("job", "job-0");
-  pod.workload.clear();
-  pod.owner_uid = "uid-of-job";
-  pod.of_job = true;
-  driver.add(pod);
+  driver.add(pod_of_job("job-0"));
   driver.apply(WorkloadUpserted{workload_of("job", 1)});
   driver.apply(OwnerQueued{"uid-of-job", true, "default/job", false});
   driver.cycle();
@@ -152,11 +153,7 @@ TEST_F(RestoredWorkloads, APodOfAQueuedJobThatRunsIsItsWorkloads) {
 
 TEST_F(RestoredWorkloads, APodOfAJobThatNamesNoQueueAnyMoreIsPlaced) {
   queues(0);
-  model::Pod pod = pod_of("job", "job-0");
-  pod.workload.clear();
-  pod.owner_uid = "uid-of-job";
-  pod.of_job = true;
-  driver.add(pod);
+  driver.add(pod_of_job("job-0"));
   driver.apply(WorkloadUpserted{workload_of("job", 1)});
   driver.apply(OwnerQueued{"uid-of-job", true, "default/job", false});
   driver.cycle();
@@ -207,13 +204,7 @@ TEST_F(RestoredWorkloads, APodThatOnlySaysThatItIsOfAGroupTakesNoPlaceOfIt) {
 
 TEST_F(RestoredWorkloads, PodsAreTheirJobsWorkloadsThoughTheyDoNotSaySo) {
   queues(4);
-  model::Pod runs = bound_to(pod_of("old", "old-0"), "a"), later = pod_of("old", "old-1");
-  for (model::Pod* pod : {&runs, &later}) {
-    pod->workload.clear();
-    pod->owner_uid = "uid-of-job";
-    pod->of_job = true;
-  }
-  driver.add(runs);
+  driver.add(bound_to(pod_of_job("old-0"), "a"));
   driver.add(make_node("b", {{kGpu, 8}}));
   driver.add(bound_to(make_pod("full", {{kGpu, 6}}), "a"));
   driver.apply(WorkloadAdmitted{workload_of("old", 1), {"team", given(1)}});
@@ -224,7 +215,7 @@ TEST_F(RestoredWorkloads, PodsAreTheirJobsWorkloadsThoughTheyDoNotSaySo) {
   driver.add(make_pod("whole", {{kGpu, 8}}));
   driver.cycle();
   EXPECT_EQ(driver.node_of("whole"), "b") << "no place is kept there beside the one where it runs";
-  driver.add(later);
+  driver.add(pod_of_job("old-1"));
   driver.cycle();
   EXPECT_EQ(driver.node_of("old-1"), "") << "beyond what it was admitted with";
   driver.apply(PodDeleted{"uid-old-0"});

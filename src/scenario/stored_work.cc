@@ -28,7 +28,8 @@ StoredWork::Stored StoredWork::of(const api::Object& object) const {
   if (!any_local_queue_ || (!is_job && !std::holds_alternative<api::Workload>(object))) return nullptr;
   const std::map<std::string, Stored>& known = is_job ? by_owner_ : by_uid_;
   const auto at = known.find(api::metadata_of(object).uid);
-  if (at == known.end() || !is_job) return at == known.end() ? nullptr : at->second;
+  if (at == known.end()) return nullptr;
+  if (!is_job) return at->second;
   auto of_job = std::make_shared<queueing::SeenWorkload>(*at->second);
   workloads::declare_runtime(std::get<api::Job>(object), of_job->workload);
   return of_job;

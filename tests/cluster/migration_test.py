@@ -20,8 +20,22 @@ from harness.suite import PODS, main  # noqa: E402
 from queues_test import JOBS, QUEUE, WORKLOADS, QueueSuite, job, waiting_pod  # noqa: E402
 
 
+def owner_of(made: dict) -> dict:
+    """How a Workload names its Job."""
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": made["metadata"]["name"], "uid": made["metadata"]["uid"],
+            "controller": True, "blockOwnerDeletion": True}  # fmt: skip
+
+
 class FromKueue(QueueSuite):
     """What Kueue had queued and started goes on: its Jobs name another scheduler."""
+
+    def let_in(self, workload: str, queue: str, gpus: int) -> None:
+        """As Kueue writes it of a Workload of one pod."""
+        told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
+                 "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in ("QuotaReserved", "Admitted")]  # fmt: skip
+        given = {"clusterQueue": queue, "podSetAssignments": [
+            {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: str(gpus)}, "count": 1}]}  # fmt: skip
+        self.patch(f"{WORKLOADS}/{workload}/status", {"status": {"conditions": told, "admission": given}})
 
     def test_nothing_is_evicted_and_what_waits_has_its_turn(self) -> None:
         self.node(1, gpus=8)
@@ -31,20 +45,14 @@ class FromKueue(QueueSuite):
             one = job(name, "red", 4, suspend=suspend)
             one["spec"]["template"]["spec"]["schedulerName"] = "default-scheduler"
             made = self.api.call("POST", JOBS, one)
-            owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": made["metadata"]["uid"],
-                     "controller": True, "blockOwnerDeletion": True}  # fmt: skip
             template = made["spec"]["template"]
             template["metadata"]["labels"] = {}  # Kueue leaves out those that the API server has given the Job
             workload = make("Workload", f"job-{name}-1a2b3", {
                 "active": True, "queueName": "red", "priority": 0,
                 "podSets": [{"name": "main", "count": 1, "template": template}]}, namespace="default")  # fmt: skip
-            workload["metadata"] |= {"ownerReferences": [owner], "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
+            workload["metadata"] |= {"ownerReferences": [owner_of(made)], "finalizers": ["kueue.x-k8s.io/resource-in-use"]}
             self.apply(workload)
-        told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
-                 "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in ("QuotaReserved", "Admitted")]  # fmt: skip
-        given = {"clusterQueue": "red", "podSetAssignments": [
-            {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "4"}, "count": 1}]}  # fmt: skip
-        self.patch(f"{WORKLOADS}/job-runs-1a2b3/status", {"status": {"conditions": told, "admission": given}})
+        self.let_in("job-runs-1a2b3", "red", 4)
         before = self.runs("runs")
         self.berth.start()
         self.settle()
@@ -92,11 +100,7 @@ class FromKueue(QueueSuite):
         self.leave_pods("pod-runs-aaaaa", [waiting_pod("runs", "blue", 6)], gated=False)
         self.leave_pods("pod-waits-bbbbb", [waiting_pod("waits", "red", 2)], gated=True)
         self.leave_pods("pair", [waiting_pod(f"pair-{i}", "red", 1, "pair", 2) for i in range(2)], gated=True)
-        told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
-                 "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in ("QuotaReserved", "Admitted")]  # fmt: skip
-        given = {"clusterQueue": "blue", "podSetAssignments": [
-            {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "6"}, "count": 1}]}  # fmt: skip
-        self.patch(f"{WORKLOADS}/pod-runs-aaaaa/status", {"status": {"conditions": told, "admission": given}})
+        self.let_in("pod-runs-aaaaa", "blue", 6)
         self.is_running("runs")
         self.berth.start()
         wait_until("the one that borrows is evicted", lambda: "deletionTimestamp" in self.get("runs")["metadata"])
@@ -104,7 +108,6 @@ class FromKueue(QueueSuite):
         wait_until("it is gone", lambda: "runs" not in [one["metadata"]["name"] for one in self.pods()])
         for name in ("waits", "pair-0", "pair-1"):
             self.is_running(name)
-
 
     def test_a_running_job_whose_pods_kueue_was_to_place_goes_on_making_pods(self) -> None:
         self.node(1, gpus=8)
@@ -114,18 +117,12 @@ class FromKueue(QueueSuite):
         one["spec"]["template"]["spec"] |= {"schedulerName": "default-scheduler",
                                             "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]}  # fmt: skip
         made = self.api.call("POST", JOBS, one)
-        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": made["metadata"]["uid"],
-                 "controller": True, "blockOwnerDeletion": True}  # fmt: skip
         spec = {key: one["spec"]["template"]["spec"][key] for key in ("containers", "restartPolicy", "schedulerName")}
         workload = make("Workload", "job-train-1a2b3", {"active": True, "queueName": "red", "podSets": [
             {"name": "main", "count": 1, "template": {"spec": spec}}]}, namespace="default")  # fmt: skip
-        workload["metadata"]["ownerReferences"] = [owner]
+        workload["metadata"]["ownerReferences"] = [owner_of(made)]
         self.apply(workload)
-        told = [{"type": kind, "status": "True", "reason": kind, "message": "by Kueue",
-                 "lastTransitionTime": "2026-01-01T00:00:00Z"} for kind in ("QuotaReserved", "Admitted")]  # fmt: skip
-        given = {"clusterQueue": "red", "podSetAssignments": [
-            {"name": "main", "flavors": {GPU: "gpus"}, "resourceUsage": {GPU: "2"}, "count": 1}]}  # fmt: skip
-        self.patch(f"{WORKLOADS}/job-train-1a2b3/status", {"status": {"conditions": told, "admission": given}})
+        self.let_in("job-train-1a2b3", "red", 2)
         wait_until("its pod waits at the gate", lambda: len(self.pods_of("train")) == 1)
         self.berth.start()
         first = self.runs("train")
