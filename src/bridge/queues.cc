@@ -27,6 +27,18 @@ std::optional<Duration> runtime_of(const api::Workload& workload) {
   return longest;
 }
 
+// Of pods of a template that names a node no scheduler is asked about any other.
+void bind_to_named_node(api::PodSpec& spec) {
+  if (spec.node_name.empty()) return;
+  const model::NodeSelectorRequirement named{"metadata.name", model::NodeSelectorOperator::kIn, {spec.node_name}};
+  spec.node_name.clear();
+  auto& required = spec.node_affinity.required;
+  if (!required) required.emplace(1, model::NodeSelectorTerm{{}, {named}});
+  else
+    for (model::NodeSelectorTerm& term : *required)  // one that asks nothing matches no node, and is not to match this
+      if (!term.match_expressions.empty() || !term.match_fields.empty()) term.match_fields.push_back(named);
+}
+
 // A pod as the set will have it when it is let in. Of work without a controller the pods are a group.
 api::Pod pod_of(const api::Workload& workload, const api::WorkloadPodSet& set, const std::string& namespace_name) {
   api::Pod pod;
@@ -38,6 +50,12 @@ api::Pod pod_of(const api::Workload& workload, const api::WorkloadPodSet& set, c
   pod.metadata.annotations.set(std::string(api::kWorkloadAnnotation), workload.metadata.name);
   if (pod.metadata.controller() == nullptr && !pod.metadata.labels.contains(api::kGroupLabel))
     pod.metadata.labels.set(std::string(api::kGroupLabel), workload.metadata.name);
+  const std::vector<api::OwnerReference>& owners = workload.metadata.owners;
+  if (std::ranges::none_of(owners, [](const api::OwnerReference& owner) { return owner.kind == "Pod"; })) {
+    bind_to_named_node(pod.spec);
+    std::erase_if(pod.spec.claim_volumes,  // of which nobody can be made before its pod is there
+                  [](const api::ClaimVolume& volume) { return volume.made.has_value(); });
+  }
   return pod;
 }
 

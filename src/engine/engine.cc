@@ -117,9 +117,18 @@ void Engine::on(const NodeRepartitioning& event) {
   held_ = {};
 }
 
-void Engine::on(const StorageUpserted& event) { state_.upsert_storage(event.object); }
-void Engine::on(const StorageDeleted& event) { state_.remove_storage(event.kind, event.key); }
-void Engine::on(const StorageReplaced& event) { state_.replace_storage(event.kind, event.objects); }
+void Engine::on(const StorageUpserted& event) {
+  state_.upsert_storage(event.object);
+  workloads_->look_again();
+}
+void Engine::on(const StorageDeleted& event) {
+  state_.remove_storage(event.kind, event.key);
+  workloads_->look_again();
+}
+void Engine::on(const StorageReplaced& event) {
+  state_.replace_storage(event.kind, event.objects);
+  workloads_->look_again();
+}
 
 void Engine::on(const BindProgress& event) {
   const PodSlot slot = state_.find_pod(event.uid);

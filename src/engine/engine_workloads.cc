@@ -145,6 +145,7 @@ void Engine::settle_freed() {
 // Lets workloads in, and has others leave. False: out of work.
 bool Engine::admit(WorkBudget& work, CycleResult& result) {
   const bool done = workloads_->run(now_, work, result.admissions);
+  reclassify();  // whom terms of stand-ins see
   settle_freed();
   return done && arrivals_.empty();
 }

@@ -53,6 +53,7 @@ class QueuedWorkloads : public quota::Places {
   void node_changed(NodeSlot node) {
     if (in_use_) changed_nodes_.insert(node);
   }
+  void look_again() { seen_until_ = filled_at_ = UINT64_MAX; }  // for places: what nodes offer changed, and no node did
   const quota::Admission& admission() const { return admission_; }
   std::vector<quota::WorkloadId> all() const;                            // in their order
   std::optional<quota::WorkloadId> find(const std::string& name) const;  // by "namespace/name"
