@@ -39,17 +39,22 @@ void bind_to_named_node(api::PodSpec& spec) {
       if (!term.match_expressions.empty() || !term.match_fields.empty()) term.match_fields.push_back(named);
 }
 
-// A pod as the set will have it when it is let in. Of work without a controller the pods are a group.
+// What a pod of the set is told when it is let in. Of work without a controller the pods are a group.
+void let_in(const api::Workload& workload, const std::string& set, api::Pod& pod) {
+  pod.metadata.owners = workload.metadata.owners;
+  pod.metadata.labels.set(std::string(api::kPodSetLabel), set);
+  pod.metadata.annotations.set(std::string(api::kWorkloadAnnotation), workload.metadata.name);
+  if (pod.metadata.controller() == nullptr && !pod.metadata.labels.contains(api::kGroupLabel))
+    pod.metadata.labels.set(std::string(api::kGroupLabel), workload.metadata.name);
+}
+
+// A pod as the set will have it.
 api::Pod pod_of(const api::Workload& workload, const api::WorkloadPodSet& set, const std::string& namespace_name) {
   api::Pod pod;
   pod.spec = set.pod_template.spec;
   pod.metadata = set.pod_template.metadata;
   pod.metadata.namespace_name = namespace_name;
-  pod.metadata.owners = workload.metadata.owners;
-  pod.metadata.labels.set(std::string(api::kPodSetLabel), set.name);
-  pod.metadata.annotations.set(std::string(api::kWorkloadAnnotation), workload.metadata.name);
-  if (pod.metadata.controller() == nullptr && !pod.metadata.labels.contains(api::kGroupLabel))
-    pod.metadata.labels.set(std::string(api::kGroupLabel), workload.metadata.name);
+  let_in(workload, set.name, pod);
   const std::vector<api::OwnerReference>& owners = workload.metadata.owners;
   if (std::ranges::none_of(owners, [](const api::OwnerReference& owner) { return owner.kind == "Pod"; })) {
     bind_to_named_node(pod.spec);
@@ -109,6 +114,17 @@ model::Workload to_model(const api::Workload& workload, const TopologyLevels& le
     pods.labels = stands_for.labels;
   }
   return out;
+}
+
+void name_members(model::PodSet& set, const api::Workload& workload, const std::vector<const api::Pod*>& pods,
+                  const TopologyLevels& levels) {
+  set.members.clear();
+  for (const api::Pod* one : pods) {
+    api::Pod pod = *one;
+    let_in(workload, set.name, pod);
+    const model::Pod seen = to_model(pod, {}, levels);
+    set.members.push_back({seen.uid, seen.spec, seen.labels});
+  }
 }
 
 }  // namespace berth::bridge

@@ -11,4 +11,8 @@ namespace berth::bridge {
 // for those of the workload's owner.
 model::Workload to_model(const api::Workload& workload, const TopologyLevels& levels = default_topology_levels());
 
+// Has the set name these pods of it, which are there.
+void name_members(model::PodSet& set, const api::Workload& workload, const std::vector<const api::Pod*>& pods,
+                  const TopologyLevels& levels = default_topology_levels());
+
 }  // namespace berth::bridge

@@ -23,14 +23,40 @@ struct QueuedWorkloads::Leaver {
   friend bool operator<(const Leaver& a, const Leaver& b) { return a.key() < b.key(); }
 };
 
+std::vector<Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t set, const PodLooks& looks,
+                                         int64_t enough) {
+  const State& state = context_.state;
+  return stand_ins_.ask(workload, set, looks, [&](PodSlot pod, const Candidates& candidates) {
+    std::vector<Host> out;
+    if (!candidates.objection().empty()) return out;
+    const PodClass& cls = state.pod_class(state.pod(pod).cls);
+    const bool apart = stand_apart(state, cls);
+    for (const auto& [name, node] : state.nodes_by_name()) {
+      const FailureSetId failure = candidates.failure(node);
+      if (!failure.valid() || (failure != kFits && !context_.sets.preemption_helps(failure))) continue;
+      const NodeView view = state.view(node);
+      int64_t most = apart ? 1 : INT64_MAX;
+      for (const ResourceAmount& request : cls.requests)
+        if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
+      if (most <= 0) continue;
+      out.push_back({node, most});
+      enough -= std::min(enough, most);
+      if (enough == 0) break;
+    }
+    return out;
+  });
+}
+
 // Those on nodes that could have some of the workload's pods: all but daemons, and those for whom room is kept.
 std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::PlaceRequest& request) {
   const State& state = context_.state;
   std::set<NodeSlot> nodes;
   for (size_t set = 0; set < request.workload->pod_sets.size(); ++set) {
-    const Spec spec = spec_of(request, set);
-    if (spec == nullptr) continue;
-    for (const Host& host : hosts(*request.workload, set, spec)) nodes.insert(host.node);
+    const PodLooks looks = looks_of(request, set);
+    if (looks.spec == nullptr) continue;
+    for (const Host& host : hosts(*request.workload, set, looks)) nodes.insert(host.node);
+    for (const Group::Member& pod : members_of(request, set))
+      for (const Host& host : hosts(*request.workload, set, pod.looks)) nodes.insert(host.node);
   }
   std::vector<Leaver> out;
   for (const NodeSlot node : nodes) {
@@ -58,18 +84,19 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
   return out;
 }
 
-// Each pod set by itself, and slices as if each pod were one. What all have to share, one domain has the room for.
+// Each pod set by itself, and slices as if each pod were one. What all have to share, one domain has the room for. Of
+// pods that are told apart nothing is said.
 bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request) {
   for (size_t i = 0; i < request.workload->pod_sets.size(); ++i) {
-    const Spec spec = spec_of(request, i);
+    const PodLooks looks = looks_of(request, i);
     const int64_t wanted = quota::still_needed((*request.pod_sets)[i], request.workload->pod_sets[i]);
-    if (spec == nullptr || wanted <= 0) continue;
+    if (looks.spec == nullptr || wanted <= 0 || !request.workload->pod_sets[i].members.empty()) continue;
     const std::vector<model::SliceLayer> shared =
-        stand_ins_.ask(*request.workload, i, spec,
-                       [&](PodSlot looks, const Candidates&) { return shared_layers(context_.state, looks); });
+        stand_ins_.ask(*request.workload, i, looks,
+                       [&](PodSlot pod, const Candidates&) { return shared_layers(context_.state, pod); });
     std::map<std::vector<std::string_view>, int64_t> room;  // by the values of the labels that all have to share
     bool enough = false;
-    for (const Host& host : hosts(*request.workload, i, spec, shared.empty() ? wanted : INT64_MAX)) {
+    for (const Host& host : hosts(*request.workload, i, looks, shared.empty() ? wanted : INT64_MAX)) {
       std::vector<std::string_view> domain;
       for (const model::SliceLayer& layer : shared)
         if (const std::string* value = context_.state.node(host.node).node.labels.find(layer.key))
@@ -140,7 +167,7 @@ std::vector<std::string> QueuedWorkloads::kept_nodes(quota::WorkloadId id) const
   const auto group = groups_.find(id);
   if (group == groups_.end()) return {};
   for (const Set& set : group->second.sets) {
-    if (set.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) return {};
+    if (set.looks.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) return {};
     for (const auto& [slot, index] : set.stand_ins) {
       const NodeState& node = context_.state.node(context_.state.pod(slot).node);
       if (!node.present) return {};

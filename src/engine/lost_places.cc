@@ -95,7 +95,7 @@ void QueuedWorkloads::leave_unfit() {
         if (kept == set.stand_ins.end()) continue;
         const int32_t index = kept->second;
         drop_stand_in(set, static_cast<size_t>(kept - set.stand_ins.begin()));
-        if (context_.state.node(node).present && fits_on(workload, i, set.spec, node))
+        if (context_.state.node(node).present && fits_on(workload, i, set.looks_of(index), node))
           add_stand_in(group, workload, i, node, PodPhase::kHeld, index);
         else short_.insert(by_name_.at(name));
         break;
@@ -113,11 +113,12 @@ bool QueuedWorkloads::could_have_kept(quota::WorkloadId id) {
   for (size_t i = 0; i < group.sets.size(); ++i)
     for (const auto& [slot, number] : group.sets[i].stand_ins) {
       const NodeSlot node = context_.state.pod(slot).node;
-      const bool could = stand_ins_.ask(workload, i, group.sets[i].spec, [&](PodSlot, const Candidates& candidates) {
-        if (!candidates.objection().empty()) return false;
-        const FailureSetId failure = candidates.failure(node);
-        return failure == kFits || (failure.valid() && context_.sets.preemption_helps(failure));
-      });
+      const bool could =
+          stand_ins_.ask(workload, i, group.sets[i].looks_of(number), [&](PodSlot, const Candidates& candidates) {
+            if (!candidates.objection().empty()) return false;
+            const FailureSetId failure = candidates.failure(node);
+            return failure == kFits || (failure.valid() && context_.sets.preemption_helps(failure));
+          });
       if (!could) return false;
     }
   return true;
@@ -140,13 +141,14 @@ void QueuedWorkloads::fill_short() {
         fill_slices(id, i);
         continue;
       }
-      while (set.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) {
-        const NodeSlot node = best_node(workload, i, set.spec);
+      while (set.looks.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) {
+        const int32_t number = set.members.empty() ? -1 : group->second.free_number(i);
+        const NodeSlot node = best_node(workload, i, set.looks_of(number));
         if (!node.valid()) {
           short_.insert(id);
           break;
         }
-        add_stand_in(group->second, workload, i, node, PodPhase::kHeld);
+        add_stand_in(group->second, workload, i, node, PodPhase::kHeld, number);
       }
     }
     if (!short_.contains(id)) freed_.insert(workload.full_name());  // its pods may come

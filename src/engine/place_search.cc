@@ -40,7 +40,7 @@ bool PlaceSearch::run(const std::vector<Set>& sets, bool partly) {
   for (const Set& set : sets) {
     std::vector<PodSlot>& pods = pods_.emplace_back();
     for (size_t i = 0; i < set.numbers.size(); ++i)
-      pods.push_back(stand_ins_.enter(stand_ins_.make(workload_, set.index, set.spec, -1)));
+      pods.push_back(stand_ins_.enter(stand_ins_.make(workload_, set.index, set.looks, -1)));
   }
   if (attempt(sets, false, partly)) return true;
   if (partly) return false;
@@ -62,16 +62,24 @@ bool PlaceSearch::attempt(const std::vector<Set>& sets, bool by_domain, bool par
   found_.clear();
   chooser_ = nullptr;
   bool all = true;
-  for (size_t i = 0; i < sets.size() && (all || partly); ++i) {
+  const bool to_be_told = explains_ && failure_.why.empty();
+  const auto counts = [&](const Set& set) { return to_be_told && set.index == failure_.set; };  // looks otherwise
+  for (size_t i = 0; i < sets.size() && (all || partly || counts(sets[i])); ++i) {
     const Set& set = sets[i];
     if (set.numbers.empty()) continue;
     const bool sliced = !workload_.pod_sets[set.index].slices.empty();
     const bool domains = sliced || (by_domain && !shared_layers(context_.state, pods_[i].front()).empty());
     if (domains ? place_by_domain(set, pods_[i], partly) : place_one_by_one(set, pods_[i])) continue;
-    last_ = &set;
+    if (all || partly) last_ = &set;
     all = false;
   }
+  if (!all && to_be_told) failure_.placed = placed(failure_.set);
   return all;
+}
+
+// How many pods of the set have been.
+size_t PlaceSearch::placed(size_t set) const {
+  return static_cast<size_t>(std::ranges::count(found_, set, &Place::set));
 }
 
 // `why` empty: what the pod lacks on each node, as things are now.
@@ -83,8 +91,7 @@ void PlaceSearch::fail(size_t set, PodSlot pod, std::string why) {
     why = !candidates.objection().empty() || nodes == 0 ? objection_message(candidates.objection(), nodes)
                                                         : fit_message(candidates.counts(), context_.sets);
   }
-  const auto of_set = [&](const Place& place) { return place.set == set; };
-  failure_ = {set, static_cast<size_t>(std::ranges::count_if(found_, of_set)), std::move(why)};
+  failure_ = {set, placed(set), std::move(why)};
 }
 
 bool PlaceSearch::place_one_by_one(const Set& set, const std::vector<PodSlot>& pods) {

@@ -24,10 +24,10 @@ class PlaceSearch {
  public:
   static constexpr int kDomainsMax = 32;
 
-  // Equal pods, by their numbers in the pod set.
+  // Equal pods, by their numbers in the pod set, of which there may be others that follow.
   struct Set {
     size_t index = 0;
-    StandIns::Spec spec;
+    PodLooks looks;
     std::vector<int32_t> numbers;                     // of those that want a place; ascending
     std::vector<std::pair<int32_t, NodeSlot>> there;  // of those that have one, where the set has slices; ascending
   };
@@ -86,6 +86,7 @@ class PlaceSearch {
   bool place_pods(Plan& plan, int32_t begin, int32_t end, const Domain& domain);
   void undo_to(Plan& plan, size_t mark);
   void fail(size_t set, PodSlot pod, std::string why);
+  size_t placed(size_t set) const;
 
   PlacementContext context_;
   StandIns& stand_ins_;

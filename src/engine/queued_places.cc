@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "engine/kept_aside.h"
@@ -20,50 +21,41 @@ std::pair<int64_t, int64_t> scarcity(const model::PodSet& set) {
   return {gpus, set.requests.get("cpu")};
 }
 
-}  // namespace
-
-// The pod set's spec with what its flavors add; null where no place is needed.
-QueuedWorkloads::Spec QueuedWorkloads::spec_of(const quota::PlaceRequest& request, size_t set) const {
-  const Spec& plain = request.workload->pod_sets[set].spec;
-  if (plain == nullptr) return nullptr;
-  const quota::FlavorTerms terms = quota::terms_of((*request.pod_sets)[set], *request.flavors);
-  if (terms.empty()) return plain;
+std::shared_ptr<const model::SchedulingSpec> with_terms(const std::shared_ptr<const model::SchedulingSpec>& plain,
+                                                        const quota::FlavorTerms& terms) {
+  if (plain == nullptr || terms.empty()) return plain;
   auto spec = std::make_shared<model::SchedulingSpec>(*plain);
   quota::add_terms(terms, *spec);
   return spec;
 }
 
-NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set, const Spec& spec) {
-  return stand_ins_.ask(workload, set, spec, [](PodSlot, const Candidates& candidates) { return candidates.best(); });
+}  // namespace
+
+// As the pod set says, with what its flavors add.
+PodLooks QueuedWorkloads::looks_of(const quota::PlaceRequest& request, size_t set) {
+  const model::PodSet& pods = request.workload->pod_sets[set];
+  return {with_terms(pods.spec, quota::terms_of((*request.pod_sets)[set], *request.flavors)), pods.labels};
 }
 
-std::vector<QueuedWorkloads::Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t set, const Spec& spec,
-                                                          int64_t enough) {
-  const State& state = context_.state;
-  return stand_ins_.ask(workload, set, spec, [&](PodSlot looks, const Candidates& candidates) {
-    std::vector<Host> out;
-    if (!candidates.objection().empty()) return out;
-    const PodClass& cls = state.pod_class(state.pod(looks).cls);
-    const bool apart = stand_apart(state, cls);
-    for (const auto& [name, node] : state.nodes_by_name()) {
-      const FailureSetId failure = candidates.failure(node);
-      if (!failure.valid() || (failure != kFits && !context_.sets.preemption_helps(failure))) continue;
-      const NodeView view = state.view(node);
-      int64_t most = apart ? 1 : INT64_MAX;
-      for (const ResourceAmount& request : cls.requests)
-        if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
-      if (most <= 0) continue;
-      out.push_back({node, most});
-      enough -= std::min(enough, most);
-      if (enough == 0) break;
-    }
-    return out;
-  });
+// Those that are cut into slices go by their own numbers, and are taken for equal.
+std::vector<QueuedWorkloads::Group::Member> QueuedWorkloads::members_of(const quota::PlaceRequest& request,
+                                                                        size_t set) {
+  const model::PodSet& pods = request.workload->pod_sets[set];
+  std::vector<Group::Member> out;
+  if (pods.members.empty() || !pods.slices.empty()) return out;
+  const quota::FlavorTerms terms = quota::terms_of((*request.pod_sets)[set], *request.flavors);
+  for (const model::PodSet::Member& pod : pods.members)
+    out.push_back({pod.uid, {with_terms(pod.spec, terms), pod.labels}});
+  return out;
 }
 
-bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node) {
+NodeSlot QueuedWorkloads::best_node(const model::Workload& workload, size_t set, const PodLooks& looks) {
+  return stand_ins_.ask(workload, set, looks, [](PodSlot, const Candidates& candidates) { return candidates.best(); });
+}
+
+bool QueuedWorkloads::fits_on(const model::Workload& workload, size_t set, const PodLooks& looks, NodeSlot node) {
   const KeptAside aside(context_.state, node);
-  return stand_ins_.ask(workload, set, spec, [&](PodSlot, const Candidates& candidates) {
+  return stand_ins_.ask(workload, set, looks, [&](PodSlot, const Candidates& candidates) {
     return candidates.objection().empty() && candidates.failure(node) == kFits;
   });
 }
@@ -125,10 +117,10 @@ std::vector<size_t> QueuedWorkloads::by_scarcity(const std::vector<model::PodSet
 }
 
 // The pods of a set that have not come, of so many as the workload needs; and where those of slices are that have.
-PlaceSearch::Set QueuedWorkloads::lacking(quota::WorkloadId id, const model::PodSet& pods, size_t set, Spec spec,
+PlaceSearch::Set QueuedWorkloads::lacking(quota::WorkloadId id, const model::PodSet& pods, size_t set, PodLooks looks,
                                           int32_t wanted, bool stand_ins_stay) const {
-  PlaceSearch::Set out{set, std::move(spec), {}, {}};
-  if (out.spec == nullptr) return out;
+  PlaceSearch::Set out{set, std::move(looks), {}, {}};
+  if (out.looks.spec == nullptr) return out;
   const auto group = groups_.find(id);
   const Set* known = group == groups_.end() || set >= group->second.sets.size() ? nullptr : &group->second.sets[set];
   if (known != nullptr && pods.slices.empty()) wanted -= known->came;
@@ -150,6 +142,40 @@ PlaceSearch::Set QueuedWorkloads::lacking(quota::WorkloadId id, const model::Pod
   return out;
 }
 
+// lacking(), as many at a time as look alike; those come first that the fewest nodes could have now, or ever.
+void QueuedWorkloads::add_lacking(const quota::PlaceRequest& request, size_t set, std::vector<PlaceSearch::Set>& out) {
+  const model::PodSet& pods = request.workload->pod_sets[set];
+  PlaceSearch::Set all = lacking(request.id, pods, set, looks_of(request, set),
+                                 quota::still_needed((*request.pod_sets)[set], pods), false);
+  const std::vector<Group::Member> members = members_of(request, set);
+  if (members.empty()) return out.push_back(std::move(all));
+  std::set<int32_t> taken;
+  if (const auto group = groups_.find(request.id); group != groups_.end())
+    for (const auto& [uid, number] : group->second.numbers(set, members)) taken.insert(number);
+  std::vector<PlaceSearch::Set> apart;
+  size_t left = all.numbers.size();
+  for (int32_t number = 0; left > 0; ++number) {
+    if (taken.contains(number)) continue;
+    --left;
+    const PodLooks& looks = number < std::ssize(members) ? members[static_cast<size_t>(number)].looks : all.looks;
+    auto alike = std::ranges::find(apart, looks, &PlaceSearch::Set::looks);
+    if (alike == apart.end()) alike = apart.insert(apart.end(), {set, looks, {}, {}});
+    alike->numbers.push_back(number);
+  }
+  std::vector<std::tuple<size_t, size_t, size_t>> order;
+  for (size_t i = 0; i < apart.size(); ++i) {
+    const PodLooks& looks = apart[i].looks;
+    const size_t fit_now = stand_ins_.ask(*request.workload, set, looks, [&](PodSlot, const Candidates& candidates) {
+      const auto fits = [&](const auto& node) { return candidates.failure(node.second) == kFits; };
+      return static_cast<size_t>(std::ranges::count_if(context_.state.nodes_by_name(), fits));
+    });
+    order.emplace_back(fit_now, hosts(*request.workload, set, looks).size(), i);
+  }
+  std::ranges::sort(order);
+  for (const auto& [now, ever, i] : order) out.push_back(std::move(apart[i]));
+  if (apart.empty()) out.push_back(std::move(all));
+}
+
 // Pods outside queues for which nodes are kept and that come after the workload, which may have that room first.
 std::vector<PodSlot> QueuedWorkloads::kept_for_later(const model::Workload& workload) const {
   std::vector<PodSlot> out;
@@ -168,9 +194,7 @@ bool QueuedWorkloads::find(const quota::PlaceRequest& request, const std::vector
                            std::vector<Found>& found, std::string* why, bool partly) {
   const std::vector<model::PodSet>& pods = request.workload->pod_sets;
   std::vector<PlaceSearch::Set> sets;
-  for (const size_t set : by_scarcity(pods))
-    sets.push_back(lacking(request.id, pods[set], set, spec_of(request, set),
-                           quota::still_needed((*request.pod_sets)[set], pods[set]), false));
+  for (const size_t set : by_scarcity(pods)) add_lacking(request, set, sets);
   const auto search_without = [&](const std::vector<PodSlot>& later) {
     PlaceSearch search(context_, stand_ins_, *request.workload, why != nullptr);
     for (const PodSlot slot : standing(request.id, false)) search.evict(slot);
@@ -195,10 +219,12 @@ std::string QueuedWorkloads::why_not(const quota::PlaceRequest& request, const s
                                      const PlaceSearch::Failure& failure) {
   if (std::string no_node = no_node_has_it(request, failure.set); !no_node.empty()) return no_node;
   const quota::PodSetAssignment& given = (*request.pod_sets)[failure.set];
-  const auto set = std::ranges::find(sets, failure.set, &PlaceSearch::Set::index);
+  size_t wanted = 0;
+  for (const PlaceSearch::Set& set : sets)
+    if (set.index == failure.set) wanted += set.numbers.size();
   const std::set<std::string> flavors = quota::flavor_names(given);
-  return fmt::format("{} of {} pods of pod set {} have a place{}{}: {}", failure.placed, set->numbers.size(),
-                     given.name, flavors.empty() ? "" : " in flavor ", fmt::join(flavors, ", "), failure.why);
+  return fmt::format("{} of {} pods of pod set {} have a place{}{}: {}", failure.placed, wanted, given.name,
+                     flavors.empty() ? "" : " in flavor ", fmt::join(flavors, ", "), failure.why);
 }
 
 bool QueuedWorkloads::fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone,
@@ -251,9 +277,10 @@ void QueuedWorkloads::take_places(const quota::PlaceRequest& request, const std:
   group.sets.clear();
   group.stage = phase == PodPhase::kHeld ? Stage::kReserved : Stage::kWaiting;
   for (size_t i = 0; i < sets.size(); ++i)
-    group.sets.push_back({sets[i].name, spec_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
+    group.sets.push_back({sets[i].name, looks_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
   for (const auto& [uid, pod] : group.came)
     if (pod.set < group.sets.size()) ++group.sets[pod.set].came;
+  for (size_t i = 0; i < sets.size(); ++i) name_members(request, group, i);
   for (const Found& place : found) add_stand_in(group, *request.workload, place.set, place.node, phase, place.number);
 }
 
@@ -287,12 +314,25 @@ bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   return gave_back;
 }
 
+// Whoever stood for a pod that is none of them any more gives its place back, and it is looked for anew.
+void QueuedWorkloads::name_members(const quota::PlaceRequest& request, Group& group, size_t set) {
+  std::vector<Group::Member> members = members_of(request, set);
+  if (members.empty() && group.sets[set].members.empty()) return;
+  for (const PodSlot slot : group.name_members(set, std::move(members))) {
+    context_.state.unassign(slot, PodPhase::kNotQueued);
+    context_.state.remove_pod(slot);
+    short_.insert(request.id);
+    changed_ = true;
+  }
+}
+
 // Number −1: the one behind those of the others.
 void QueuedWorkloads::add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node,
                                    PodPhase phase, int32_t number) {
   auto& stand_ins = group.sets[set].stand_ins;
+  if (number < 0 && !group.sets[set].members.empty()) number = group.free_number(set);
   if (number < 0) number = stand_ins.empty() ? 0 : stand_ins.back().second + 1;
-  const PodSlot slot = stand_ins_.enter(stand_ins_.make(workload, set, group.sets[set].spec, number));
+  const PodSlot slot = stand_ins_.enter(stand_ins_.make(workload, set, group.sets[set].looks_of(number), number));
   const auto at = std::find_if(stand_ins.begin(), stand_ins.end(), [&](const auto& s) { return s.second > number; });
   stand_ins.insert(at, {slot, number});
   context_.state.assign(slot, node, phase);

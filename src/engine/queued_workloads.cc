@@ -61,7 +61,8 @@ void QueuedWorkloads::restore_places() {
     group.begun = ran.value_or(own.empty()) || std::ranges::any_of(own, leaves);
     for (size_t i = 0; i < status.assignment.size(); ++i) {
       const model::PodSet& pods = status.workload.pod_sets[i];
-      group.sets.push_back({pods.name, spec_of(request, i), quota::still_needed(status.assignment[i], pods)});
+      group.sets.push_back({pods.name, looks_of(request, i), quota::still_needed(status.assignment[i], pods)});
+      name_members(request, group, i);
     }
     short_.insert(id);
     filled_at_ = UINT64_MAX;
@@ -135,7 +136,7 @@ bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
   const std::vector<Set>& sets = group->second.sets;
   const auto came = group->second.came.find(pod.uid);
   return came == group->second.came.end() ||
-         (came->second.set < sets.size() && !shares_as_admitted(sets[came->second.set].spec, pod));
+         (came->second.set < sets.size() && !shares_as_admitted(sets[came->second.set].looks.spec, pod));
 }
 
 std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
@@ -147,7 +148,7 @@ std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const std::string& message = admission_.status(id).message;
   if (!admits(pod.workload))
     return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, message.empty() ? "" : ": ", message);
-  const auto has_share = [&](const Set& set) { return shares_as_admitted(set.spec, pod); };
+  const auto has_share = [&](const Set& set) { return shares_as_admitted(set.looks.spec, pod); };
   if (std::ranges::none_of(groups_.at(id).sets, has_share))
     return fmt::format("asks for another share of a GPU than Workload {} was admitted with", pod.workload);
   if (!may_begin(pod.workload)) return fmt::format("waits for all pods of Workload {} to have a place", pod.workload);
@@ -171,7 +172,7 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
     return {};
   const auto is_its = [&](const Set& set) {
     return (set.name == pod.pod_set || (pod.pod_set.empty() && group->sets.size() == 1)) &&
-           (!pod.node_name.empty() || shares_as_admitted(set.spec, pod));
+           (!pod.node_name.empty() || shares_as_admitted(set.looks.spec, pod));
   };
   const auto set = std::find_if(group->sets.begin(), group->sets.end(), is_its);
   if (set == group->sets.end() || set->came >= set->wanted) return {};
@@ -182,8 +183,9 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
     return context_.state.node(context_.state.pod(kept.first).node).node.name == pod.node_name;
   };
   auto own = std::find_if(set->stand_ins.begin(), set->stand_ins.end(), stands_there);
-  if (has_slices(pod)) {
-    const std::optional<int32_t> number = number_for(by_name_.at(pod.workload), index, pod);
+  if (const bool sliced = has_slices(pod); sliced || !set->members.empty()) {
+    const std::optional<int32_t> number =
+        sliced ? number_for(by_name_.at(pod.workload), index, pod) : group->number_for(index, pod, context_.state);
     if (!number) return {};  // its place is looked for
     came.number = *number;
     own = std::ranges::find(set->stand_ins, *number, &std::pair<PodSlot, int32_t>::second);
@@ -219,12 +221,16 @@ void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
   const model::Workload& spec = admission_.status(id).workload;
   for (size_t i = 0; i < group->sets.size(); ++i) {
     Set& set = group->sets[i];
-    if (set.spec == nullptr || set.came + std::ssize(set.stand_ins) >= set.wanted) continue;
-    const bool sliced = !spec.pod_sets[i].slices.empty();
-    const std::optional<int32_t> number = sliced && node.valid() ? number_at(id, i, node) : std::nullopt;
-    if (node.valid() && context_.state.node(node).present && sliced == number.has_value() &&
-        fits_on(spec, i, set.spec, node)) {
-      add_stand_in(*group, spec, i, node, PodPhase::kHeld, number.value_or(-1));
+    if (set.looks.spec == nullptr || set.came + std::ssize(set.stand_ins) >= set.wanted) continue;
+    bool stays = node.valid() && context_.state.node(node).present;
+    int32_t number = -1;
+    if (!set.members.empty()) number = group->free_number(i);
+    if (stays && !spec.pod_sets[i].slices.empty()) {
+      number = number_at(id, i, node).value_or(-1);
+      stays = number >= 0;
+    }
+    if (stays && fits_on(spec, i, set.looks_of(number), node)) {
+      add_stand_in(*group, spec, i, node, PodPhase::kHeld, number);
     } else {
       short_.insert(id);
       changed_ = true;
@@ -257,6 +263,7 @@ void QueuedWorkloads::trim(quota::WorkloadId id) {
   for (size_t i = 0; i < group->second.sets.size() && i < status.assignment.size(); ++i) {
     Set& set = group->second.sets[i];
     set.wanted = quota::still_needed(status.assignment[i], status.workload.pod_sets[i]);
+    name_members({id, &status.workload, &status.assignment, &admission_.flavors()}, group->second, i);
     while (!set.stand_ins.empty() && set.came + std::ssize(set.stand_ins) > set.wanted)
       drop_stand_in(set, set.stand_ins.size() - 1);
   }
@@ -326,7 +333,7 @@ void QueuedWorkloads::check(std::vector<std::string>& broken) const {
       if (group.keeps_places() && (set.came != came[i] || places > std::max(set.wanted, set.came)))
         broken.push_back(fmt::format("workload {} has {} places and {} pods of {} in pod set {}", name, places, came[i],
                                      set.wanted, set.name));
-      if (group.keeps_places() && set.spec != nullptr && places < set.wanted && !short_.contains(id))
+      if (group.keeps_places() && set.looks.spec != nullptr && places < set.wanted && !short_.contains(id))
         broken.push_back(fmt::format("workload {} lacks places that nobody looks for", name));
       for (const auto& [slot, index] : set.stand_ins) {
         const PodPhase phase = context_.state.pod(slot).phase;

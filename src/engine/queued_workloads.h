@@ -125,7 +125,6 @@ class QueuedWorkloads : public quota::Places {
   void release(quota::WorkloadId id) override;
 
  private:
-  using Spec = StandIns::Spec;
   using Found = PlaceSearch::Place;
   using Group = WorkloadGroup;
   using Set = Group::Set;
@@ -133,19 +132,18 @@ class QueuedWorkloads : public quota::Places {
   using Stage = Group::Stage;
 
   bool has_slices(const model::Pod& pod) const;
-  Spec spec_of(const quota::PlaceRequest& request, size_t set) const;
-  NodeSlot best_node(const model::Workload& workload, size_t set, const Spec& spec);
-  // That could have pods of the set, whoever is there now, and how many at most; until there are enough of them.
-  struct Host {
-    NodeSlot node;
-    int64_t most = 0;
-  };
-  std::vector<Host> hosts(const model::Workload& workload, size_t set, const Spec& spec, int64_t enough = INT64_MAX);
-  bool fits_on(const model::Workload& workload, size_t set, const Spec& spec, NodeSlot node);
+  static PodLooks looks_of(const quota::PlaceRequest& request, size_t set);
+  static std::vector<Group::Member> members_of(const quota::PlaceRequest& request, size_t set);
+  NodeSlot best_node(const model::Workload& workload, size_t set, const PodLooks& looks);
+  // Until there are enough of them.
+  std::vector<Host> hosts(const model::Workload& workload, size_t set, const PodLooks& looks,
+                          int64_t enough = INT64_MAX);
+  bool fits_on(const model::Workload& workload, size_t set, const PodLooks& looks, NodeSlot node);
   std::string why_not(const quota::PlaceRequest& request, const std::vector<PlaceSearch::Set>& sets,
                       const PlaceSearch::Failure& failure);
-  PlaceSearch::Set lacking(quota::WorkloadId id, const model::PodSet& pods, size_t set, Spec spec, int32_t wanted,
+  PlaceSearch::Set lacking(quota::WorkloadId id, const model::PodSet& pods, size_t set, PodLooks looks, int32_t wanted,
                            bool stand_ins_stay) const;
+  void add_lacking(const quota::PlaceRequest& request, size_t set, std::vector<PlaceSearch::Set>& out);
   std::string no_node_has_it(const quota::PlaceRequest& request, size_t set) const;
   bool find(const quota::PlaceRequest& request, const std::vector<PodSlot>& gone, std::vector<Found>& found,
             std::string* why, bool partly = false);
@@ -159,6 +157,7 @@ class QueuedWorkloads : public quota::Places {
   void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,
                     int32_t number = -1);
   void drop_stand_in(Set& set, size_t at);
+  void name_members(const quota::PlaceRequest& request, Group& group, size_t set);
   void trim(quota::WorkloadId id);
   bool could_have_kept(quota::WorkloadId id);
   void fill_slices(quota::WorkloadId id, size_t set);

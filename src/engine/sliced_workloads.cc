@@ -43,7 +43,7 @@ int QueuedWorkloads::agreement(const PlaceSearch::Set& set, const model::PodSet&
 std::optional<int32_t> QueuedWorkloads::number_at(quota::WorkloadId id, size_t set, NodeSlot node) const {
   const Set& known = groups_.at(id).sets[set];
   const model::PodSet& pods = admission_.status(id).workload.pod_sets[set];
-  const PlaceSearch::Set lacks = lacking(id, pods, set, known.spec, known.wanted, true);
+  const PlaceSearch::Set lacks = lacking(id, pods, set, known.looks, known.wanted, true);
   std::optional<int32_t> best;
   int most = -1;
   for (const int32_t number : lacks.numbers)
@@ -86,7 +86,7 @@ void QueuedWorkloads::fill_slices(quota::WorkloadId id, size_t set) {
   Group& group = groups_.at(id);
   const model::Workload& workload = admission_.status(id).workload;
   const Set& known = group.sets[set];
-  const PlaceSearch::Set lacks = lacking(id, workload.pod_sets[set], set, known.spec, known.wanted, true);
+  const PlaceSearch::Set lacks = lacking(id, workload.pod_sets[set], set, known.looks, known.wanted, true);
   if (lacks.numbers.empty()) return;
   std::vector<Found> found;
   {

@@ -5,19 +5,31 @@
 #include <algorithm>
 
 namespace berth::engine {
+namespace {
+
+template <typename T>
+bool same_value(const std::shared_ptr<const T>& a, const std::shared_ptr<const T>& b) {
+  return a == b || (a != nullptr && b != nullptr && *a == *b);
+}
+
+}  // namespace
+
+bool operator==(const PodLooks& a, const PodLooks& b) {
+  return same_value(a.labels, b.labels) && same_value(a.spec, b.spec);
+}
 
 // In its own name nobody sees it.
-model::Pod StandIns::make(const model::Workload& workload, size_t set, const Spec& spec, int32_t number) {
+model::Pod StandIns::make(const model::Workload& workload, size_t set, const PodLooks& looks, int32_t number) {
   const model::PodSet& pods = workload.pod_sets[set];
   model::Pod out;
   out.uid = number < 0 ? fmt::format("looks:{}", names_made_++)
                        : fmt::format("stand-in:{}:{}:{}", workload.uid, pods.name, number);
   out.namespace_name = workload.namespace_name;
   out.name = fmt::format("{}-{}", workload.name, pods.name);
-  out.labels = pods.labels;
+  out.labels = looks.labels;
   out.priority = workload.priority;
   out.created = workload.created;
-  out.spec = spec;
+  out.spec = looks.spec;
   out.workload = workload.full_name();
   out.pod_set = pods.name;
   out.stand_in = true;

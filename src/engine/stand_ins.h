@@ -11,14 +11,19 @@
 
 namespace berth::engine {
 
+// What a pod of a set is to nodes: as the set says, or as the pod itself, with what its flavors add.
+struct PodLooks {
+  std::shared_ptr<const model::SchedulingSpec> spec;  // null: no place is needed
+  std::shared_ptr<const model::Labels> labels;
+  friend bool operator==(const PodLooks& a, const PodLooks& b);  // by value
+};
+
 class StandIns {
  public:
-  using Spec = std::shared_ptr<const model::SchedulingSpec>;  // a pod set's, with what its flavors add
-
   explicit StandIns(const PlacementContext& context) : context_(context) {}
 
   // The pod with that number of a set of the workload. Number −1: one that never gets a place for long.
-  model::Pod make(const model::Workload& workload, size_t set, const Spec& spec, int32_t number);
+  model::Pod make(const model::Workload& workload, size_t set, const PodLooks& looks, int32_t number);
   // Lets a pod in whose class knows by whom it is seen, by itself for example, which the first pod of a class learns
   // afterwards.
   PodSlot enter(model::Pod&& pod);
@@ -28,11 +33,11 @@ class StandIns {
   const Candidates& look(PodSlot pod);
   // What `question` says of the candidates of a pod of the set, which gets no place.
   template <typename Ask>
-  auto ask(const model::Workload& workload, size_t set, const Spec& spec, const Ask& question) {
-    const PodSlot looks = enter(make(workload, set, spec, -1));
-    auto answer = question(looks, look(looks));
-    keep_class(looks);
-    context_.state.remove_pod(looks);
+  auto ask(const model::Workload& workload, size_t set, const PodLooks& looks, const Ask& question) {
+    const PodSlot pod = enter(make(workload, set, looks, -1));
+    auto answer = question(pod, look(pod));
+    keep_class(pod);
+    context_.state.remove_pod(pod);
     return answer;
   }
   // Of those there are, the ones that keep a class: a pod without a place each.

@@ -65,10 +65,10 @@ WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& r
   const bool single = sets.size() == 1 && quota::still_needed(request.pod_sets->front(), sets.front()) == 1;
   if (!single) find(request, {}, found, nullptr, true);
   for (const size_t set : by_scarcity(sets)) {
-    const Spec spec = spec_of(request, set);
+    const PodLooks looks = looks_of(request, set);
     const int32_t count = quota::still_needed((*request.pod_sets)[set], sets[set]);
-    if (spec == nullptr || count <= 0) continue;
-    model::Pod pod = stand_ins_.make(*request.workload, set, spec, -1);
+    if (looks.spec == nullptr || count <= 0) continue;
+    model::Pod pod = stand_ins_.make(*request.workload, set, looks, -1);
     pod.keeps_class = true;
     WantedPlaces::Set& wanted = out.sets.emplace_back(WantedPlaces::Set{stand_ins_.enter(std::move(pod)), count, {}});
     for (const Found& place : found)

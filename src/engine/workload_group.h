@@ -7,6 +7,7 @@
 #include <absl/container/btree_map.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,21 +16,31 @@
 #include "base/time.h"
 #include "engine/ids.h"
 #include "engine/stand_ins.h"
+#include "engine/state.h"
 
 namespace berth::engine {
 
 struct WorkloadGroup {
+  // A pod that its set names; its number is where it stands among them.
+  struct Member {
+    std::string uid;
+    PodLooks looks;
+  };
   // Equal pods of the workload as it was given its flavors.
   struct Set {
     std::string name;
-    StandIns::Spec spec;
+    PodLooks looks;
     int32_t wanted = 0;  // pods and stand-ins
     int32_t came = 0;
-    std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their numbers
+    std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their numbers, ascending
+    std::vector<Member> members = {};                         // model::PodSet::members
+
+    // Of the pod with the number, which may be one that nobody has named.
+    const PodLooks& looks_of(int32_t number) const;
   };
   struct Came {
     size_t set = 0;
-    int32_t number = -1;  // in a set with slices
+    int32_t number = -1;  // in a set with slices or members
   };
   // kReserved: its places are kept, and no pod may come yet.
   enum class Stage : uint8_t { kWaiting, kReserved, kAdmitted };
@@ -39,6 +50,23 @@ struct WorkloadGroup {
   Stage stage = Stage::kWaiting;
   bool begun = false;  // some of its pods have run, and may not be there any more
   bool keeps_places() const { return stage != Stage::kWaiting; }
+
+  // The numbers of pods of the set that have come, where it has these members: their own, and for others the first that
+  // no member has. By UID.
+  std::map<std::string, int32_t> numbers(size_t set, const std::vector<Member>& members) const;
+  // The first number that neither a pod nor a stand-in of the set has.
+  int32_t free_number(size_t set) const;
+  // The pod's number in a set with members; none: no place is kept for it.
+  std::optional<int32_t> number_for(size_t set, const model::Pod& pod, const State& state) const;
+  // Has the set these members. Who was known keeps its number, and new ones have those of pods that have gone, as far
+  // as there are some. Returns the stand-ins that do not look like the pod with their number any more.
+  std::vector<PodSlot> name_members(size_t set, std::vector<Member> members);
+};
+
+// A node that could have pods of a set, whoever is there now.
+struct Host {
+  NodeSlot node;
+  int64_t most = 0;  // of them, at most
 };
 
 // What is asked about a pod that has a place: when it has ended as it declares (none: it declares nothing), and for how

@@ -17,8 +17,7 @@
 #include "model/budget.h"
 #include "model/labels.h"
 #include "model/node_affinity.h"
-#include "model/peers.h"
-#include "model/pod.h"
+#include "model/pod_set.h"
 #include "model/resources.h"
 #include "model/taint.h"
 
@@ -145,25 +144,6 @@ struct LocalQueue {
   Budget budget = {};
   std::optional<Spent> spent = {};  // as ClusterQueue's
   friend bool operator==(const LocalQueue&, const LocalQueue&) = default;
-};
-
-// Equal pods of a workload.
-struct PodSet {
-  std::string name;
-  int32_t count = 1;
-  std::optional<int32_t> min_count;  // so few will do
-  int32_t reclaimable = 0;           // so many of them need nothing any more
-  // What quota counts of one pod, a share of a GPU among it; one by memory as a whole GPU (but see quota/flavors.h).
-  ResourceList requests;
-  Labels node_selector;
-  std::optional<std::vector<NodeSelectorTerm>> required_affinity;
-  std::vector<Toleration> tolerations;
-  // Everything that decides where one of its pods fits, with which places are looked for; null: no place is needed.
-  std::shared_ptr<const SchedulingSpec> spec = {};
-  std::shared_ptr<const Labels> labels = {};
-  std::vector<SliceLayer> slices = {};  // the widest first; each size is a multiple of the next
-  int32_t needed() const { return std::max(0, count - reclaimable); }
-  int32_t fewest() const { return std::min(needed(), min_count.value_or(count)); }  // partial admission
 };
 
 // Why a workload waits that was admitted before, as its object says.

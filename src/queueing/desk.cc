@@ -26,6 +26,13 @@ bool says_the_same(const api::Workload& a, const api::Workload& b) {
                             &api::WorkloadPodSet::reclaimable);
 }
 
+std::vector<std::string> uids_of(const PodsBySet& pods) {
+  std::vector<std::string> out;
+  for (const std::vector<const api::Pod*>& set : pods)
+    for (const api::Pod* pod : set) out.push_back(pod->metadata.uid);
+  return out;
+}
+
 }  // namespace
 
 void Desk::see(SeenWorkload seen) {
@@ -145,7 +152,8 @@ std::vector<engine::Event> Desk::take_events(Time now, Time wall) {
   for (const Name& name : dirty_groups_) {
     const auto at = workloads_.find(name);
     if (at == workloads_.end() || !at->second.in_engine || at->second.ended) continue;
-    if (lacking_pods(at->second) != at->second.lacks) tell_engine(at->second);
+    if (lacking_pods(at->second) != at->second.lacks || uids_of(pods_apart(at->second)) != at->second.apart)
+      tell_engine(at->second);
   }
   const auto has_gone = [&](const auto& job) { return now - job.first >= kPodsGoWithin; };
   const auto first = std::ranges::find_if_not(gone_jobs_, has_gone);
@@ -192,6 +200,9 @@ void Desk::tell_engine(WorkloadRecord& record) {
     workload.user = api::user_of(job->seen.job.metadata);
     if (job->seen.job.metadata.deleted) workload.problem = kJobIsDeleted;
   }
+  const auto apart = pods_apart(record);
+  for (size_t i = 0; i < apart.size(); ++i) bridge::name_members(workload.pod_sets[i], told, apart[i], levels_);
+  record.apart = uids_of(apart);
   record.lacks = lacking_pods(record);
   if (!record.lacks.empty()) workload.problem = record.lacks;
   if (!record.held.empty()) workload.problem = record.held;

@@ -148,6 +148,7 @@ class Desk {
   static std::string why_evicted(const WorkloadRecord& record);
   const GroupRecord* group_of(const SeenWorkload& workload) const;
   std::string lacking_pods(const WorkloadRecord& record) const;
+  PodsBySet pods_apart(const WorkloadRecord& record) const;
   bool set_priority(const api::ObjectMeta& metadata, const api::PodSpec& spec, api::Workload& workload,
                     std::optional<std::string>& priority_class) const;
   std::optional<Write> create_workload(JobRecord& record);

@@ -123,6 +123,16 @@ std::string Desk::lacking_pods(const WorkloadRecord& record) const {
       missing, total);
 }
 
+// Its group's pods by pod set, where nodes can tell them apart.
+PodsBySet Desk::pods_apart(const WorkloadRecord& record) const {
+  const GroupRecord* group = group_of(record.seen);
+  std::vector<const api::Pod*> pods;
+  if (group == nullptr || group->pods.size() < 2) return {};
+  for (const auto& [name, pod] : group->pods)
+    if (!pod.seen.pod.terminal() && !pod.seen.pod.metadata.deleted) pods.push_back(&pod.seen.pod);
+  return workloads::told_apart(pods, record.seen.workload);
+}
+
 void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission& admission,
                    std::vector<Write>& writes) {
   const auto known = workloads_.find(name);

@@ -34,7 +34,8 @@ struct WorkloadRecord {
   bool withdrawn = false;  // that its quota is taken back has been written, and perhaps not stored yet
   std::string held;        // why it is not to be admitted for now, though its queue would
   Time held_until;
-  std::string lacks;  // which pods of its group are not there, so that it is not to be admitted
+  std::string lacks;               // which pods of its group are not there, so that it is not to be admitted
+  std::vector<std::string> apart;  // UIDs of those that the engine tells apart
 };
 
 inline constexpr int kUnmadeMax = 3;  // so often in a row the server may refuse a Workload before people hear of it
@@ -60,6 +61,8 @@ struct Owned {
   std::vector<api::WorkloadPodSet> sets;
   std::vector<std::string> templates;
 };
+
+using PodsBySet = std::vector<std::vector<const api::Pod*>>;
 
 // What the labels of a Workload's owner name, with the priority that comes of it.
 struct Named {

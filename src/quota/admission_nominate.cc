@@ -143,24 +143,19 @@ void Admission::try_assignment(Entry& entry, const std::vector<int32_t>& counts)
   entry.assignment.next_flavor.clear();
 }
 
-// Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare. Those that
-// are cut into slices keep whole ones.
+// Partial admission: the most pods that fit, all sets reduced by about the same part of what they can spare, and to
+// whole slices.
 bool Admission::consider_fewer_pods(Entry& entry) {
   const std::vector<model::PodSet>& sets = record(entry.id).status.workload.pod_sets;
-  const auto slice = [](const model::PodSet& set) { return set.slices.empty() ? 1 : set.slices.front().size; };
-  const auto fewest = [&](const model::PodSet& set) {
-    const int64_t slices = (int64_t{set.fewest()} + slice(set) - 1) / slice(set);
-    return std::min<int64_t>(set.needed(), slices * slice(set));
-  };
-  const auto can_spare = [&](const model::PodSet& set) { return set.needed() - fewest(set); };
+  const auto can_spare = [](const model::PodSet& set) { return int64_t{set.needed()} - set.fewest(); };
   int64_t spare = 0;
   for (const model::PodSet& set : sets) spare += can_spare(set);
   const auto fits_without = [&](int64_t given_up) {
     std::vector<int32_t> counts;
     for (const model::PodSet& set : sets) {
-      const int64_t count = set.needed() - can_spare(set) * given_up / spare;
-      const int64_t whole = count == set.needed() ? count : count / slice(set) * slice(set);
-      counts.push_back(static_cast<int32_t>(std::max(whole, fewest(set))));
+      const int32_t count = set.needed() - static_cast<int32_t>(can_spare(set) * given_up / spare);
+      const int32_t whole = count == set.needed() ? count : count / set.slice_size() * set.slice_size();
+      counts.push_back(std::max(whole, set.fewest()));
     }
     try_assignment(entry, counts);
     return entry.assignment.outcome == Outcome::kFit || !entry.victims.empty();

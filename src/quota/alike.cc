@@ -39,7 +39,8 @@ bool same_value(const std::shared_ptr<const T>& a, const std::shared_ptr<const T
 bool alike_for_quota(const model::PodSet& a, const model::PodSet& b) {
   return a.name == b.name && a.count == b.count && a.min_count == b.min_count && a.reclaimable == b.reclaimable &&
          a.requests == b.requests && a.node_selector == b.node_selector && a.required_affinity == b.required_affinity &&
-         a.tolerations == b.tolerations && a.slices == b.slices && same_value(a.spec, b.spec);
+         a.tolerations == b.tolerations && a.slices == b.slices && same_value(a.spec, b.spec) && a.members.empty() &&
+         b.members.empty();
 }
 
 // How long it runs decides what it may have that is kept for others.

@@ -139,6 +139,19 @@ void QueueController::change(Owner owner, const api::Workload& workload, const b
   outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
 }
 
+void QueueController::name_members(Owner owner, const api::Workload& workload,
+                                   const std::vector<std::vector<const api::Pod*>>& pods,
+                                   const bridge::TopologyLevels& levels) {
+  Record& record = all_[by_owner_.at(owner)];
+  bool changed = false;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    model::PodSet& set = record.workload.pod_sets[i];
+    changed |= !pods[i].empty() || !set.members.empty();
+    bridge::name_members(set, workload, pods[i], levels);
+  }
+  if (changed && !record.finished) outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
+}
+
 bool QueueController::waits(Owner owner, const quota::Admission& admission) const {
   const auto known = by_owner_.find(owner);
   if (known == by_owner_.end() || all_[known->second].finished || is_leaving(owner)) return false;

@@ -49,6 +49,9 @@ class QueueController {
               const bridge::TopologyLevels& levels, std::string refused = "");
   // One that waits for quota asks for this now.
   void change(Owner owner, const api::Workload& workload, const bridge::TopologyLevels& levels, std::string refused);
+  // Its pods that are there, by pod set, where nodes can tell them apart (workloads::told_apart()).
+  void name_members(Owner owner, const api::Workload& workload, const std::vector<std::vector<const api::Pod*>>& pods,
+                    const bridge::TopologyLevels& levels);
   // As many of its pods are needed no more, by pod set.
   void reclaim(Owner owner, const std::vector<int32_t>& pods);
   void finish(Owner owner, Time now);

@@ -121,6 +121,7 @@ class Simulation {
   void make_pods_leave(size_t workload);
   void wait_in_queue(SimPod& pod);
   void join_group(SimPod& pod);
+  void name_members(size_t group);
   void let_in(const QueueController::Admitted& given);
   void let_in(PodGroup& group);
   void follow_group(const SimPod& pod);

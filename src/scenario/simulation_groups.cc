@@ -23,6 +23,7 @@ void Simulation::wait_in_queue(SimPod& pod) {
   pod.group = at->second;
   PodGroup& group = groups_.all[pod.group];
   group.pods.push_back(by_uid_.at(object.metadata.uid));
+  name_members(pod.group);
   if (!group.infos.empty()) return let_in(group);
   if (group.workload) return;
   std::vector<const api::Pod*> pods;
@@ -35,12 +36,26 @@ void Simulation::wait_in_queue(SimPod& pod) {
   const bool alone = workloads::group_of(object.metadata).empty();
   queues_.submit(*group.workload, {SIZE_MAX, pod.group}, {alone ? "Pod" : "Pod group", alone ? pod_name(object) : name},
                  *object.metadata.created, options_.topology_levels);
+  name_members(pod.group);
+}
+
+// Tells who of a group that its queue knows is there.
+void Simulation::name_members(size_t number) {
+  PodGroup& group = groups_.all[number];
+  const QueueController::Owner owner{SIZE_MAX, number};
+  if (!group.workload || group.ended || group.pods.size() < 2 || !queues_.knows(owner)) return;
+  std::vector<const api::Pod*> pods;
+  for (const size_t index : group.pods)
+    if (pods_[index].stage != Stage::kEnded && !pods_[index].object.metadata.deleted)
+      pods.push_back(&pods_[index].object);
+  queues_.name_members(owner, *group.workload, workloads::told_apart(pods, *group.workload), options_.topology_levels);
 }
 
 // A pod of a group that its queue knew already: what has been let in is waited for no more.
 void Simulation::join_group(SimPod& pod) {
   PodGroup& group = groups_.all[pod.group];
   group.pods.push_back(by_uid_.at(pod.object.metadata.uid));
+  name_members(pod.group);
   if (!group.infos.empty()) let_in(group);
 }
 

@@ -14,11 +14,12 @@ namespace {
 
 constexpr size_t kPodSetsMax = 8;  // of a Workload's schema
 
-// Those by which a pod asks for a place or a share of a GPU: Berth's own and KAI's.
+// Those by which a pod asks for a place or a share of a GPU: Berth's own, KAI's, and Kueue's of topology.
 model::Labels place_annotations(const api::ObjectMeta& metadata) {
   model::Labels out;
   for (const auto& [key, value] : metadata.annotations)
-    if (key.starts_with("berth.dev/") || key.starts_with("gpu-")) out.set(key, value);
+    if (key.starts_with("berth.dev/") || key.starts_with("gpu-") || key.starts_with("kueue.x-k8s.io/podset-"))
+      out.set(key, value);
   return out;
 }
 
@@ -35,6 +36,18 @@ api::PodSpec shape(const api::PodSpec& spec) {
       container.image.clear();
     }
   return out;
+}
+
+// Two pods of one role. That of its pod set is a label that each is given.
+bool nodes_see_alike(const api::Pod& a, const api::Pod& b) {
+  const auto labels = [](const api::Pod& pod) {
+    model::Labels out = pod.metadata.labels;
+    out.erase(api::kPodSetLabel);
+    return out;
+  };
+  const auto is_made = [](const api::ClaimVolume& volume) { return volume.made.has_value(); };
+  return a.spec.claim_volumes == b.spec.claim_volumes && labels(a) == labels(b) &&
+         (&a == &b || std::ranges::none_of(a.spec.claim_volumes, is_made));
 }
 
 // The annotation's whole number above 0; nothing without one.
@@ -110,6 +123,21 @@ bool is_of_set(const api::Pod& pod, const api::Workload& workload, const api::Wo
   api::PodTemplate role{pod.metadata, pod.spec};
   role.spec.scheduling_gates.clear();
   return same_role(set.pod_template, role);
+}
+
+std::vector<std::vector<const api::Pod*>> told_apart(const std::vector<const api::Pod*>& pods,
+                                                     const api::Workload& workload) {
+  std::vector<std::vector<const api::Pod*>> out;
+  for (const api::WorkloadPodSet& set : workload.pod_sets) {
+    std::vector<const api::Pod*>& own = out.emplace_back();
+    std::ranges::copy_if(pods, std::back_inserter(own),
+                         [&](const api::Pod* pod) { return is_of_set(*pod, workload, set); });
+    std::ranges::stable_partition(own, [](const api::Pod* pod) { return !waits_for_admission(*pod); });
+    if (std::ssize(own) > set.count) own.resize(static_cast<size_t>(set.count));
+    const auto is_like_first = [&](const api::Pod* pod) { return nodes_see_alike(*pod, *own.front()); };
+    if (own.size() < 2 || std::ranges::all_of(own, is_like_first)) own.clear();
+  }
+  return out;
 }
 
 std::string why_outside(const api::Pod& pod, const api::Workload& workload) {

@@ -29,6 +29,11 @@ bool is_of_pods(const api::Workload& workload);
 // The pod, which is the workload's, counts for the set. One that waits has to be like the set's template, whatever its
 // labels and annotations say.
 bool is_of_set(const api::Pod& pod, const api::Workload& workload, const api::WorkloadPodSet& set);
+// Of a group's pods that have not ended or are leaving those of each pod set, where nodes can tell them apart: they
+// differ in labels or claims, or each has claims of its own. At most as many as the set counts; those come first that
+// have been let in. Empty where they are all alike.
+std::vector<std::vector<const api::Pod*>> told_apart(const std::vector<const api::Pod*>& pods,
+                                                     const api::Workload& workload);
 // Of a pod that waits, and for which there is no room in the workload, which has been let in: why.
 std::string why_outside(const api::Pod& pod, const api::Workload& workload);
 
