@@ -26,10 +26,15 @@ bool says_the_same(const api::Workload& a, const api::Workload& b) {
                             &api::WorkloadPodSet::reclaimable);
 }
 
-std::vector<std::string> uids_of(const PodsBySet& pods) {
+// What tells them apart, but for their claims, which never change.
+std::vector<std::string> marks_of(const PodsBySet& pods) {
   std::vector<std::string> out;
   for (const std::vector<const api::Pod*>& set : pods)
-    for (const api::Pod* pod : set) out.push_back(pod->metadata.uid);
+    for (const api::Pod* pod : set) {
+      std::string& mark = out.emplace_back(pod->metadata.uid);
+      for (const auto& [key, value] : pod->metadata.labels)
+        if (key != api::kPodSetLabel) mark += fmt::format(" {}={}", key, value);
+    }
   return out;
 }
 
@@ -152,7 +157,7 @@ std::vector<engine::Event> Desk::take_events(Time now, Time wall) {
   for (const Name& name : dirty_groups_) {
     const auto at = workloads_.find(name);
     if (at == workloads_.end() || !at->second.in_engine || at->second.ended) continue;
-    if (lacking_pods(at->second) != at->second.lacks || uids_of(pods_apart(at->second)) != at->second.apart)
+    if (lacking_pods(at->second) != at->second.lacks || marks_of(pods_apart(at->second)) != at->second.apart)
       tell_engine(at->second);
   }
   const auto has_gone = [&](const auto& job) { return now - job.first >= kPodsGoWithin; };
@@ -202,7 +207,7 @@ void Desk::tell_engine(WorkloadRecord& record) {
   }
   const auto apart = pods_apart(record);
   for (size_t i = 0; i < apart.size(); ++i) bridge::name_members(workload.pod_sets[i], told, apart[i], levels_);
-  record.apart = uids_of(apart);
+  record.apart = marks_of(apart);
   record.lacks = lacking_pods(record);
   if (!record.lacks.empty()) workload.problem = record.lacks;
   if (!record.held.empty()) workload.problem = record.held;

@@ -5,6 +5,8 @@
 namespace berth::queueing {
 namespace {
 
+using ::testing::ElementsAre;
+
 struct DeskGroupTest : World, ::testing::Test {
   void lose(const std::string& pod) {
     pods.erase(pod);
@@ -70,6 +72,32 @@ TEST_F(DeskGroupTest, OneWhosePodIsReplacedByAnotherWaitsAsItIsThen) {
   settle();
   for (const char* pod : {"a", "c"}) EXPECT_FALSE(gated(pod)) << pod;
   EXPECT_EQ(workloads["pair"]["status"]["admission"]["podSetAssignments"].size(), 2u);
+}
+
+TEST_F(DeskGroupTest, PodsThatNodesCanTellApartAreNamed) {
+  const auto named = [&] {
+    std::vector<std::string> out;
+    const quota::WorkloadId id = admission.find(workloads["trio"]["metadata"]["uid"].get<std::string>());
+    for (const model::PodSet::Member& pod : admission.status(id).workload.pod_sets.front().members)
+      out.push_back(fmt::format("{} {}", pod.uid, *pod.labels->find("app")));
+    return out;
+  };
+  for (const char* pod : {"a", "b", "c"}) {
+    submit_pod(pod, "red", 2, "trio", 3);
+    change_pod(pod, {{"metadata", {{"labels", {{"app", "worker"}}}}}});
+  }
+  settle();
+  EXPECT_THAT(named(), ElementsAre());  // all look alike
+  change_pod("b", {{"metadata", {{"labels", {{"app", "leader"}}}}}});
+  settle();
+  EXPECT_THAT(named(), ElementsAre("pod-a worker", "pod-b leader", "pod-c worker"));
+  EXPECT_EQ(workloads["trio"]["spec"]["podSets"].size(), 1u);
+  change_pod("a", {{"metadata", {{"labels", {{"app", "watcher"}}}}}});
+  lose("c");
+  submit_pod("d", "red", 2, "trio", 3);
+  change_pod("d", {{"metadata", {{"labels", {{"app", "worker"}}}}}});
+  settle();
+  EXPECT_THAT(named(), ElementsAre("pod-a watcher", "pod-b leader", "pod-d worker"));
 }
 
 // Another scheduler places it, as it did under Kueue.

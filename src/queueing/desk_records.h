@@ -35,7 +35,7 @@ struct WorkloadRecord {
   std::string held;        // why it is not to be admitted for now, though its queue would
   Time held_until;
   std::string lacks;               // which pods of its group are not there, so that it is not to be admitted
-  std::vector<std::string> apart;  // UIDs of those that the engine tells apart
+  std::vector<std::string> apart;  // the marks of those that the engine tells apart
 };
 
 inline constexpr int kUnmadeMax = 3;  // so often in a row the server may refuse a Workload before people hear of it
