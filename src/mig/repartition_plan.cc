@@ -39,8 +39,15 @@ model::ResourceList cut_requests(const State& state, const engine::PodClass& cls
 }
 
 Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
-                          int64_t work)
-    : engine_(engine), state_(engine.state()), offers_(offers), peers_(state_), demand_(demand), work_(work) {
+                          const std::map<std::string, std::string>& promised_before, int64_t work)
+    : engine_(engine),
+      state_(engine.state()),
+      offers_(offers),
+      promised_before_(promised_before),
+      peers_(state_),
+      demand_(demand),
+      work_(work) {
+  for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
   for (Offer& offer : offers_)
     for (const PodSlot slot : offer.kept) {
       const std::optional<quota::WorkloadId> id = engine_.workloads().find(state_.pod(slot).pod.workload);
@@ -134,12 +141,22 @@ void Repartitioner::Plan::promise() {
                       turn);
       continue;
     }
-    Offer* const offer = promise_one(turn);
+    Offer* offer = promise_again(turn);
+    if (offer == nullptr) offer = promise_one(turn);
     if (offer == nullptr) continue;
+    places_[*turn.next] = offer;
     promised |= !offer->under_way;
     if (!offer->under_way) promises_[offer].emplace_back(turn.asker, *turn.next);
     if (++turn.next != turn.end) turns.emplace(rank_of(*turn.next), turn);
   }
+}
+
+// What is under way for the class's next pod, which goes on having it, lest it take what is under way for another.
+Repartitioner::Offer* Repartitioner::Plan::promise_again(const Turn& turn) {
+  const auto before = promised_before_.find(state_.pod(*turn.next).pod.uid);
+  if (before == promised_before_.end()) return nullptr;
+  Offer* const offer = offer_of(state_.find_node(before->second));
+  return offer != nullptr && offer->under_way && serve(turn.asker, *turn.next, *offer) ? offer : nullptr;
 }
 
 // The node that has been promised to the class's next pod, one that is to be cut anyhow where that will do; null: none
@@ -292,12 +309,17 @@ void Repartitioner::Plan::gather() {
 bool Repartitioner::Plan::move_pods(Offer& from) {
   all_or_none_ = true;
   const Mark before = mark();
+  std::map<PodSlot, const Offer*> places = places_;
   const auto has_another = [&](const auto& each) {
-    return std::ranges::any_of(
-        promised_, [&](Offer* to) { return to != &from && !to->needs.empty() && serve(each.first, each.second, *to); });
+    return std::ranges::any_of(promised_, [&](Offer* to) {
+      const bool served = to != &from && !to->needs.empty() && serve(each.first, each.second, *to);
+      if (served) places[each.second] = to;
+      return served;
+    });
   };
   const bool moved = std::ranges::all_of(promises_.at(&from), has_another);
-  if (!moved) roll_back(before);
+  if (moved) places_ = std::move(places);
+  else roll_back(before);
   all_or_none_ = false;
   return moved;
 }

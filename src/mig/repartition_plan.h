@@ -53,12 +53,15 @@ struct Repartitioner::Offer {
 class Repartitioner::Plan {
  public:
   // All outlive it.
-  Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand, int64_t work);
+  Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
+       const std::map<std::string, std::string>& promised_before, int64_t work);
 
   // Promises, then chooses the devices of each node that has been promised.
   void run();
   int64_t work_used() const { return work_used_; }
   bool unfinished() const { return unfinished_; }
+  // Of pods that are in no queue of workloads: which node each has been promised.
+  const std::map<engine::PodSlot, const Offer*>& places() const { return places_; }
 
  private:
   using Pods = absl::btree_set<engine::PodSlot, engine::QueueOrder>;
@@ -87,6 +90,7 @@ class Repartitioner::Plan {
   void add(engine::ClassId cls, Pods::const_iterator first, Pods::const_iterator end, Turns& turns);
   static Turns::iterator first_turn(Turns& turns, const std::optional<engine::QueueRank>& held);
   void promise();
+  Offer* promise_again(const Turn& turn);
   Offer* promise_one(Turn& turn);
   engine::DomainId roomiest(const Turn& turn);
   bool serve(const Asker& asker, engine::PodSlot pod, Offer& offer);
@@ -122,6 +126,8 @@ class Repartitioner::Plan {
   std::vector<Offer>& offers_;
   std::vector<Offer*> promised_;                                               // that are to be cut, as they came to be
   std::map<Offer*, std::vector<std::pair<Asker, engine::PodSlot>>> promises_;  // of those that may be without them
+  const std::map<std::string, std::string>& promised_before_;                  // by UID: names of nodes under way
+  std::map<engine::PodSlot, const Offer*> places_;
   engine::PromisedPeers peers_;
   packing::MigDemand& demand_;
   const int64_t work_;

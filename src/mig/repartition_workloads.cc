@@ -26,8 +26,6 @@ void Repartitioner::Plan::add_workloads(Turns& turns) {
     turn.wanted = &wanted;
     turns.emplace(engine::queue_rank(engine_.admission().status(wanted.workloads.front()).workload), turn);
   }
-  if (quota_)
-    for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
 }
 
 // False: no more of those that are alike can be served.
