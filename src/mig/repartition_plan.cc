@@ -97,7 +97,7 @@ Repartitioner::Plan::Turns Repartitioner::Plan::all_turns() {
   const auto& all = engine_.queue().classes();
   for (uint32_t i = 0; held.valid() && i < all.size(); ++i)  // those behind it have not been looked at
     if (all[i] != nullptr && !all[i]->pods.empty() && !blocked.contains(ClassId{i}))
-      add(ClassId{i}, all[i]->pods.upper_bound(held), all[i]->pods.end(), turns);
+      add(ClassId{i}, all[i]->pods.lower_bound(held), all[i]->pods.end(), turns);
   add_workloads(turns);
   return turns;
 }
@@ -114,8 +114,9 @@ Repartitioner::Plan::Turns::iterator Repartitioner::Plan::first_turn(Turns& turn
   return first;
 }
 
-// When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn, and
-// those behind it on the devices that are cut for these: nothing that the held one could have is cut for them.
+// When one of a class finds nothing, none of the class will. While a pod is held, nodes are cut for those before it
+// only. As these are then cut for some time, and in use for longer, it and those behind it have their turns on them,
+// too, but for those that have a place elsewhere as things are.
 void Repartitioner::Plan::promise() {
   Turns turns = all_turns();
   const std::optional<engine::QueueRank> held = held_rank();
@@ -129,6 +130,7 @@ void Repartitioner::Plan::promise() {
     const auto first = first_turn(turns, held);
     const engine::QueueRank rank = first->first;
     late_ = held && rank >= *held;
+    if (late_ && !can_share()) return;
     Turn turn = first->second;
     turns.erase(first);
     turn_.reset();
@@ -141,14 +143,33 @@ void Repartitioner::Plan::promise() {
                       turn);
       continue;
     }
-    Offer* offer = promise_again(turn);
-    if (offer == nullptr) offer = promise_one(turn);
-    if (offer == nullptr) continue;
-    places_[*turn.next] = offer;
-    promised |= !offer->under_way;
-    if (!offer->under_way) promises_[offer].emplace_back(turn.asker, *turn.next);
+    if (!late_ || !stands(turn.asker, *turn.next)) {
+      Offer* offer = promise_again(turn);
+      if (offer == nullptr) offer = promise_one(turn);
+      if (offer == nullptr) continue;
+      places_[*turn.next] = offer;
+      promised |= !offer->under_way;
+      if (!offer->under_way) promises_[offer].emplace_back(turn.asker, *turn.next);
+    }
     if (++turn.next != turn.end) turns.emplace(rank_of(*turn.next), turn);
   }
+}
+
+bool Repartitioner::Plan::can_share() const { return std::ranges::any_of(offers_, is_to_be_cut); }
+
+// Whether the pod, which has not been looked at yet, has a place as things are beside those before it, on a node that
+// is not to be cut. Which one that will be does not matter here: no other node is cut for those behind it.
+bool Repartitioner::Plan::stands(const Asker& asker, PodSlot pod) {
+  if (engine_.queue().blocked().contains(asker.cls)) return false;
+  if (gpu_nodes_.empty())
+    for (const auto& [name, slot] : state_.nodes_by_name())
+      if (state_.node(slot).present && state_.node(slot).has_gpus) gpu_nodes_.push_back(slot);
+  for (size_t& at = standing_from_[asker.cls]; at < gpu_nodes_.size(); ++at) {
+    const auto offer = by_node_.find(gpu_nodes_[at]);
+    if (offer != by_node_.end() && is_to_be_cut(*offer->second)) continue;
+    if (stands_on(asker, pod, gpu_nodes_[at])) return true;
+  }
+  return false;
 }
 
 // What is under way for the class's next pod, which goes on having it, lest it take what is under way for another.
@@ -217,7 +238,7 @@ bool Repartitioner::Plan::serve(const Asker& asker, PodSlot pod, Offer& offer) {
   const engine::PodClass& cls = state_.pod_class(asker.cls);
   const bool asks = asker.request != kNothing;
   if (asks && offer.full_for[asker.request] && !shares_with_others(cls, offer)) return false;
-  if ((late_ && !offer.under_way && offer.needs.empty()) || is_kept_from_it(offer)) return false;
+  if (((late_ || gathers_) && !is_to_be_cut(offer)) || is_kept_from_it(offer)) return false;
   ++work_used_;
   if (!offer.node) offer.node = imagined(offer);
   if (!may_have(asker, *offer.node, offer.slot)) return false;
@@ -261,7 +282,7 @@ bool Repartitioner::Plan::cut(const Asker& asker, Offer& offer) {
     offer.full_for[asker.request] = true;
     return false;
   }
-  if (late_ && !leaves_whole(offer, beyond)) return false;
+  if (gathers_ && !leaves_whole(offer, beyond)) return false;
   if (offer.needs.empty()) {
     promised_.push_back(&offer);
     work_used_ += offer.idle.size() > size_t{offer.idle.contains(model::kWholeGpuResource)} ? kSearchUnits : kCutUnits;
@@ -287,7 +308,7 @@ bool Repartitioner::Plan::leaves_whole(const Offer& offer, const model::Resource
 // Nodes that were promised before others were, to pods that have room on what those are cut into, stay as they are.
 void Repartitioner::Plan::gather() {
   turn_.reset();
-  late_ = true;  // nothing more is cut for them there
+  gathers_ = true;
   for (Offer* const offer : promised_) {
     const auto pods = promises_.find(offer);
     if (work_used_ >= work_ || pods == promises_.end()) continue;
@@ -342,10 +363,8 @@ void Repartitioner::Plan::choose_devices() {
 
 void Repartitioner::Plan::occupy(const engine::PodClass& cls, NodeState& node) const {
   std::vector<Int128>& used = node.used;
-  for (const engine::ResourceAmount& request : cls.requests) {
-    if (used.size() <= request.id.value) used.resize(request.id.value + 1, 0);
-    used[request.id.value] += request.amount;
-  }
+  if (used.size() < state_.resources().size()) used.resize(state_.resources().size(), 0);
+  for (const engine::ResourceAmount& request : cls.requests) used[request.id.value] += request.amount;
   if (cls.shares_gpu) {
     const int64_t units = node.node.gpus.units_of(cls.spec->gpu_share);
     const int32_t open = node.best_shared(units), device = open >= 0 ? open : node.devices.next_closed();
@@ -361,7 +380,6 @@ NodeState Repartitioner::Plan::imagined(const Offer& offer) const {
   out.repartitioning = out.node.cut_by_others = false;
   out.devices = engine::SharedDevices(out.node.gpus.units());
   out.listed = {};
-  if (out.used.size() < state_.resources().size()) out.used.resize(state_.resources().size(), 0);
   out.allocatable.resize(state_.resources().size(), 0);
   for (uint32_t id = 0; id < state_.resources().size(); ++id) {
     const std::string& resource = state_.resources().name(ResourceId{id});

@@ -5,8 +5,8 @@
 // drives both lets the engine know (NodeRepartitioning), has the node cut, and brings the node's new resources as ever.
 // It says, too, when the node is done, has taken too long, or can never have it any more, as an agent tells that a
 // device which was to be cut is in use or that others are healthy than were. The engine keeps GPU work off the node
-// meanwhile. While a pod is held only those before it in the queue's order have their turn, so that none is cut for who
-// comes after it.
+// meanwhile. While a pod is held, nodes are cut only for those before it in the queue's order; it and those behind it
+// get of these nodes, where they have no place on others as things are.
 //
 // Only idle devices are cut. Where an agent tells the devices of a node, these are the ones that it has given to
 // nobody, provided that it has located every pod which the engine knows to use GPUs there: a bind on its way keeps all
