@@ -109,14 +109,6 @@ void Engine::on(PodsReplaced&& event) {
   for (const std::string& uid : gone) on(PodDeleted{uid});
 }
 
-// Who waits may be served by what has begun, or by a node that is free again: that is to be found out afresh.
-void Engine::on(const NodeRepartitioning& event) {
-  state_.set_repartitioning(event.name, event.under_way);
-  if (const NodeSlot node = state_.find_node(event.name); event.under_way && node.valid())
-    workloads_->give_back_kept(node);
-  held_ = {};
-}
-
 void Engine::on(const StorageUpserted& event) {
   state_.upsert_storage(event.object);
   workloads_->look_again();

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "engine/engine.h"
+#include "engine/evaluate.h"
 #include "engine/kept_aside.h"
 #include "engine/node_guesses.h"
 #include "engine/queued_workloads.h"
@@ -103,6 +104,28 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
        .pod_name = preemptor.pod.name,
        .node_name = node_name,
        .message = std::make_shared<const std::string>(fit_message(cls.candidates.counts(), failure_sets_))});
+}
+
+// Who waits may be served by what has begun, or by a node that is free again: that is to be found out afresh. Whom a
+// node was cut for has its room until the next cycle, whoever else would do with it and is to have another: several
+// nodes may have been cut in one plan, and be done one after the other.
+void Engine::on(const NodeRepartitioning& event) {
+  state_.set_repartitioning(event.name, event.under_way);
+  held_ = {};
+  const NodeSlot node = state_.find_node(event.name);
+  if (!node.valid()) return;
+  if (event.under_way) workloads_->give_back_kept(node);
+  std::vector<PodSlot> pods;
+  for (const std::string& uid : event.pods)
+    if (const PodSlot pod = state_.find_pod(uid); pod.valid() && state_.pod(pod).phase == PodPhase::kPending)
+      pods.push_back(pod);
+  std::sort(pods.begin(), pods.end(), QueueOrder{&state_});
+  for (const PodSlot pod : pods) {
+    Reasons reasons;
+    if (!run_filters(policies_, state_.pod_class(state_.pod(pod).cls), state_.view(node), reasons)) continue;
+    queue_.erase(pod);
+    nominate(pod, node);
+  }
 }
 
 // Charges the pod, which is in no queue, to the node beside those that are to leave it.

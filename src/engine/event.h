@@ -33,6 +33,7 @@ struct NodesReplaced {
 struct NodeRepartitioning {
   std::string name;
   bool under_way = false;
+  std::vector<std::string> pods = {};  // it is over, and was for these, by UID: who waits still is nominated for it
 };
 
 struct PodUpserted {

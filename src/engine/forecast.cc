@@ -20,8 +20,7 @@ namespace berth::engine {
 namespace {
 
 constexpr int64_t kIdleWakeupsMax = 64;  // one after another, when nothing is left to end
-constexpr std::string_view kOnlyCuts =
-    "nothing that could end is in its way, and when GPUs will be cut is not foreseen";
+constexpr std::string_view kOnlyCuts = "when GPUs will be cut is not foreseen";
 constexpr const char* kCutsToo =
     "as GPUs are cut now it would not start when all in its way have ended, and when they will be cut anew is not "
     "foreseen";

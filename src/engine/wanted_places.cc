@@ -3,13 +3,17 @@
 #include "engine/wanted_places.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
 namespace {
+
+constexpr size_t kLooksMax = 64;  // at workloads behind one that gives way
 
 bool asks_for_gpus(const model::PodSet& set) {
   const auto is_gpu = [](const auto& request) { return request.second > 0 && model::is_gpu_resource(request.first); };
@@ -78,12 +82,17 @@ WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& r
   return out;
 }
 
-// Only where some nodes could be made ready.
+// Only where some nodes could be made ready. Where one gives way, those that have not had their turn yet count, too:
+// what is left of nodes that are made ready before it may be their only chance.
 void QueuedWorkloads::note_wanted() {
   const std::vector<WantedPlaces> before = std::exchange(wanted_, {});
   std::map<const void*, size_t> groups;
-  if (!context_.state.mig_nodes().empty())
-    for (const quota::WantsPlace& wants : admission_.wanting_places()) {
+  if (!context_.state.mig_nodes().empty()) {
+    std::vector<quota::WantsPlace> all = admission_.wanting_places();
+    if (held_.valid()) std::ranges::move(admission_.wanting_from(held_, kLooksMax), std::back_inserter(all));
+    std::set<quota::WorkloadId> seen;
+    for (const quota::WantsPlace& wants : all) {
+      if (!seen.insert(wants.id).second) continue;
       const model::Workload& workload = admission_.status(wants.id).workload;
       if (!asks_for_gpus(workload) || is_sliced(workload)) continue;
       const auto [at, fresh] = groups.try_emplace(wants.options.get(), wanted_.size());
@@ -95,6 +104,7 @@ void QueuedWorkloads::note_wanted() {
         wanted_.back().options.push_back(
             wanted_option({wants.id, &workload, &option.pod_sets, &admission_.flavors()}, option));
     }
+  }
   for (const WantedPlaces& wanted : before)
     for (const WantedPlaces::Option& option : wanted.options)
       for (const WantedPlaces::Set& set : option.sets) context_.state.remove_pod(set.pod);

@@ -39,8 +39,15 @@ model::ResourceList cut_requests(const State& state, const engine::PodClass& cls
 }
 
 Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
-                          int64_t work)
-    : engine_(engine), state_(engine.state()), offers_(offers), peers_(state_), demand_(demand), work_(work) {
+                          const std::map<std::string, std::string>& promised_before, int64_t work)
+    : engine_(engine),
+      state_(engine.state()),
+      offers_(offers),
+      promised_before_(promised_before),
+      peers_(state_),
+      demand_(demand),
+      work_(work) {
+  for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
   for (Offer& offer : offers_)
     for (const PodSlot slot : offer.kept) {
       const std::optional<quota::WorkloadId> id = engine_.workloads().find(state_.pod(slot).pod.workload);
@@ -90,7 +97,7 @@ Repartitioner::Plan::Turns Repartitioner::Plan::all_turns() {
   const auto& all = engine_.queue().classes();
   for (uint32_t i = 0; held.valid() && i < all.size(); ++i)  // those behind it have not been looked at
     if (all[i] != nullptr && !all[i]->pods.empty() && !blocked.contains(ClassId{i}))
-      add(ClassId{i}, all[i]->pods.upper_bound(held), all[i]->pods.end(), turns);
+      add(ClassId{i}, all[i]->pods.lower_bound(held), all[i]->pods.end(), turns);
   add_workloads(turns);
   return turns;
 }
@@ -107,8 +114,9 @@ Repartitioner::Plan::Turns::iterator Repartitioner::Plan::first_turn(Turns& turn
   return first;
 }
 
-// When one of a class finds nothing, none of the class will. While a pod is held, those before it have their turn, and
-// those behind it on the devices that are cut for these: nothing that the held one could have is cut for them.
+// When one of a class finds nothing, none of the class will. While a pod is held, nodes are cut for those before it
+// only. As these are then cut for some time, and in use for longer, it and those behind it have their turns on them,
+// too, but for those that have a place elsewhere as things are.
 void Repartitioner::Plan::promise() {
   Turns turns = all_turns();
   const std::optional<engine::QueueRank> held = held_rank();
@@ -122,6 +130,7 @@ void Repartitioner::Plan::promise() {
     const auto first = first_turn(turns, held);
     const engine::QueueRank rank = first->first;
     late_ = held && rank >= *held;
+    if (late_ && !can_share()) return;
     Turn turn = first->second;
     turns.erase(first);
     turn_.reset();
@@ -134,12 +143,41 @@ void Repartitioner::Plan::promise() {
                       turn);
       continue;
     }
-    Offer* const offer = promise_one(turn);
-    if (offer == nullptr) continue;
-    promised |= !offer->under_way;
-    if (!offer->under_way) promises_[offer].emplace_back(turn.asker, *turn.next);
+    if (!late_ || !stands(turn.asker, *turn.next)) {
+      Offer* offer = promise_again(turn);
+      if (offer == nullptr) offer = promise_one(turn);
+      if (offer == nullptr) continue;
+      places_[*turn.next] = offer;
+      promised |= !offer->under_way;
+      if (!offer->under_way) promises_[offer].emplace_back(turn.asker, *turn.next);
+    }
     if (++turn.next != turn.end) turns.emplace(rank_of(*turn.next), turn);
   }
+}
+
+bool Repartitioner::Plan::can_share() const { return std::ranges::any_of(offers_, is_to_be_cut); }
+
+// Whether the pod, which has not been looked at yet, has a place as things are beside those before it, on a node that
+// is not to be cut. Which one that will be does not matter here: no other node is cut for those behind it.
+bool Repartitioner::Plan::stands(const Asker& asker, PodSlot pod) {
+  if (engine_.queue().blocked().contains(asker.cls)) return false;
+  if (gpu_nodes_.empty())
+    for (const auto& [name, slot] : state_.nodes_by_name())
+      if (state_.node(slot).present && state_.node(slot).has_gpus) gpu_nodes_.push_back(slot);
+  for (size_t& at = standing_from_[asker.cls]; at < gpu_nodes_.size(); ++at) {
+    const auto offer = by_node_.find(gpu_nodes_[at]);
+    if (offer != by_node_.end() && is_to_be_cut(*offer->second)) continue;
+    if (stands_on(asker, pod, gpu_nodes_[at])) return true;
+  }
+  return false;
+}
+
+// What is under way for the class's next pod, which goes on having it, lest it take what is under way for another.
+Repartitioner::Offer* Repartitioner::Plan::promise_again(const Turn& turn) {
+  const auto before = promised_before_.find(state_.pod(*turn.next).pod.uid);
+  if (before == promised_before_.end()) return nullptr;
+  Offer* const offer = offer_of(state_.find_node(before->second));
+  return offer != nullptr && offer->under_way && serve(turn.asker, *turn.next, *offer) ? offer : nullptr;
 }
 
 // The node that has been promised to the class's next pod, one that is to be cut anyhow where that will do; null: none
@@ -200,7 +238,7 @@ bool Repartitioner::Plan::serve(const Asker& asker, PodSlot pod, Offer& offer) {
   const engine::PodClass& cls = state_.pod_class(asker.cls);
   const bool asks = asker.request != kNothing;
   if (asks && offer.full_for[asker.request] && !shares_with_others(cls, offer)) return false;
-  if ((late_ && !offer.under_way && offer.needs.empty()) || is_kept_from_it(offer)) return false;
+  if (((late_ || gathers_) && !is_to_be_cut(offer)) || is_kept_from_it(offer)) return false;
   ++work_used_;
   if (!offer.node) offer.node = imagined(offer);
   if (!may_have(asker, *offer.node, offer.slot)) return false;
@@ -244,7 +282,7 @@ bool Repartitioner::Plan::cut(const Asker& asker, Offer& offer) {
     offer.full_for[asker.request] = true;
     return false;
   }
-  if (late_ && !leaves_whole(offer, beyond)) return false;
+  if (gathers_ && !leaves_whole(offer, beyond)) return false;
   if (offer.needs.empty()) {
     promised_.push_back(&offer);
     work_used_ += offer.idle.size() > size_t{offer.idle.contains(model::kWholeGpuResource)} ? kSearchUnits : kCutUnits;
@@ -270,7 +308,7 @@ bool Repartitioner::Plan::leaves_whole(const Offer& offer, const model::Resource
 // Nodes that were promised before others were, to pods that have room on what those are cut into, stay as they are.
 void Repartitioner::Plan::gather() {
   turn_.reset();
-  late_ = true;  // nothing more is cut for them there
+  gathers_ = true;
   for (Offer* const offer : promised_) {
     const auto pods = promises_.find(offer);
     if (work_used_ >= work_ || pods == promises_.end()) continue;
@@ -292,12 +330,17 @@ void Repartitioner::Plan::gather() {
 bool Repartitioner::Plan::move_pods(Offer& from) {
   all_or_none_ = true;
   const Mark before = mark();
+  std::map<PodSlot, const Offer*> places = places_;
   const auto has_another = [&](const auto& each) {
-    return std::ranges::any_of(
-        promised_, [&](Offer* to) { return to != &from && !to->needs.empty() && serve(each.first, each.second, *to); });
+    return std::ranges::any_of(promised_, [&](Offer* to) {
+      const bool served = to != &from && !to->needs.empty() && serve(each.first, each.second, *to);
+      if (served) places[each.second] = to;
+      return served;
+    });
   };
   const bool moved = std::ranges::all_of(promises_.at(&from), has_another);
-  if (!moved) roll_back(before);
+  if (moved) places_ = std::move(places);
+  else roll_back(before);
   all_or_none_ = false;
   return moved;
 }
@@ -320,10 +363,8 @@ void Repartitioner::Plan::choose_devices() {
 
 void Repartitioner::Plan::occupy(const engine::PodClass& cls, NodeState& node) const {
   std::vector<Int128>& used = node.used;
-  for (const engine::ResourceAmount& request : cls.requests) {
-    if (used.size() <= request.id.value) used.resize(request.id.value + 1, 0);
-    used[request.id.value] += request.amount;
-  }
+  if (used.size() < state_.resources().size()) used.resize(state_.resources().size(), 0);
+  for (const engine::ResourceAmount& request : cls.requests) used[request.id.value] += request.amount;
   if (cls.shares_gpu) {
     const int64_t units = node.node.gpus.units_of(cls.spec->gpu_share);
     const int32_t open = node.best_shared(units), device = open >= 0 ? open : node.devices.next_closed();
@@ -339,7 +380,6 @@ NodeState Repartitioner::Plan::imagined(const Offer& offer) const {
   out.repartitioning = out.node.cut_by_others = false;
   out.devices = engine::SharedDevices(out.node.gpus.units());
   out.listed = {};
-  if (out.used.size() < state_.resources().size()) out.used.resize(state_.resources().size(), 0);
   out.allocatable.resize(state_.resources().size(), 0);
   for (uint32_t id = 0; id < state_.resources().size(); ++id) {
     const std::string& resource = state_.resources().name(ResourceId{id});

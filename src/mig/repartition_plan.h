@@ -53,12 +53,15 @@ struct Repartitioner::Offer {
 class Repartitioner::Plan {
  public:
   // All outlive it.
-  Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand, int64_t work);
+  Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
+       const std::map<std::string, std::string>& promised_before, int64_t work);
 
   // Promises, then chooses the devices of each node that has been promised.
   void run();
   int64_t work_used() const { return work_used_; }
   bool unfinished() const { return unfinished_; }
+  // Of pods that are in no queue of workloads: which node each has been promised.
+  const std::map<engine::PodSlot, const Offer*>& places() const { return places_; }
 
  private:
   using Pods = absl::btree_set<engine::PodSlot, engine::QueueOrder>;
@@ -87,9 +90,14 @@ class Repartitioner::Plan {
   void add(engine::ClassId cls, Pods::const_iterator first, Pods::const_iterator end, Turns& turns);
   static Turns::iterator first_turn(Turns& turns, const std::optional<engine::QueueRank>& held);
   void promise();
+  Offer* promise_again(const Turn& turn);
   Offer* promise_one(Turn& turn);
   engine::DomainId roomiest(const Turn& turn);
   bool serve(const Asker& asker, engine::PodSlot pod, Offer& offer);
+  bool can_share() const;
+  bool stands(const Asker& asker, engine::PodSlot pod);
+  bool stands_on(const Asker& asker, engine::PodSlot pod, engine::NodeSlot node);
+  static bool is_to_be_cut(const Offer& offer) { return offer.under_way || !offer.needs.empty(); }
   bool may_have(const Asker& asker, const engine::NodeState& node, engine::NodeSlot slot);
   bool is_kept_from_it(const Offer& offer) const { return offer.kept_for && (!turn_ || *offer.kept_for < *turn_); }
   bool shares_with_others(const engine::PodClass& cls, const Offer& offer) const;
@@ -122,12 +130,15 @@ class Repartitioner::Plan {
   std::vector<Offer>& offers_;
   std::vector<Offer*> promised_;                                               // that are to be cut, as they came to be
   std::map<Offer*, std::vector<std::pair<Asker, engine::PodSlot>>> promises_;  // of those that may be without them
+  const std::map<std::string, std::string>& promised_before_;                  // by UID: names of nodes under way
+  std::map<engine::PodSlot, const Offer*> places_;
   engine::PromisedPeers peers_;
   packing::MigDemand& demand_;
   const int64_t work_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;
-  bool late_ = false;                      // the turn is that of pods behind one that is held
+  bool late_ = false;                      // the turn is that of the one that is held, or of those behind it
+  bool gathers_ = false;                   // nothing more is cut
   std::optional<engine::QueueRank> turn_;  // the turn is that of a workload
   std::vector<model::ResourceList> requests_;
   std::map<std::string, size_t> known_requests_;
@@ -135,6 +146,8 @@ class Repartitioner::Plan {
   std::vector<std::pair<Offer*, Offer>> changed_offers_;  // the same: as they were
   std::vector<std::pair<engine::NodeSlot, engine::NodeState>> changed_standing_;
   std::map<engine::NodeSlot, engine::NodeState> standing_;  // that are not offers, with whom they were promised to
+  std::vector<engine::NodeSlot> gpu_nodes_;
+  std::map<engine::ClassId, size_t> standing_from_;  // the first of these that may be of use as it is
   std::map<engine::NodeSlot, Offer*> by_node_;
   std::optional<quota::QuotaTree> quota_;      // with what was promised
   std::set<quota::QuotaNode> promised_quota_;  // roots of what was

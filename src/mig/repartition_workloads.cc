@@ -26,8 +26,6 @@ void Repartitioner::Plan::add_workloads(Turns& turns) {
     turn.wanted = &wanted;
     turns.emplace(engine::queue_rank(engine_.admission().status(wanted.workloads.front()).workload), turn);
   }
-  if (quota_)
-    for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
 }
 
 // False: no more of those that are alike can be served.
@@ -103,6 +101,7 @@ bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Ask
     if (is_within(offer.slot)) offers.push_back(&offer);
   std::stable_partition(offers.begin(), offers.end(),
                         [](const Offer* offer) { return offer->under_way || !offer->needs.empty(); });
+  const bool looks = late_ && !within.valid() && !offers.empty();
   auto place = places.begin();
   auto offer = offers.begin();
   for (int32_t i = 0; i < set.count; ++i) {
@@ -111,6 +110,7 @@ bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Ask
       served = place_as_is(asker, set.pod, *place);
       if (!served || place - places.begin() < told) ++place;
     }
+    served = served || (looks && stands(asker, set.pod));
     for (; !served && offer != offers.end(); ++offer)
       if (served = serve(asker, set.pod, **offer); served) break;
     if (!served) return false;
@@ -119,7 +119,12 @@ bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Ask
 }
 
 bool Repartitioner::Plan::place_as_is(const Asker& asker, PodSlot pod, NodeSlot slot) {
-  if (Offer* const offer = offer_of(slot)) return serve(asker, pod, *offer);
+  Offer* const offer = offer_of(slot);
+  const bool stays = offer == nullptr || (late_ && !is_to_be_cut(*offer));
+  return stays ? stands_on(asker, pod, slot) : serve(asker, pod, *offer);
+}
+
+bool Repartitioner::Plan::stands_on(const Asker& asker, PodSlot pod, NodeSlot slot) {
   const auto known = standing_.find(slot);
   ++work_used_;
   if (!may_have(asker, known == standing_.end() ? state_.node(slot) : known->second, slot)) return false;
@@ -151,6 +156,7 @@ void Repartitioner::Plan::roll_back(const Mark& mark) {
   for (; changed_standing_.size() > mark.standing; changed_standing_.pop_back())
     standing_.insert_or_assign(changed_standing_.back().first, std::move(changed_standing_.back().second));
   peers_ = mark.peers;
+  standing_from_.clear();
 }
 
 }  // namespace berth::mig

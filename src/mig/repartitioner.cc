@@ -91,13 +91,14 @@ std::set<std::string> Repartitioner::candidates(const State& state) const {
   return out;
 }
 
-// The nodes that pods may be promised to: those under way, then those that would be cut, the smallest first.
+// The nodes that pods may be promised to: those under way, then those that would be cut, the smallest first of both.
 std::vector<Repartitioner::Offer> Repartitioner::offers(const State& state, Time now) {
   std::vector<Offer> out;
   for (const std::string& name : candidates(state))
     if (auto offer = offer_of(state, name, now)) out.push_back(std::move(*offer));
-  std::stable_sort(out.begin(), out.end(), [](const Offer& a, const Offer& b) {
-    return std::tuple(!a.under_way, a.devices.size()) < std::tuple(!b.under_way, b.devices.size());
+  const auto devices = [&](const Offer& offer) { return state.node(offer.slot).node.mig.devices; };
+  std::stable_sort(out.begin(), out.end(), [&](const Offer& a, const Offer& b) {
+    return std::tuple(!a.under_way, devices(a)) < std::tuple(!b.under_way, devices(b));
   });
   return out;
 }
@@ -124,17 +125,30 @@ void Repartitioner::end_changes(const State& state, Time now, std::vector<Repart
                      {},
                      {},
                      {},
-                     why});
+                     why,
+                     arrived ? take_promised(name) : std::vector<std::string>()});
     if (!arrived && why.empty()) {
       fail(name, now);
     } else {
+      take_promised(name);
       record.under_way = false;
       record.until = now + options_.interval;
     }
   }
 }
 
+// Who has been promised the node, by UID; no longer.
+std::vector<std::string> Repartitioner::take_promised(const std::string& node) {
+  std::vector<std::string> out;
+  for (auto at = promised_.begin(); at != promised_.end();) {
+    if (at->second == node) out.push_back(at->first);
+    at = at->second == node ? promised_.erase(at) : std::next(at);
+  }
+  return out;
+}
+
 void Repartitioner::fail(const std::string& node, Time now) {
+  take_promised(node);
   RepartitionRecord& record = nodes_[node];
   record.under_way = false;
   record.until = now + Duration{options_.retry.nanos << std::min(record.given_up, kRetryDoublingsMax)};
@@ -142,6 +156,7 @@ void Repartitioner::fail(const std::string& node, Time now) {
 }
 
 void Repartitioner::withdraw(const std::string& node, Time now) {
+  take_promised(node);
   RepartitionRecord& record = nodes_[node];
   record.under_way = false;
   record.until = now + options_.again;
@@ -159,9 +174,8 @@ const RepartitionRecord* Repartitioner::find(const std::string& node) const {
   return at == nodes_.end() ? nullptr : &at->second;
 }
 
-// True where a plan would see what the last one saw, which came to nothing.
-bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
-  // Numbers of pods and classes are used again, so that they say nothing.
+// Numbers of pods and classes are used again, so that they say nothing.
+std::vector<uint64_t> Repartitioner::who_waits(const engine::Engine& engine) {
   const auto name_of = [&](PodSlot pod) {
     return pod.valid() ? std::hash<std::string>()(engine.state().pod(pod).pod.uid) : 0;
   };
@@ -169,10 +183,6 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
     return id.valid() ? std::hash<std::string>()(engine.admission().status(id).workload.uid) : 0;
   };
   std::vector<uint64_t> seen{name_of(engine.held()), workload_name(engine.workloads().held())};
-  for (const std::string& name : candidates(engine.state())) {
-    const engine::NodeSlot slot = engine.state().find_node(name);
-    seen.insert(seen.end(), {slot.value, engine.state().node(slot).generation});
-  }
   for (const ClassId id : engine.queue().blocked()) {
     const engine::PodClass& cls = engine.state().pod_class(id);
     if (!cls.requests_gpu && !cls.shares_gpu) continue;
@@ -199,6 +209,16 @@ bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
     }
   }
   if (gathers) seen.push_back(engine.state().change_end());
+  return seen;
+}
+
+// True where a plan would see what the last one saw, which came to nothing.
+bool Repartitioner::nothing_new(const engine::Engine& engine, Time now) {
+  std::vector<uint64_t> seen = waiting_ = who_waits(engine);
+  for (const std::string& name : candidates(engine.state())) {
+    const engine::NodeSlot slot = engine.state().find_node(name);
+    seen.insert(seen.end(), {slot.value, engine.state().node(slot).generation});
+  }
   if (seen == looked_at_ && (!wakeup_ || *wakeup_ > now)) return true;
   looked_at_ = std::move(seen);
   return false;
@@ -228,10 +248,33 @@ void Repartitioner::begin(const State& state, std::vector<Offer>& offers, Time n
   }
 }
 
+void Repartitioner::plan(const engine::Engine& engine, std::vector<Offer>& offers, int64_t work) {
+  Plan plan(engine, offers, demand_, promised_, work);
+  plan.run();
+  work_used_ += plan.work_used();
+  unfinished_ = plan.unfinished();
+  if (!unfinished_) promised_.clear();  // else who has not had a turn has what he had
+  for (const auto& [pod, offer] : plan.places()) promised_[engine.state().pod(pod).pod.uid] = offer->name;
+}
+
+// Who has come since has a turn on what is under way before it is given to whom it was promised then.
+void Repartitioner::promise_again(const engine::Engine& engine, Time now, int64_t work) {
+  const auto is_done = [&](const auto& each) {
+    const engine::NodeSlot slot = engine.state().find_node(each.first);
+    return each.second.under_way && slot.valid() &&
+           cut_resources(engine.state().node(slot).node.allocatable) == each.second.wanted;
+  };
+  if (promised_.empty() || std::ranges::none_of(nodes_, is_done) || who_waits(engine) == waiting_) return;
+  std::vector<Offer> under_way = offers(engine.state(), now);
+  std::erase_if(under_way, [](const Offer& offer) { return !offer.under_way; });
+  plan(engine, under_way, work);
+}
+
 std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, Time now, int64_t work) {
   std::vector<RepartitionStep> steps;
   work_used_ = 0;
   unfinished_ = false;
+  promise_again(engine, now, work);
   end_changes(engine.state(), now, steps);
   const State& state = engine.state();
   const auto asks = [&](ClassId id) { return !cut_requests(state, state.pod_class(id)).empty(); };
@@ -243,10 +286,7 @@ std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, T
   const bool possible = !state.mig_nodes().empty() && steps.empty();  // else there is news to be heard first
   if (possible && waiting() && !nothing_new(engine, now)) {
     std::vector<Offer> all = offers(state, now);
-    Plan plan(engine, all, demand_, work);
-    plan.run();
-    work_used_ = plan.work_used();
-    unfinished_ = plan.unfinished();
+    plan(engine, all, work);
     begin(state, all, now, steps);
     if (unfinished_) looked_at_.clear();
   }

@@ -5,16 +5,18 @@
 // drives both lets the engine know (NodeRepartitioning), has the node cut, and brings the node's new resources as ever.
 // It says, too, when the node is done, has taken too long, or can never have it any more, as an agent tells that a
 // device which was to be cut is in use or that others are healthy than were. The engine keeps GPU work off the node
-// meanwhile. While a pod is held only those before it in the queue's order have their turn, so that none is cut for who
-// comes after it.
+// meanwhile. While a pod is held, nodes are cut only for those before it in the queue's order; it and those behind it
+// get of these nodes, where they have no place on others as things are.
 //
 // Only idle devices are cut. Where an agent tells the devices of a node, these are the ones that it has given to
 // nobody, provided that it has located every pod which the engine knows to use GPUs there: a bind on its way keeps all
 // of them. Elsewhere counts are all that is known, and a node is cut while none of its GPU resources is in use. Pods
 // take their turn in the queue's order, and each is tried on what is under way first, so that nothing is cut twice for
-// the same pod; then on nodes that would have to be cut. A pod counts as served only if all filters of nodes let it in
-// beside those before it. So a node is cut only if some pod that waits gains from it, and not again before `interval`
-// has passed; one that took too long is left alone for `retry`, which doubles.
+// the same pod, and there on what it was promised before; then on nodes that would have to be cut. A pod counts as
+// served only if all filters of nodes let it in beside those before it. When a node is done, it is told to whom it was
+// promised, since one of several that are cut in one plan may be all that some pod can have. So a node is cut only if
+// some pod that waits gains from it, and not again before `interval` has passed; one that took too long is left alone
+// for `retry`, which doubles.
 //
 // Owner thread only; deterministic. Cost: nothing while no node allows it, no pod with such a request waits, or nothing
 // of both has changed since nothing could be done; else a unit of work for each pod served and for each class at each
@@ -60,6 +62,7 @@ struct RepartitionStep {
   model::ResourceList resources;   // kBegin: as which they will be allocatable
   std::string config = {};         // kBegin, where NVIDIA's MIG manager cuts: the name of the configuration
   std::string why = {};            // kOvertaken
+  std::vector<std::string> pods = {};  // kArrived: whom it was promised to, by UID
 };
 
 // What is known of a node that is being cut, or has been.
@@ -89,7 +92,10 @@ class Repartitioner {
   // as much is known already. The engine must hear if it is under way.
   bool restore(const std::string& node, const RepartitionRecord& record);
   // The node is gone.
-  void forget(const std::string& node) { nodes_.erase(node); }
+  void forget(const std::string& node) {
+    nodes_.erase(node);
+    take_promised(node);
+  }
   // A change that step() has begun, or that was restored: it has failed, and is given up; or it was never begun, and
   // may be tried again soon. The engine must hear that it is over.
   void fail(const std::string& node, Time now);
@@ -109,6 +115,10 @@ class Repartitioner {
   std::optional<Offer> offer_of(const engine::State& state, const std::string& name, Time now);
   std::vector<Offer> offers(const engine::State& state, Time now);
   void begin(const engine::State& state, std::vector<Offer>& offers, Time now, std::vector<RepartitionStep>& steps);
+  std::vector<std::string> take_promised(const std::string& node);
+  static std::vector<uint64_t> who_waits(const engine::Engine& engine);
+  void plan(const engine::Engine& engine, std::vector<Offer>& offers, int64_t work);
+  void promise_again(const engine::Engine& engine, Time now, int64_t work);
   bool nothing_new(const engine::Engine& engine, Time now);
   void find_wakeup(Time now);
 
@@ -116,7 +126,9 @@ class Repartitioner {
   packing::MigDemand demand_;
   std::map<std::string, RepartitionRecord> nodes_;  // that have been cut
   IdleDevices idle_;
+  std::map<std::string, std::string> promised_;  // pods by UID, and the nodes under way that they are to have
   std::vector<uint64_t> looked_at_;  // what the last plan, in which nothing was to be done, saw
+  std::vector<uint64_t> waiting_;    // who waited when the last was made
   std::optional<Time> wakeup_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;

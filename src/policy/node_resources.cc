@@ -100,8 +100,11 @@ std::string why_not_cut(const std::string& resource, int64_t asked, int64_t free
   }
   idle.devices = 0;
   int64_t elsewhere = free;  // of what is free, on devices in use
-  for (const model::GpuDevice& device : devices) {
-    if (!device.pods.empty() || !device.unhealthy.empty()) continue;
+  const model::DeviceSet given = node.listed() ? node.listed().given() | node.devices().open() : 0;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const model::GpuDevice& device = devices[i];
+    const bool is_given = (given >> i & 1) != 0;  // as Berth knows, and the agent may not yet
+    if (!device.pods.empty() || is_given || !device.unhealthy.empty()) continue;
     ++idle.devices;
     elsewhere -= amount_on(device, resource);
   }

@@ -61,6 +61,7 @@ class Admission {
   WorkloadId find(const std::string& uid) const;   // invalid: none is known
   void places_changed();                           // nodes, or what stands there: who waits for a place looks again
   std::vector<WantsPlace> wanting_places() const;  // as of the last cycle, in their order
+  std::vector<WantsPlace> wanting_from(WorkloadId head, size_t looks);  // one that gives way, and those behind it
 
   // Decides once about each queue's head. False: nothing is left that another cycle would change. `decisions`: empty.
   bool run_cycle(Time now, std::vector<AdmissionDecision>& decisions);
@@ -140,7 +141,6 @@ class Admission {
   void find_place(Record& record);
   std::optional<EvictionReason> lost_place(const Record& record) const;
   void admit_if_ready(Record& record, std::vector<AdmissionDecision>& decisions);
-
   void leave(WorkloadId id);
   void enqueue(WorkloadId id);
   void park(WorkloadId id);

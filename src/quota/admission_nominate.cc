@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "quota/admission_keeper.h"
+#include "quota/alike.h"
 
 namespace berth::quota {
 
@@ -42,6 +43,35 @@ bool Admission::nominate(Entry& entry) {
   entry.held_up = fewer.held_up;
   if (fewer.assignment.waits_for_quota || !fewer.assignment.no_place.empty()) entry.anew = std::move(fewer.assignment);
   return true;
+}
+
+// What each would get were it its turn now, of at most so many that are not alike.
+std::vector<WantsPlace> Admission::wanting_from(WorkloadId head, size_t looks) {
+  std::vector<WantsPlace> out;
+  const std::string& queue = record(head).status.cluster_queue;
+  const auto spec = queues_.find(queue);
+  const auto waiting = waiting_.find(queue);
+  if (spec == queues_.end() || waiting == waiting_.end()) return out;
+  const std::set<OrderKey>& pending = waiting->second.pending;
+  for (auto at = pending.find(record(head).key); at != pending.end(); ++at) {
+    Record& next = record(at->id);
+    if (next.promised) continue;  // others have left for it
+    if (!out.empty() && alike(record(out.back().id).status.workload, next.status.workload)) {
+      out.push_back({at->id, out.back().options});
+      continue;
+    }
+    if (looks-- == 0) break;
+    Entry entry{at->id, ledger_->tree().queue(queue), &spec->second, next.next_flavor, {}, {}, {}};
+    const NextFlavors flavors = next.next_flavor;
+    const bool may = nominate(entry);
+    next.next_flavor = flavors;
+    const bool fits = entry.assignment.outcome == Outcome::kFit;
+    if (fits) entry.options = {{entry.assignment.pod_sets, entry.assignment.borrowing}};
+    if (may && (fits || entry.victims.empty()) && !entry.options.empty())
+      out.push_back({at->id, std::make_shared<const std::vector<PlaceOption>>(entry.options)});
+    if (spec->second.strategy == model::QueueingStrategy::kStrictFifo) break;
+  }
+  return out;
 }
 
 // Others were told to go for an assignment. Where it fits now, it is the one, although flavors tried anew in their

@@ -54,7 +54,7 @@ std::optional<std::vector<mig::GpuDevice>> cut_into(const api::Node& node, const
 void Simulation::repartition() {
   using Kind = mig::RepartitionStep::Kind;
   for (mig::RepartitionStep& step : repartitioner_.step(engine(), now_)) {
-    outbox_.emplace_back(engine::NodeRepartitioning{step.node, step.kind == Kind::kBegin});
+    outbox_.emplace_back(engine::NodeRepartitioning{step.node, step.kind == Kind::kBegin, step.pods});
     if (step.kind == Kind::kBegin) {
       if (!agent_.knows(step.node)) expect_idle(step.node);
       begin_change(step.node, step.resources);

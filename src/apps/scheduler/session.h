@@ -135,7 +135,7 @@ class Session {
   void hear(const MigOutcome& outcome, Time now);
   void repartition(Time now);
   void begin_cut(const mig::RepartitionStep& step, Time now);
-  void end_cut(const std::string& node, bridge::MigDesired::State how, const std::string& why, Time now);
+  void end_cut(const engine::NodeRepartitioning& over, bridge::MigDesired::State how, const std::string& why, Time now);
   void adopt_cut(const std::string& node, const bridge::MigDesired& desired, Time now);
   void tell_node(const std::string& node, const char* reason, const std::string& note, bool warning = false);
   void count_victims(const std::vector<engine::Decision>& decisions);

@@ -189,7 +189,7 @@ void Session::hear(const MigOutcome& outcome, Time now) {
       break;
     case Kind::kFailed:
       repartitioner_.fail(outcome.node, now);
-      return end_cut(outcome.node, State::kFailed, outcome.why, now);
+      return end_cut({outcome.node}, State::kFailed, outcome.why, now);
   }
   engine_.apply(engine::NodeRepartitioning{outcome.node, false});
   cycle_due_ = true;
@@ -201,9 +201,9 @@ void Session::repartition(Time now) {
   for (const mig::RepartitionStep& step : repartitioner_.step(engine_, now, plan_.work())) {
     using Kind = mig::RepartitionStep::Kind;
     if (step.kind == Kind::kBegin) begin_cut(step, now);
-    else if (step.kind == Kind::kArrived) end_cut(step.node, State::kArrived, "", now);
-    else if (step.kind == Kind::kOvertaken) end_cut(step.node, State::kFailed, step.why, now);
-    else end_cut(step.node, State::kFailed, "it was not done in time", now);
+    else if (step.kind == Kind::kArrived) end_cut({step.node, false, step.pods}, State::kArrived, "", now);
+    else if (step.kind == Kind::kOvertaken) end_cut({step.node}, State::kFailed, step.why, now);
+    else end_cut({step.node}, State::kFailed, "it was not done in time", now);
   }
   for (const MigOutcome& outcome : mig_->tick(now)) hear(outcome, now);
   cycle_due_ = cycle_due_ || repartitioner_.unfinished();
@@ -241,11 +241,12 @@ void Session::begin_cut(const mig::RepartitionStep& step, Time now) {
 }
 
 // `why` of those that failed.
-void Session::end_cut(const std::string& node, State how, const std::string& why, Time now) {
+void Session::end_cut(const engine::NodeRepartitioning& over, State how, const std::string& why, Time now) {
+  const std::string& node = over.name;
   const mig::RepartitionRecord& record = *repartitioner_.find(node);
   const Duration left = record.until - now;
   mig_->end(node, how, why, clock_.wall() + left, record.given_up);
-  engine_.apply(engine::NodeRepartitioning{node, false});
+  engine_.apply(over);
   cycle_due_ = true;
   options_.metrics->repartition(how == State::kArrived ? "arrived" : "failed");
   if (how == State::kArrived)
