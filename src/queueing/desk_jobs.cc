@@ -164,6 +164,16 @@ Json template_before(const Json& now, const SeenWorkload& workload) {
   Json was = Json::parse(workload.templates.front());
   const Json labels = at_path(now, {"metadata", "labels"});
   for (const char* key :
+// The server lets no Job end that has no start time, and its controller gives none to one that is suspended.
+Write recall_start(const SeenJob& seen, Time wall) {
+  const api::ObjectMeta& metadata = seen.job.metadata;
+  const std::string start = seen.ends_since->empty() ? format_rfc3339(wall) : *seen.ends_since;
+  return {.kind = Write::Kind::kPatchJobStatus,
+          .namespace_name = metadata.namespace_name,
+          .name = metadata.name,
+          .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", start}}}}.dump()};
+}
+
        {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"})
     if (labels.is_object() && labels.contains(key)) was["metadata"]["labels"][key] = labels[key];
   if (at_path(was, {"metadata", "annotations"}).is_object())
@@ -236,6 +246,11 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     return send(create_workload(record));
   }
   const SeenWorkload& stored = workload->seen;
+  // Nobody stops one that is about to end, nor starts it anew: no more pods come, and its quota is its own until then.
+  if (seen.ends_since) {
+    if (seen.job.suspend && !seen.started) send(recall_start(seen, wall_));
+    return;
+  }
   tell_of_priority_class(record);
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload->ended) return;
@@ -246,7 +261,7 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     if (!is_told(stored) || !seen.job.suspend || !workload->held.empty()) return;
     // One that had been started by somebody else: pods may be there still, or come, which nobody counts.
     if (seen.has_pods() || (seen.job.metadata.generation > 1 && !seen.rests)) return;
-    if (seen.started) return send(forget_start(seen));
+    if (seen.started) return seen.rests ? send(forget_start(seen)) : void();
     if (const std::string conflict = why_not_to_start(seen, stored, admission); !conflict.empty())
       return refuse(record, conflict, true);
     const bool is_free = record.lane.is_free(now_);
@@ -262,7 +277,8 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     return send(stop(seen, why_evicted(*workload), wall_));
   }
   if (seen.has_pods()) return;
-  if (seen.started) return send(forget_start(seen));
+  // Its controller says that it is suspended where it has not ended instead, for which it needs its start time.
+  if (seen.started) return seen.rests ? send(forget_start(seen)) : void();
   if (is_injected(seen)) return send(restore(seen, stored));
   if (deleted) {
     dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
