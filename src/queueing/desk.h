@@ -139,6 +139,8 @@ class Desk {
   static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   bool is_needed(const Name& name, const SeenWorkload& seen, const quota::Admission& admission) const;
   void let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
+  void say_left(const Name& name, bool left);
+  void give_back(const Name& name, WorkloadRecord& record, Wanted& wanted);
   void deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool may_write(Lane& lane);
   bool send(Lane& lane, Write&& write, std::vector<Write>& writes);

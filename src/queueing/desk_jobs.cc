@@ -225,9 +225,8 @@ void Desk::stop_deleted(const Name& name, JobRecord& record, const quota::Admiss
     if (std::ranges::none_of(pods, &quota::PodOf::terminating))
       write.notes = {note_of(record.seen.job.metadata, "Job", "Stopped", why_evicted(*workload))};
     send(record.lane, std::move(write), writes);
-  } else if (pods.empty() && !record.seen.has_pods() &&
-             !std::exchange(workloads_.at(workload_of_owner_.at(record.seen.job.metadata.uid)).released, true)) {
-    events_.emplace_back(engine::WorkloadReleased{uid});
+  } else {
+    say_left(workload_of_owner_.at(record.seen.job.metadata.uid), pods.empty() && !record.seen.has_pods());
   }
 }
 
@@ -275,18 +274,14 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     if (leaving && !stored.is("Evicted")) return;  // people hear first why
     if (!leaving) return send(stop(seen, "Not admitted by cluster queue"));
     return send(stop(seen, why_evicted(*workload), wall_));
+  say_left(workload_of_owner_.at(seen.job.metadata.uid),
+           leaving && stored.is("Evicted") && is_at_rest(seen) && !record.lane.busy);
   }
   if (seen.has_pods()) return;
   // Its controller says that it is suspended where it has not ended instead, for which it needs its start time.
   if (seen.started) return seen.rests ? send(forget_start(seen)) : void();
   if (is_injected(seen)) return send(restore(seen, stored));
-  if (deleted) {
-    dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
-    return;
-  }
-  if (leaving && !stored.is("Evicted")) return;  // people hear first why
-  if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
-    events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
+  if (deleted) dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
 }
 
 }  // namespace berth::queueing
