@@ -115,6 +115,12 @@ std::optional<Write> Desk::warn_of_other_scheduler(const SeenJob& job) const {
 
 namespace {
 
+// So many pods are to run at a time.
+void set_pods(const api::Job& job, int32_t count, Json& spec) {
+  spec["parallelism"] = count;
+  if (workloads::completions_follow(job)) spec["completions"] = count;
+}
+
 // Lets the Job's pods come, as they were admitted.
 Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admission& admission) {
   const api::ObjectMeta& metadata = seen.job.metadata;
@@ -122,7 +128,7 @@ Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admi
   const quota::FlavorTerms terms = quota::terms_of(given, admission.flavors());
   const Json before = at_path(Json::parse(seen.pod_template), {"spec", "tolerations"});
   Json spec = {{"suspend", false}, {"template", pod_additions(workload, given, terms, before)}};
-  if (given.count < workload.workload.pod_sets.front().count) spec["parallelism"] = given.count;
+  if (given.count < workload.workload.pod_sets.front().count) set_pods(seen.job, given.count, spec);
   return {
       .kind = Write::Kind::kPatchJob,
       .namespace_name = metadata.namespace_name,
@@ -158,12 +164,6 @@ Write forget_start(const SeenJob& seen) {
           .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", nullptr}}}}.dump()};
 }
 
-// What the template was when its Workload was made. The labels that the API server gives it stay, of which Kueue's
-// Workloads have none, and what tells that pods were let in goes, though a Job was made with it.
-Json template_before(const Json& now, const SeenWorkload& workload) {
-  Json was = Json::parse(workload.templates.front());
-  const Json labels = at_path(now, {"metadata", "labels"});
-  for (const char* key :
 // The server lets no Job end that has no start time, and its controller gives none to one that is suspended.
 Write recall_start(const SeenJob& seen, Time wall) {
   const api::ObjectMeta& metadata = seen.job.metadata;
@@ -174,6 +174,12 @@ Write recall_start(const SeenJob& seen, Time wall) {
           .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", start}}}}.dump()};
 }
 
+// What the template was when its Workload was made. The labels that the API server gives it stay, of which Kueue's
+// Workloads have none, and what tells that pods were let in goes, though a Job was made with it.
+Json template_before(const Json& now, const SeenWorkload& workload) {
+  Json was = Json::parse(workload.templates.front());
+  const Json labels = at_path(now, {"metadata", "labels"});
+  for (const char* key :
        {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"})
     if (labels.is_object() && labels.contains(key)) was["metadata"]["labels"][key] = labels[key];
   if (at_path(was, {"metadata", "annotations"}).is_object())
@@ -196,7 +202,7 @@ Write restore(const SeenJob& seen, const SeenWorkload& workload) {
   Json spec = {{"template", std::move(pod_template)}};
   const int32_t pods = workload.workload.pod_sets.front().count, now_at_a_time = seen.job.parallelism.value_or(1);
   const bool as_started = !workload.admission || workload.admission->pod_sets.front().count == now_at_a_time;
-  if (now_at_a_time < pods && as_started) spec["parallelism"] = pods;  // else somebody has changed it since
+  if (now_at_a_time < pods && as_started) set_pods(seen.job, pods, spec);  // else somebody has changed it since
   return {.kind = Write::Kind::kPatchJob,
           .namespace_name = metadata.namespace_name,
           .name = metadata.name,
@@ -240,16 +246,16 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   const WorkloadRecord* workload = workload_of(seen);
   // One that has a Workload was queued before, by whomever.
   if (workload == nullptr && !is_ours(seen.job)) return send(warn_of_other_scheduler(seen));
-  if (workload == nullptr) {
-    if (!seen.job.suspend) return send(stop(seen, "Missing Workload; unable to restore pod templates"));
-    return send(create_workload(record));
-  }
-  const SeenWorkload& stored = workload->seen;
   // Nobody stops one that is about to end, nor starts it anew: no more pods come, and its quota is its own until then.
   if (seen.ends_since) {
     if (seen.job.suspend && !seen.started) send(recall_start(seen, wall_));
     return;
   }
+  if (workload == nullptr) {
+    if (!seen.job.suspend) return send(stop(seen, "Missing Workload; unable to restore pod templates"));
+    return send(create_workload(record));
+  }
+  const SeenWorkload& stored = workload->seen;
   tell_of_priority_class(record);
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload->ended) return;
@@ -268,14 +274,14 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     record.starting |= is_free;
     return;
   }
+  say_left(workload_of_owner_.at(seen.job.metadata.uid),
+           leaving && stored.is("Evicted") && is_at_rest(seen) && !record.lane.busy);
   if (!seen.job.suspend) {
     if (deleted) return send(stop(seen, "Workload is deleted"));
     if (!unlike.empty()) return send(stop(seen, unlike, wall_));
     if (leaving && !stored.is("Evicted")) return;  // people hear first why
     if (!leaving) return send(stop(seen, "Not admitted by cluster queue"));
     return send(stop(seen, why_evicted(*workload), wall_));
-  say_left(workload_of_owner_.at(seen.job.metadata.uid),
-           leaving && stored.is("Evicted") && is_at_rest(seen) && !record.lane.busy);
   }
   if (seen.has_pods()) return;
   // Its controller says that it is suspended where it has not ended instead, for which it needs its start time.
