@@ -58,10 +58,10 @@ struct RepartitionStep {
   };
   Kind kind = Kind::kBegin;
   std::string node;
-  std::vector<GpuDevice> devices;  // kBegin, by device, as wanted
-  model::ResourceList resources;   // kBegin: as which they will be allocatable
-  std::string config = {};         // kBegin, where NVIDIA's MIG manager cuts: the name of the configuration
-  std::string why = {};            // kOvertaken
+  std::vector<GpuDevice> devices;      // kBegin, by device, as wanted
+  model::ResourceList resources;       // kBegin: as which they will be allocatable
+  std::string config = {};             // kBegin, where NVIDIA's MIG manager cuts: the name of the configuration
+  std::string why = {};                // kOvertaken
   std::vector<std::string> pods = {};  // kArrived: whom it was promised to, by UID
 };
 
@@ -127,8 +127,8 @@ class Repartitioner {
   std::map<std::string, RepartitionRecord> nodes_;  // that have been cut
   IdleDevices idle_;
   std::map<std::string, std::string> promised_;  // pods by UID, and the nodes under way that they are to have
-  std::vector<uint64_t> looked_at_;  // what the last plan, in which nothing was to be done, saw
-  std::vector<uint64_t> waiting_;    // who waited when the last was made
+  std::vector<uint64_t> looked_at_;              // what the last plan, in which nothing was to be done, saw
+  std::vector<uint64_t> waiting_;                // who waited when the last was made
   std::optional<Time> wakeup_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;

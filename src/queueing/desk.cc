@@ -234,7 +234,7 @@ void Desk::decided(const std::vector<quota::AdmissionDecision>& decisions, const
     const model::Workload& workload = admission.status(decision.workload).workload;
     const auto record = workloads_.find({workload.namespace_name, workload.name});
     if (record == workloads_.end()) continue;
-    record->second.released = false;
+    record->second.has_left = record->second.released = false;
     if (decision.kind == quota::AdmissionDecision::Kind::kEvict) {
       record->second.evicted_by = decision;
       record->second.evicted_for =
@@ -285,8 +285,7 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
     compare_some();
   }
   std::vector<Write> writes;
-  const std::set<Name> decided = std::exchange(decided_workloads_, {}), workloads = std::exchange(dirty_workloads_, {}),
-                       jobs = std::exchange(dirty_jobs_, {}), groups = std::exchange(dirty_groups_, {});
+  const std::set<Name> jobs = std::exchange(dirty_jobs_, {}), groups = std::exchange(dirty_groups_, {});
   for (const Name& name : jobs) {
     if (writes.size() >= room) dirty_jobs_.insert(name);
     else if (const auto at = jobs_.find(name); at != jobs_.end()) look_at(name, at->second, admission, writes);
@@ -302,8 +301,8 @@ std::vector<Write> Desk::look(const quota::Admission& admission, Time now, Time 
         look_at(name, at->second, admission, writes);
     }
   };
-  look_at_all(decided, decided_workloads_);
-  look_at_all(workloads, dirty_workloads_);
+  look_at_all(std::exchange(decided_workloads_, {}), decided_workloads_);
+  look_at_all(std::exchange(dirty_workloads_, {}), dirty_workloads_);
   tell_some(admission, writes, room);
   return writes;
 }

@@ -6,8 +6,8 @@
 // is as it was. Nothing else is remembered, so that a lost answer, a conflict or a restart need nothing of their own:
 // what is stored is looked at again.
 //
-// Order matters where somebody could be surprised: a Job starts only when its admission is stored, and an evicted one
-// gives its quota back only when its pods are gone.
+// Order matters where somebody could be surprised: a Job starts only when its admission is stored, and the quota of an
+// evicted one goes to others only when its pods are gone, and what is stored says that it has none.
 //
 // Owner thread only; deterministic. Of one object at most one write is under way. Source: Kueue's job reconciler and
 // workload controller, https://kueue.sigs.k8s.io/docs/concepts/workload/.
@@ -139,6 +139,8 @@ class Desk {
   static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   bool is_needed(const Name& name, const SeenWorkload& seen, const quota::Admission& admission) const;
   void let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
+  void say_left(const Name& name, bool left);
+  void give_back(const Name& name, WorkloadRecord& record, Wanted& wanted);
   void deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool may_write(Lane& lane);
   bool send(Lane& lane, Write&& write, std::vector<Write>& writes);

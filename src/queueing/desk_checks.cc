@@ -6,6 +6,7 @@
 
 #include "api/kueue_names.h"
 #include "queueing/wanted.h"
+#include "quota/told_second.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::queueing {
@@ -116,7 +117,7 @@ void Desk::say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& st
   if (!checks.empty()) wanted.change("admissionChecks", std::move(checks));
   if (seen.condition("PodsReady") != nullptr) wanted.set("PodsReady", false, "WaitForStart", kNotReady);
   if (status.requeue_at) {
-    Json requeue = {{"requeueAt", format_rfc3339(wall_ + (*status.requeue_at - now_))}};
+    Json requeue = {{"requeueAt", format_rfc3339(quota::told_second(wall_ + (*status.requeue_at - now_)))}};
     if (status.requeues > 0) requeue["count"] = status.requeues;
     wanted.change("requeueState", std::move(requeue));
   }

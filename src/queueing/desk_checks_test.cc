@@ -166,6 +166,30 @@ TEST_F(DeskReadiness, AJobWhosePodsAreReadyGoesOn) {
   EXPECT_EQ(fresh.condition("train", "PodsReady"), "True Recovered");
 }
 
+TEST_F(DeskReadiness, WhenItWaitsAgainIsTheSameInAllThatIsToldOfIt) {
+  for (const int64_t ms : {0, 1, 300, 995}) {
+    quota::AdmissionOptions options = waiting_for_pods();
+    options.created_ahead = Duration{wall.nanos} + Duration::millis(ms);
+    World before(options), after(options);
+    before.wall = before.now + options.created_ahead;
+    before.submit("train", "red", 4);
+    before.settle();
+    before.change("train", {{"status", {{"active", 1}}}});
+    pass(before, 1);
+    before.change("train", {{"status", {{"active", 0}}}});
+    before.settle();
+    const std::string at = before.workload("train")["status"]["requeueState"]["requeueAt"];
+    const std::string uid = before.workload("train")["metadata"]["uid"];
+    after.take_over(before, Duration{3'000});  // a clock is read a little later
+    after.now = before.now;
+    after.settle();
+    for (World* world : {&before, &after}) {
+      const quota::WorkloadId id = world->admission.find(uid);
+      EXPECT_THAT(world->admission.status(id).message, ::testing::HasSubstr("in its queue again from " + at + " on"));
+    }
+  }
+}
+
 TEST_F(DeskReadiness, WhoDoesNotComeUpInTimeWaitsLongerEachTimeAndAtLastForGood) {
   submit("train", "red", 4);
   settle();

@@ -115,6 +115,12 @@ std::optional<Write> Desk::warn_of_other_scheduler(const SeenJob& job) const {
 
 namespace {
 
+// So many pods are to run at a time.
+void set_pods(const api::Job& job, int32_t count, Json& spec) {
+  spec["parallelism"] = count;
+  if (workloads::completions_follow(job)) spec["completions"] = count;
+}
+
 // Lets the Job's pods come, as they were admitted.
 Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admission& admission) {
   const api::ObjectMeta& metadata = seen.job.metadata;
@@ -122,7 +128,7 @@ Write start(const SeenJob& seen, const SeenWorkload& workload, const quota::Admi
   const quota::FlavorTerms terms = quota::terms_of(given, admission.flavors());
   const Json before = at_path(Json::parse(seen.pod_template), {"spec", "tolerations"});
   Json spec = {{"suspend", false}, {"template", pod_additions(workload, given, terms, before)}};
-  if (given.count < workload.workload.pod_sets.front().count) spec["parallelism"] = given.count;
+  if (given.count < workload.workload.pod_sets.front().count) set_pods(seen.job, given.count, spec);
   return {
       .kind = Write::Kind::kPatchJob,
       .namespace_name = metadata.namespace_name,
@@ -158,6 +164,16 @@ Write forget_start(const SeenJob& seen) {
           .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", nullptr}}}}.dump()};
 }
 
+// The server lets no Job end that has no start time, and its controller gives none to one that is suspended.
+Write recall_start(const SeenJob& seen, Time wall) {
+  const api::ObjectMeta& metadata = seen.job.metadata;
+  const std::string start = seen.ends_since->empty() ? format_rfc3339(wall) : *seen.ends_since;
+  return {.kind = Write::Kind::kPatchJobStatus,
+          .namespace_name = metadata.namespace_name,
+          .name = metadata.name,
+          .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", start}}}}.dump()};
+}
+
 // What the template was when its Workload was made. The labels that the API server gives it stay, of which Kueue's
 // Workloads have none, and what tells that pods were let in goes, though a Job was made with it.
 Json template_before(const Json& now, const SeenWorkload& workload) {
@@ -186,7 +202,7 @@ Write restore(const SeenJob& seen, const SeenWorkload& workload) {
   Json spec = {{"template", std::move(pod_template)}};
   const int32_t pods = workload.workload.pod_sets.front().count, now_at_a_time = seen.job.parallelism.value_or(1);
   const bool as_started = !workload.admission || workload.admission->pod_sets.front().count == now_at_a_time;
-  if (now_at_a_time < pods && as_started) spec["parallelism"] = pods;  // else somebody has changed it since
+  if (now_at_a_time < pods && as_started) set_pods(seen.job, pods, spec);  // else somebody has changed it since
   return {.kind = Write::Kind::kPatchJob,
           .namespace_name = metadata.namespace_name,
           .name = metadata.name,
@@ -215,9 +231,8 @@ void Desk::stop_deleted(const Name& name, JobRecord& record, const quota::Admiss
     if (std::ranges::none_of(pods, &quota::PodOf::terminating))
       write.notes = {note_of(record.seen.job.metadata, "Job", "Stopped", why_evicted(*workload))};
     send(record.lane, std::move(write), writes);
-  } else if (pods.empty() && !record.seen.has_pods() &&
-             !std::exchange(workloads_.at(workload_of_owner_.at(record.seen.job.metadata.uid)).released, true)) {
-    events_.emplace_back(engine::WorkloadReleased{uid});
+  } else {
+    say_left(workload_of_owner_.at(record.seen.job.metadata.uid), pods.empty() && !record.seen.has_pods());
   }
 }
 
@@ -231,6 +246,11 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
   const WorkloadRecord* workload = workload_of(seen);
   // One that has a Workload was queued before, by whomever.
   if (workload == nullptr && !is_ours(seen.job)) return send(warn_of_other_scheduler(seen));
+  // Nobody stops one that is about to end, nor starts it anew: no more pods come, and its quota is its own until then.
+  if (seen.ends_since) {
+    if (seen.job.suspend && !seen.started) send(recall_start(seen, wall_));
+    return;
+  }
   if (workload == nullptr) {
     if (!seen.job.suspend) return send(stop(seen, "Missing Workload; unable to restore pod templates"));
     return send(create_workload(record));
@@ -246,7 +266,7 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     if (!is_told(stored) || !seen.job.suspend || !workload->held.empty()) return;
     // One that had been started by somebody else: pods may be there still, or come, which nobody counts.
     if (seen.has_pods() || (seen.job.metadata.generation > 1 && !seen.rests)) return;
-    if (seen.started) return send(forget_start(seen));
+    if (seen.started) return seen.rests ? send(forget_start(seen)) : void();
     if (const std::string conflict = why_not_to_start(seen, stored, admission); !conflict.empty())
       return refuse(record, conflict, true);
     const bool is_free = record.lane.is_free(now_);
@@ -254,6 +274,8 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     record.starting |= is_free;
     return;
   }
+  say_left(workload_of_owner_.at(seen.job.metadata.uid),
+           leaving && stored.is("Evicted") && is_at_rest(seen) && !record.lane.busy);
   if (!seen.job.suspend) {
     if (deleted) return send(stop(seen, "Workload is deleted"));
     if (!unlike.empty()) return send(stop(seen, unlike, wall_));
@@ -262,15 +284,10 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     return send(stop(seen, why_evicted(*workload), wall_));
   }
   if (seen.has_pods()) return;
-  if (seen.started) return send(forget_start(seen));
+  // Its controller says that it is suspended where it has not ended instead, for which it needs its start time.
+  if (seen.started) return seen.rests ? send(forget_start(seen)) : void();
   if (is_injected(seen)) return send(restore(seen, stored));
-  if (deleted) {
-    dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
-    return;
-  }
-  if (leaving && !stored.is("Evicted")) return;  // people hear first why
-  if (leaving && !std::exchange(workloads_.at(workload_of_owner_.at(seen.job.metadata.uid)).released, true))
-    events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
+  if (deleted) dirty_workloads_.insert(workload_of_owner_.at(seen.job.metadata.uid));
 }
 
 }  // namespace berth::queueing

@@ -25,7 +25,8 @@ TEST_F(DeskOwnersTest, AJobThatOthersStartedIsStartedAgainOnceItsPodsHaveGone) {
 
 TEST_F(DeskOwnersTest, AJobThatWasStoppedIsStartedOnceItsControllerHasSeenThat) {
   submit("train", "red", 2);
-  change("train", {{"metadata", {{"generation", 2}}}, {"status", {{"startTime", "2026-01-01T00:00:00Z"}}}});
+  change("train", {{"metadata", {{"generation", 2}}},
+                   {"status", {{"startTime", "2026-01-01T00:00:00Z"}, {"conditions", Json::array()}}}});
   settle();
   EXPECT_EQ(condition("train", "Admitted"), "True Admitted");
   EXPECT_TRUE(suspended("train")) << "pods may come that nobody counts";

@@ -174,8 +174,7 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
   }
   if (leaving && !stored.is("Evicted")) return;  // people hear first why
   const std::string why = leaving ? why_evicted(workload) : "Not admitted by cluster queue";
-  if (stop_pods(group, why, leaving, writes) && leaving && !std::exchange(workload.released, true))
-    events_.emplace_back(engine::WorkloadReleased{stored.workload.metadata.uid});
+  say_left(name, stop_pods(group, why, leaving, writes) && leaving && !has_begun(name, group));
 }
 
 // Of a pod by itself that names a queue and does not wait in it: a condition that says so, once.

@@ -22,7 +22,8 @@ struct WorkloadRecord {
   Lane lane;
   bool in_engine = false;
   bool ended = false;       // the engine knows that it has finished
-  bool released = false;    // since it was last evicted
+  bool has_left = false;    // since it was last evicted: nothing runs for it any more
+  bool released = false;    // and the engine knows so
   bool told_ready = false;  // the engine knows its pods as ready
   Time told_at{INT64_MIN};
   std::optional<quota::AdmissionDecision> evicted_by = {};         // in this term

@@ -117,6 +117,13 @@ void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, 
   else say_requeued(seen, wanted);
 }
 
+// It has no quota any more.
+void say_free(const std::string& why, Wanted& wanted) {
+  wanted.set("QuotaReserved", false, "Pending", why);
+  wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
+  wanted.admission.reset();
+}
+
 constexpr const char* kWaitsForReplacement = "WaitingForReplacementPods";
 
 // Of a group, as Kueue says it.
@@ -199,12 +206,17 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
                                                          : "The pods have finished"));
     return true;
   }
+  if (is_orphan(record)) {
+    say_free("Its pods are gone", wanted);
+    return true;
+  }
   if (is_leaving(status)) {
     say_evicted(status, record.evicted_by ? &*record.evicted_by : nullptr, seen, wanted, notes);
     if (seen.is("Evicted")) deactivate(name, record, writes);
     else say_requeue(seen, status, wanted);
-    if (alone && seen.is("Evicted") && !std::exchange(record.released, true))  // nothing runs for it
-      events_.emplace_back(engine::WorkloadReleased{seen.workload.metadata.uid});
+    record.told_ready = false;
+    record.has_left |= alone;  // nothing runs for it
+    if (record.has_left && seen.is("Evicted")) give_back(name, record, wanted);
     return true;
   }
   say_backed_off(seen, status, now_, wanted);
@@ -230,6 +242,25 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   wanted.only_tells = !seen.is("Evicted");
   if (seen.is("Evicted") && status.reason == seen.condition("Evicted")->reason) deactivate(name, record, writes);
   return true;
+}
+
+// Whether anything runs still for one that was evicted, as those say that see it.
+void Desk::say_left(const Name& name, bool left) {
+  WorkloadRecord& record = workloads_.at(name);
+  if (std::exchange(record.has_left, left) != left) dirty_workloads_.insert(name);
+}
+
+// Of one that was evicted, and for which nothing runs any more: what is stored says first that it has no quota, as of
+// one that ends, and then the engine hears so. Others get the quota when nobody has it, and who gets it back at once
+// has it since then.
+void Desk::give_back(const Name& name, WorkloadRecord& record, Wanted& wanted) {
+  const SeenWorkload& seen = record.seen;
+  if (seen.is("QuotaReserved")) {
+    say_free(seen.condition("Evicted")->message, wanted);
+  } else if (!std::exchange(record.released, true)) {
+    events_.emplace_back(engine::WorkloadReleased{seen.workload.metadata.uid});
+    dirty_workloads_.insert(name);  // why it waits is not known yet
+  }
 }
 
 // One that is being deleted stays until the Job that it stands for has stopped, and is as it was before it started; or
@@ -268,7 +299,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   }
   const quota::WorkloadId id = admission.find(seen.workload.metadata.uid);
   if (!id.valid() || record.ended) return;
-  if (is_orphan(record)) {
+  if (is_orphan(record) && !seen.is("QuotaReserved")) {
     record.ended = true;
     events_.emplace_back(engine::WorkloadEnded{seen.workload.metadata.uid});
     return;
@@ -318,7 +349,8 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   body["status"]["conditions"] = conditions_json(wanted.conditions);
   if (!same_admission) body["status"]["admission"] = wanted.admission ? admission_json(*wanted.admission) : Json();
   write.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
-  record.told_at = now_;
+  const bool gives_back = seen.admission && !wanted.admission;  // why it waits is to be told next
+  record.told_at = gives_back ? Time{INT64_MIN} : now_;
   send(record.lane, std::move(write), writes);
 }
 

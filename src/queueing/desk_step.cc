@@ -24,7 +24,7 @@ bool is_at_rest(const SeenJob& job) { return job.job.suspend && !job.has_pods() 
 
 std::string why_out_of_step(const SeenJob& job, const SeenWorkload& workload) {
   if (!workload.is("QuotaReserved") || !workload.admission || workload.workload.pod_sets.size() != 1 ||
-      workload.admission->pod_sets.size() != 1 || !job.finished.empty())
+      workload.admission->pod_sets.size() != 1 || !job.finished.empty() || job.ends_since)
     return "";
   const api::WorkloadPodSet& set = workload.workload.pod_sets.front();
   const int32_t given = workload.admission->pod_sets.front().count;

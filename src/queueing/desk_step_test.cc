@@ -112,6 +112,37 @@ TEST_F(DeskStepTest, WhatBerthAndTheJobControllerDoIsInStep) {
   EXPECT_FALSE(suspended("few")) << "it runs no more pods than before";
 }
 
+TEST_F(DeskStepTest, CompletionsFollowParallelismWhereAnIndexedJobSaysSo) {
+  for (const bool follows : {true, false}) {
+    const std::string job = follows ? "follows" : "stays";
+    submit_pods(job, 10, 10, 2);
+    change(job, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/job-completions-equal-parallelism", "true"}}}}}});
+    if (follows) respec(job, {{"completionMode", "Indexed"}});
+    settle();
+    ASSERT_FALSE(suspended(job));
+    EXPECT_EQ(jobs[job]["spec"]["parallelism"], 8);
+    EXPECT_EQ(jobs[job]["spec"]["completions"], follows ? 8 : 10);
+    change(job, {{"status", {{"active", 8}, {"startTime", "2026-01-01T00:00:00Z"}}}});
+    model::ClusterQueue queue = admission.cluster_queues().at("red");
+    queue.stop = model::StopPolicy::kHoldAndDrain;
+    admission.upsert(queue);
+    settle();
+    change(job, {{"status", {{"active", 0}}}});
+    settle();
+    EXPECT_EQ(jobs[job]["spec"]["parallelism"], 10);
+    EXPECT_EQ(jobs[job]["spec"]["completions"], 10);
+    queue.stop = model::StopPolicy::kNone;
+    admission.upsert(queue);
+    settle();
+    EXPECT_EQ(admitted(job), 8);
+    change(job, {{"status", {{"active", 8}, {"succeeded", 3}}}});
+    settle();
+    EXPECT_EQ(admission.queue_status("red").held.front().total, follows ? 5 * model::kWholeGpu : 7 * model::kWholeGpu);
+    change(job, {{"status", {{"conditions", {{{"type", "Complete"}, {"status", "True"}}}}}}});
+    settle();
+  }
+}
+
 TEST_F(DeskStepTest, AJobThatChangesWhileItIsAdmittedIsAdmittedAsItIs) {
   for (int before = 0; before < 4; ++before) {
     const std::string name = "job-" + std::to_string(before);

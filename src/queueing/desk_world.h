@@ -60,8 +60,11 @@ struct World {
         name, ++version, queue, gpus, scheduler));
     desk.see(*decode_job(jobs[name].dump()));
   }
+  // Its controller sees that it is suspended, where the patch does not say what else it says.
   void change(const std::string& job, const Json& patch) {
     jobs[job].merge_patch(patch);
+    if (suspended(job) && patch.contains("status") && !patch["status"].contains("conditions"))
+      jobs[job]["status"]["conditions"] = Json::array({{{"type", "Suspended"}, {"status", "True"}}});
     desk.see(*decode_job(touched(jobs[job]).dump()));
   }
   // A pod with the webhook's gate; of a group of so many where one is given.
@@ -132,11 +135,8 @@ struct World {
     for (engine::Event& event : events) {
       if (auto* upserted = std::get_if<engine::WorkloadUpserted>(&event)) admission.upsert(upserted->workload);
       if (auto* kept = std::get_if<engine::WorkloadAdmitted>(&event)) admission.restore(kept->workload, kept->held);
-      if (auto* ended = std::get_if<engine::WorkloadEnded>(&event)) {
-        const quota::WorkloadId id = admission.find(ended->uid);
-        if (ended->deleted) admission.remove(id);
-        else admission.finish(id);
-      }
+      if (auto* ended = std::get_if<engine::WorkloadEnded>(&event))
+        ended->deleted ? admission.remove(admission.find(ended->uid)) : admission.finish(admission.find(ended->uid));
       if (auto* ready = std::get_if<engine::WorkloadPodsReady>(&event))
         admission.pods_ready(admission.find(ready->uid), ready->ready, ready->at);
       if (auto* check = std::get_if<engine::WorkloadCheckReported>(&event))

@@ -236,6 +236,7 @@ Result<SeenJob> decode_job(std::string_view json) {
   for (const StoredCondition& condition : conditions_of(status)) {
     if (condition.status != "True") continue;
     out.rests |= condition.type == "Suspended";
+    if (condition.type == "SuccessCriteriaMet" || condition.type == "FailureTarget") out.ends_since = condition.since;
     if (condition.type != "Complete" && condition.type != "Failed") continue;
     out.finished = condition.type == "Complete" ? "Succeeded" : "Failed";
     out.how_finished = condition.message;

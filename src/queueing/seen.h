@@ -71,6 +71,8 @@ struct SeenJob {
   bool started = false;      // status.startTime
   int32_t terminating = 0;   // pods that are on their way out, and are not active any more
   bool rests = false;        // condition Suspended: its controller has seen to it that it is
+  // Since when its controller is about to end it (conditions SuccessCriteriaMet, FailureTarget); none: it is not.
+  std::optional<std::string> ends_since = {};
   bool has_pods() const { return job.active > 0 || terminating > 0; }
   std::string conditions;    // status.conditions, JSON
   std::string finished;      // "Succeeded" or "Failed", as the Workload's condition has it; empty: it has not

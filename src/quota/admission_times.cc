@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "quota/admission_keeper.h"
+#include "quota/told_second.h"
 
 namespace berth::quota {
 
 std::string time_text(Time time, Duration created_ahead) {
   if (created_ahead == Duration{}) return format_duration({time.nanos});
-  const int64_t second = Duration::seconds(1).nanos, nanos = (time + created_ahead).nanos;
-  return format_rfc3339(Time{(nanos + second - 1) / second * second});
+  return format_rfc3339(told_second(time + created_ahead));
 }
 
 std::optional<Duration> declared_runtime(const Record& record) {

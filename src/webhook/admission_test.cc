@@ -341,6 +341,22 @@ TEST(Validate, AJobIsJudgedByItsTemplateAndKeepsItsQueueWhileItRuns) {
   EXPECT_TRUE(validate(update, {}).allowed);
 }
 
+TEST(Validate, CompletionsFollowParallelismOfAnIndexedJobThatHasAsMany) {
+  const auto refusal = [](const char* says, const std::string& pods) {
+    Json one = job((R"({"template":{"spec":{"containers":[]}},)" + pods + "}").c_str());
+    one["metadata"]["annotations"]["kueue.x-k8s.io/job-completions-equal-parallelism"] = says;
+    return validate(create("batch", "Job", one), {}).message;
+  };
+  const char *indexed = R"("parallelism":4,"completions":4,"completionMode":"Indexed")",
+             *plain = R"("parallelism":4,"completions":4)";
+  EXPECT_EQ(refusal("true", indexed), "");
+  EXPECT_EQ(refusal("false", plain), "");
+  EXPECT_THAT(refusal("yes", indexed), HasSubstr("must be true or false"));
+  EXPECT_THAT(refusal("true", plain), HasSubstr("should not be NonIndexed"));
+  EXPECT_THAT(refusal("1", R"("parallelism":4,"completions":5,"completionMode":"Indexed")"),
+              HasSubstr("should be equal to parallelism"));
+}
+
 TEST(Validate, WhatBelongsToAWholeThatDoesNotWaitIsToldSo) {
   const auto warnings = [](const char* version, const char* kind, const char* queue) {
     Json object = job(kJobSpec);

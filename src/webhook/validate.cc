@@ -88,6 +88,28 @@ void check_min_parallelism(const Json& job, Findings& findings) {
       api::invalid_value(printable(least), "must be a whole number above 0 and below spec.parallelism"));
 }
 
+// Completions can follow parallelism where the API server lets them: of an Indexed Job, as many as run at a time.
+// Source: Kueue's webhook, whose words these are.
+void check_completions_follow(const Json& job, Findings& findings) {
+  constexpr std::string_view kFollow = "kueue.x-k8s.io/job-completions-equal-parallelism";
+  static constexpr std::string_view kYes[] = {"1", "t", "T", "true", "TRUE", "True"},
+                                    kNo[] = {"0", "f", "F", "false", "FALSE", "False"};
+  if (!has_annotation(job, kFollow) || label_of(job, kQueueLabel).empty()) return;
+  const std::string says = annotation_of(job, kFollow);
+  if (std::ranges::find(kNo, says) != std::end(kNo)) return;
+  if (std::ranges::find(kYes, says) == std::end(kYes))
+    return findings.invalid.push_back(at_annotation(kFollow) + ": " +
+                                      api::invalid_value(printable(says), "must be true or false"));
+  const Json* spec = part_of(job, "spec");
+  if (text_of(spec, "completionMode") != "Indexed")
+    findings.invalid.emplace_back("spec.completionMode: Invalid value: \"NonIndexed\": should not be NonIndexed when " +
+                                  at_annotation(kFollow) + " is true");
+  const Json pods = spec == nullptr ? Json() : spec->value("parallelism", Json(1));
+  if (spec == nullptr || spec->value("completions", Json(1)) != pods)
+    findings.invalid.emplace_back("spec.completions: Invalid value: should be equal to parallelism when " +
+                                  at_annotation(kFollow) + " is true");
+}
+
 void check_plain_pod(const Json& pod, const Rules& rules, Findings& findings) {
   check_pod(pod, "spec", rules, findings);
   check_name(pod, kQueueLabel, findings);
@@ -107,6 +129,7 @@ void check_job(const Json& job, const Rules& rules, Findings& findings) {
   warn_of_no_quota(job, findings);
   check_max_execution(job, findings);
   check_min_parallelism(job, findings);
+  check_completions_follow(job, findings);
 }
 
 // Whether the object has the condition, with the status True.

@@ -55,6 +55,13 @@ TEST(QueuedJobs, DeclareTheRuntimeOfTheWhole) {
   EXPECT_EQ(estimate_of("", five, pod), "1800s") << "three rounds";
   EXPECT_EQ(estimate_of(", annotations: {kueue.x-k8s.io/job-min-parallelism: \"1\"}", five, pod), "3000s")
       << "five, if only one runs at a time";
+  const std::string follows =
+      ", annotations: {kueue.x-k8s.io/job-min-parallelism: \"1\", kueue.x-k8s.io/job-completions-equal-parallelism: "
+      "\"true\"}";
+  EXPECT_EQ(estimate_of(follows, "parallelism: 5, completions: 5, completionMode: Indexed, ", pod), "600s")
+      << "fewer are fewer completions";
+  EXPECT_EQ(estimate_of(follows, "parallelism: 5, completions: 5, ", pod), "3000s");
+  EXPECT_EQ(estimate_of(follows, five + "completionMode: Indexed, ", pod), "3000s");
   EXPECT_EQ(estimate_of("", five + "activeDeadlineSeconds: 60, ", pod), "60s");
   EXPECT_EQ(estimate_of(", annotations: {berth.dev/runtime-estimate: 1.5s}", "activeDeadlineSeconds: 60, ", pod), "2s");
   EXPECT_EQ(estimate_of(", labels: {kueue.x-k8s.io/max-exec-time-seconds: \"90\"}", "", pod), "")

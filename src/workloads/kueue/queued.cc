@@ -43,7 +43,7 @@ std::optional<Duration> runtime_of(const api::Job& job, const api::WorkloadPodSe
   const auto one = api::declared_runtime(job.pod_template.metadata, job.pod_template.spec.active_deadline_s);
   if (!one) return std::nullopt;
   const int64_t at_a_time = std::max(1, set.min_count.value_or(set.count));
-  const int64_t completions = std::max<int64_t>(1, job.completions.value_or(1));
+  const int64_t completions = completions_follow(job) ? 1 : std::max<int64_t>(1, job.completions.value_or(1));
   const int64_t waves = (completions + at_a_time - 1) / at_a_time;
   if (one->nanos > api::kRuntimeMax.nanos / waves) return std::nullopt;
   return *one * waves;
@@ -135,6 +135,13 @@ std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, cons
     out.push_back({"annotations", api::kMinParallelismAnnotation,
                    fmt::format("'{}' is no whole number above 0 and below parallelism", printable(*least, 40))});
   return out;
+}
+
+bool completions_follow(const api::Job& job) {
+  static constexpr std::string_view kYes[] = {"1", "t", "T", "true", "TRUE", "True"};  // Go's ParseBool
+  const std::string* says = job.metadata.annotation(kCompletionsFollowAnnotation);
+  return says != nullptr && std::ranges::find(kYes, *says) != std::end(kYes) && job.indexed && job.completions &&
+         *job.completions == job.parallelism.value_or(1);
 }
 
 int32_t reclaimable(const api::Job& job, int32_t count, int32_t succeeded) {
