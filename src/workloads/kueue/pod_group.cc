@@ -132,7 +132,7 @@ std::vector<std::vector<const api::Pod*>> told_apart(const std::vector<const api
     std::vector<const api::Pod*>& own = out.emplace_back();
     std::ranges::copy_if(pods, std::back_inserter(own),
                          [&](const api::Pod* pod) { return is_of_set(*pod, workload, set); });
-    std::ranges::stable_partition(own, [](const api::Pod* pod) { return !waits_for_admission(*pod); });
+    std::stable_partition(own.begin(), own.end(), [](const api::Pod* pod) { return !waits_for_admission(*pod); });
     if (std::ssize(own) > set.count) own.resize(static_cast<size_t>(set.count));
     const auto is_like_first = [&](const api::Pod* pod) { return nodes_see_alike(*pod, *own.front()); };
     if (own.size() < 2 || std::ranges::all_of(own, is_like_first)) own.clear();
