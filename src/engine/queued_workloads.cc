@@ -265,7 +265,7 @@ void QueuedWorkloads::trim(quota::WorkloadId id) {
     set.wanted = quota::still_needed(status.assignment[i], status.workload.pod_sets[i]);
     name_members({id, &status.workload, &status.assignment, &admission_.flavors()}, group->second, i);
     while (!set.stand_ins.empty() && set.came + std::ssize(set.stand_ins) > set.wanted)
-      drop_stand_in(set, set.stand_ins.size() - 1);
+      drop_stand_in(set, set.to_spare(context_.state));
   }
 }
 

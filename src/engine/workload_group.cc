@@ -1,7 +1,6 @@
 #include "engine/workload_group.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 
 namespace berth::engine {
@@ -12,15 +11,20 @@ int32_t index_of(const std::vector<WorkloadGroup::Member>& members, const std::s
   return at == members.end() ? -1 : static_cast<int32_t>(at - members.begin());
 }
 
-int32_t first_free(const std::set<int32_t>& taken, int32_t from) {
-  while (taken.contains(from)) ++from;
-  return from;
-}
-
 }  // namespace
 
 const PodLooks& WorkloadGroup::Set::looks_of(int32_t number) const {
   return number >= 0 && number < std::ssize(members) ? members[static_cast<size_t>(number)].looks : looks;
+}
+
+bool WorkloadGroup::Set::awaits(int32_t number, const State& state) const {
+  return number < std::ssize(members) && state.find_pod(members[static_cast<size_t>(number)].uid).valid();
+}
+
+size_t WorkloadGroup::Set::to_spare(const State& state) const {
+  const auto last = std::ranges::find_if(stand_ins.rbegin(), stand_ins.rend(),
+                                         [&](const auto& each) { return !awaits(each.second, state); });
+  return static_cast<size_t>((last == stand_ins.rend() ? stand_ins.rbegin() : last).base() - stand_ins.begin()) - 1;
 }
 
 std::map<std::string, int32_t> WorkloadGroup::numbers(size_t set, const std::vector<Member>& members) const {
@@ -39,18 +43,18 @@ int32_t WorkloadGroup::free_number(size_t set) const {
   for (const auto& [uid, pod] : came)
     if (pod.set == set) taken.insert(pod.number);
   for (const auto& [slot, number] : sets[set].stand_ins) taken.insert(number);
-  return first_free(taken, 0);
+  int32_t out = 0;
+  while (taken.contains(out)) ++out;
+  return out;
 }
 
 std::optional<int32_t> WorkloadGroup::number_for(size_t set, const model::Pod& pod, const State& state) const {
   const Set& known = sets[set];
   const int32_t own = index_of(known.members, pod.uid);
-  const auto stands_for_nobody = [&](const auto& stand_in) {
-    return stand_in.second >= std::ssize(known.members) ||
-           !state.find_pod(known.members[static_cast<size_t>(stand_in.second)].uid).valid();
-  };
-  const auto stand_in = own >= 0 ? std::ranges::find(known.stand_ins, own, &std::pair<PodSlot, int32_t>::second)
-                                 : std::ranges::find_if(known.stand_ins, stands_for_nobody);
+  const auto stand_in =
+      own >= 0
+          ? std::ranges::find(known.stand_ins, own, &std::pair<PodSlot, int32_t>::second)
+          : std::ranges::find_if(known.stand_ins, [&](const auto& each) { return !known.awaits(each.second, state); });
   const bool is_there = stand_in != known.stand_ins.end() && state.node(state.pod(stand_in->first).node).present;
   if (is_there) return stand_in->second;
   if (pod.node_name.empty()) return std::nullopt;

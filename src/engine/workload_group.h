@@ -37,6 +37,10 @@ struct WorkloadGroup {
 
     // Of the pod with the number, which may be one that nobody has named.
     const PodLooks& looks_of(int32_t number) const;
+    // Whether the pod that the set names by the number is there.
+    bool awaits(int32_t number, const State& state) const;
+    // Which stand-in can go, of at least one: the last of those for whom nobody is there, else the last.
+    size_t to_spare(const State& state) const;
   };
   struct Came {
     size_t set = 0;
