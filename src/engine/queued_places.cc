@@ -330,7 +330,6 @@ void QueuedWorkloads::name_members(const quota::PlaceRequest& request, Group& gr
 void QueuedWorkloads::add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node,
                                    PodPhase phase, int32_t number) {
   auto& stand_ins = group.sets[set].stand_ins;
-  if (number < 0 && !group.sets[set].members.empty()) number = group.free_number(set);
   if (number < 0) number = stand_ins.empty() ? 0 : stand_ins.back().second + 1;
   const PodSlot slot = stand_ins_.enter(stand_ins_.make(workload, set, group.sets[set].looks_of(number), number));
   const auto at = std::find_if(stand_ins.begin(), stand_ins.end(), [&](const auto& s) { return s.second > number; });

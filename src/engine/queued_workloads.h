@@ -135,7 +135,7 @@ class QueuedWorkloads : public quota::Places {
   static PodLooks looks_of(const quota::PlaceRequest& request, size_t set);
   static std::vector<Group::Member> members_of(const quota::PlaceRequest& request, size_t set);
   NodeSlot best_node(const model::Workload& workload, size_t set, const PodLooks& looks);
-  // Until there are enough of them.
+  // Those that could have pods of the set, until there is room for enough.
   std::vector<Host> hosts(const model::Workload& workload, size_t set, const PodLooks& looks,
                           int64_t enough = INT64_MAX);
   bool fits_on(const model::Workload& workload, size_t set, const PodLooks& looks, NodeSlot node);

@@ -4,15 +4,9 @@
 
 #include <algorithm>
 
+#include "base/same_value.h"
+
 namespace berth::engine {
-namespace {
-
-template <typename T>
-bool same_value(const std::shared_ptr<const T>& a, const std::shared_ptr<const T>& b) {
-  return a == b || (a != nullptr && b != nullptr && *a == *b);
-}
-
-}  // namespace
 
 bool operator==(const PodLooks& a, const PodLooks& b) {
   return same_value(a.labels, b.labels) && same_value(a.spec, b.spec);

@@ -154,24 +154,22 @@ Write stop(const SeenJob& seen, const std::string& why, std::optional<Time> evic
           .notes = {note_of(metadata, "Job", "Stopped", why)}};
 }
 
-// The server lets the template of a suspended Job be changed only where it has no start time, which the Job controller
-// leaves there.
-Write forget_start(const SeenJob& seen) {
+Write set_start(const SeenJob& seen, Json start_time) {
   const api::ObjectMeta& metadata = seen.job.metadata;
+  const Json body = {{"metadata", metadata_json(metadata)}, {"status", {{"startTime", std::move(start_time)}}}};
   return {.kind = Write::Kind::kPatchJobStatus,
           .namespace_name = metadata.namespace_name,
           .name = metadata.name,
-          .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", nullptr}}}}.dump()};
+          .body = body.dump()};
 }
+
+// The server lets the template of a suspended Job be changed only where it has no start time, which the Job controller
+// leaves there.
+Write forget_start(const SeenJob& seen) { return set_start(seen, nullptr); }
 
 // The server lets no Job end that has no start time, and its controller gives none to one that is suspended.
 Write recall_start(const SeenJob& seen, Time wall) {
-  const api::ObjectMeta& metadata = seen.job.metadata;
-  const std::string start = seen.ends_since->empty() ? format_rfc3339(wall) : *seen.ends_since;
-  return {.kind = Write::Kind::kPatchJobStatus,
-          .namespace_name = metadata.namespace_name,
-          .name = metadata.name,
-          .body = Json{{"metadata", metadata_json(metadata)}, {"status", {{"startTime", start}}}}.dump()};
+  return set_start(seen, seen.ends_since->empty() ? format_rfc3339(wall) : *seen.ends_since);
 }
 
 // What the template was when its Workload was made. The labels that the API server gives it stay, of which Kueue's

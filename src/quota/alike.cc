@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/same_value.h"
+
 namespace berth::quota {
 namespace {
 
@@ -29,11 +31,6 @@ bool same_labels(const model::Labels& a, const model::Labels& b) {
     if (x == a.end() || y == b.end()) return x == a.end() && y == b.end();
     if (*x != *y) return false;
   }
-}
-
-template <typename T>
-bool same_value(const std::shared_ptr<const T>& a, const std::shared_ptr<const T>& b) {
-  return a == b || (a != nullptr && b != nullptr && *a == *b);
 }
 
 bool alike_for_quota(const model::PodSet& a, const model::PodSet& b) {

@@ -98,10 +98,8 @@ void Simulation::release_job(size_t workload, const QueueController::Admitted& g
   job.suspend = false;
   job.succeeded = record.ended;
   const workloads::PodSetInfo& info = given.infos.front();
-  if (given.counts.front() < workloads::wanted_active(job, 0, record.ended)) {
-    if (workloads::completions_follow(job)) job.completions = given.counts.front();
-    job.parallelism = given.counts.front();
-  }
+  if (given.counts.front() < workloads::wanted_active(job, 0, record.ended))
+    workloads::set_pods(job, given.counts.front());
   workloads::inject(info, job.pod_template.metadata, job.pod_template.spec);
   expand(workload);
 }

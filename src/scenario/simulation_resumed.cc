@@ -41,8 +41,7 @@ QueueController::Called called_by_pods(const api::Workload& workload) {
 api::Object before_admission(api::Job job, const api::Workload& workload) {
   const api::WorkloadPodSet& set = workload.pod_sets.front();
   job.suspend = true;
-  if (workloads::completions_follow(job)) job.completions = set.count;
-  job.parallelism = set.count;
+  workloads::set_pods(job, set.count);
   job.pod_template = set.pod_template;
   return job;
 }

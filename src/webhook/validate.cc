@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "api/job_completions.h"
 #include "api/kueue.h"
 #include "api/names.h"
 #include "api/queue_limits.h"
@@ -91,13 +93,12 @@ void check_min_parallelism(const Json& job, Findings& findings) {
 // Completions can follow parallelism where the API server lets them: of an Indexed Job, as many as run at a time.
 // Source: Kueue's webhook, whose words these are.
 void check_completions_follow(const Json& job, Findings& findings) {
-  constexpr std::string_view kFollow = "kueue.x-k8s.io/job-completions-equal-parallelism";
-  static constexpr std::string_view kYes[] = {"1", "t", "T", "true", "TRUE", "True"},
-                                    kNo[] = {"0", "f", "F", "false", "FALSE", "False"};
+  constexpr std::string_view kFollow = api::kCompletionsFollowAnnotation;
   if (!has_annotation(job, kFollow) || label_of(job, kQueueLabel).empty()) return;
   const std::string says = annotation_of(job, kFollow);
-  if (std::ranges::find(kNo, says) != std::end(kNo)) return;
-  if (std::ranges::find(kYes, says) == std::end(kYes))
+  const std::optional<bool> follow = api::completions_follow(says);
+  if (follow == false) return;
+  if (!follow)
     return findings.invalid.push_back(at_annotation(kFollow) + ": " +
                                       api::invalid_value(printable(says), "must be true or false"));
   const Json* spec = part_of(job, "spec");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/job_completions.h"
 #include "api/kueue_names.h"
 #include "api/queue_limits.h"
 #include "api/runtime_estimate.h"
@@ -138,10 +139,14 @@ std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, cons
 }
 
 bool completions_follow(const api::Job& job) {
-  static constexpr std::string_view kYes[] = {"1", "t", "T", "true", "TRUE", "True"};  // Go's ParseBool
-  const std::string* says = job.metadata.annotation(kCompletionsFollowAnnotation);
-  return says != nullptr && std::ranges::find(kYes, *says) != std::end(kYes) && job.indexed && job.completions &&
+  const std::string* says = job.metadata.annotation(api::kCompletionsFollowAnnotation);
+  return says != nullptr && api::completions_follow(*says) == true && job.indexed && job.completions &&
          *job.completions == job.parallelism.value_or(1);
+}
+
+void set_pods(api::Job& job, int32_t count) {
+  if (completions_follow(job)) job.completions = count;
+  job.parallelism = count;
 }
 
 int32_t reclaimable(const api::Job& job, int32_t count, int32_t succeeded) {

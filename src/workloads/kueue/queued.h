@@ -38,11 +38,11 @@ struct QueuedProblem {
 };
 std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job);
 
-// On a Job that is let in with fewer pods than it asks for: it is to need as few completions, too.
-inline constexpr std::string_view kCompletionsFollowAnnotation = "kueue.x-k8s.io/job-completions-equal-parallelism";
-// It says so, and the API server takes it: the completions of an Indexed Job that are as many as run at a time may
-// change with these.
+// The Job says so (api/job_completions.h), and the API server takes it: the completions of an Indexed Job that are as
+// many as run at a time may change with these.
 bool completions_follow(const api::Job& job);
+// So many pods are to run at a time.
+void set_pods(api::Job& job, int32_t count);
 
 // Of the `count` pods that a running Job's pod set asks for: how many are needed no more, since fewer completions are
 // to come; `succeeded` have been seen so far. Those that run may be fewer than asked for (partial admission).
