@@ -55,7 +55,7 @@ void Engine::on(const OwnerQueued& event) {
     const PodSlot slot = state_.find_pod(uid);
     if (!slot.valid()) continue;
     model::Pod pod = state_.pod(slot).pod;
-    pod.queued = false;
+    pod.queued = pod.awaits_owner = false;
     const bool is_freed = pod.node_name.empty() && !holds_room(state_.pod(slot).phase) && !pod.workload.empty() &&
                           pod.workload != event.workload && !workloads_->owners().says_itself(pod);
     if (is_freed) pod.workload.clear(), pod.pod_set.clear(), forget_pod(slot);

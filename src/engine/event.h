@@ -94,7 +94,8 @@ struct WorkloadReleased {
 };
 
 // Of a Job: whether it names a queue, so that its pods are not placed without a Workload, and the Workload that counts
-// for it, which is the pods' that name none themselves. Of a pod by itself the latter.
+// for it, which is the pods' that name none themselves. Of a pod by itself the latter. Pods that await it
+// (Pod::awaits_owner) wait no more for that.
 struct OwnerQueued {
   std::string uid;
   bool queued = false;

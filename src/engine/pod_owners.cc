@@ -1,11 +1,14 @@
 #include "engine/pod_owners.h"
 
+#include <utility>
+
 namespace berth::engine {
 
 std::vector<std::string> PodOwners::learn(const OwnerQueued& owner) {
   Owner& known = owners_[owner.uid];
-  const bool news =
-      known.queued != owner.queued || known.workload != owner.workload || known.suspended != owner.suspended;
+  const bool was_awaited = std::exchange(known.awaited, false);
+  const bool news = was_awaited || known.queued != owner.queued || known.workload != owner.workload ||
+                    known.suspended != owner.suspended;
   known.queued = owner.queued;
   known.workload = owner.workload;
   known.suspended = owner.suspended;
@@ -30,6 +33,7 @@ void PodOwners::complete(model::Pod& pod) {
   if (pod.of_job && (pod.workload.empty() || pod.node_name.empty())) {
     Owner& owner = owners_[pod.owner_uid];
     owner.pods.emplace(pod.uid, !pod.workload.empty());
+    owner.awaited |= pod.awaits_owner;
     pod.queued |= owner.queued;
     if (pod.workload.empty() && (!owner.suspended || !pod.node_name.empty())) pod.workload = owner.workload;
   } else if (pod.workload.empty() && !pod.gated && !owners_.empty()) {

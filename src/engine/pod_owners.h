@@ -2,7 +2,8 @@
 //
 // Pods are a Workload's by their annotation kueue.x-k8s.io/workload, which they are given when they are let in. A Job
 // that was started by somebody else, before anyone could suspend it, has pods without one, and so has what ran under
-// Kueue with an older template. They count for their Job's Workload, and wait where it has none yet.
+// Kueue with an older template. They count for their Job's Workload, and wait where it has none yet, and until their Job
+// has been seen at all, which may come later than they do.
 #pragma once
 
 #include <map>
@@ -27,7 +28,7 @@ class PodOwners {
 
  private:
   struct Owner {
-    bool queued = false, suspended = false;
+    bool queued = false, suspended = false, awaited = false;
     std::string workload;
     std::map<std::string, bool> pods = {};  // that say nothing themselves, or wait; whether they say it
   };

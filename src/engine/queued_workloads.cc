@@ -130,7 +130,7 @@ bool QueuedWorkloads::admits(const std::string& workload) const {
 bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
   if (!pod.node_name.empty()) return false;
   const auto known = pod.workload.empty() ? by_name_.end() : by_name_.find(pod.workload);
-  if (known == by_name_.end()) return pod.queued;
+  if (known == by_name_.end()) return pod.queued || pod.awaits_owner;
   const auto group = groups_.find(known->second);
   if (group == groups_.end() || group->second.stage != Stage::kAdmitted) return true;
   const std::vector<Set>& sets = group->second.sets;
@@ -141,6 +141,7 @@ bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
 
 std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const auto known = by_name_.find(pod.workload);
+  if (known == by_name_.end() && !pod.queued) return "its Job, which may name a queue, has not been seen yet";
   if (known == by_name_.end()) return "its Job names a queue, and waits for a Workload to be admitted by";
   const quota::WorkloadId id = known->second;
   if (!is_own(admission_.status(id).workload, pod))

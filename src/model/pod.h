@@ -105,6 +105,7 @@ struct Pod {
   std::string owner_uid;             // controller's UID; empty for a bare pod
   bool of_job = false;               // that controller is a Job
   bool queued = false;               // the engine's own: its Job names a queue; without a Workload it waits
+  bool awaits_owner = false;         // nobody has seen its Job yet, which may name a queue; without a Workload it waits
   std::string workload;              // "namespace/name" of the Workload that it belongs to; empty: none
   bool in_group = false;             // which its label calls so, too
   std::string pod_set;               // of the workload; empty: its only one

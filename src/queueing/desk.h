@@ -76,6 +76,9 @@ class Desk {
 
   size_t workloads() const { return workloads_.size(); }
 
+  // What the engine is to know of a Job, or of a pod by itself: whether it names a queue, and its Workload.
+  engine::OwnerQueued owner(const std::string& uid) const;
+
   // For checks that Berth sees to itself: the Workload as it was seen last, null without it; those with checks that
   // have changed or gone since this was asked; and what checks say of one that has quota, all of them at once.
   const SeenWorkload* find(const std::pair<std::string, std::string>& name) const;
@@ -94,7 +97,7 @@ class Desk {
   void forget(std::map<Name, WorkloadRecord>::iterator at);
   bool is_ours(const api::Job& job) const { return served_.contains(job.pod_template.spec.scheduler_name); }
   void see_anew(const Name& pod, const std::string& uid);
-  void tell_owner(const std::string& uid);
+  void tell_owner(const std::string& uid) { events_.emplace_back(owner(uid)); }
   void tell(JobRecord& record, const char* reason, const std::string& text);
   void tell(PodRecord& record, const char* reason, const std::string& why);
   void tell_of_priority_class(JobRecord& record);

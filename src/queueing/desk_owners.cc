@@ -9,8 +9,7 @@
 
 namespace berth::queueing {
 
-// Whether a Job names a queue, and the Workload that counts for its pods, or for a pod by itself.
-void Desk::tell_owner(const std::string& uid) {
+engine::OwnerQueued Desk::owner(const std::string& uid) const {
   const auto job = job_by_uid_.find(uid);
   const auto own = workload_of_owner_.find(uid);
   engine::OwnerQueued owner{.uid = uid};
@@ -22,7 +21,7 @@ void Desk::tell_owner(const std::string& uid) {
   const bool stands = own != workload_of_owner_.end() &&
                       (owner.queued || workloads::is_of_pods(workloads_.at(own->second).seen.workload));
   if (stands) owner.workload = fmt::format("{}/{}", own->second.first, own->second.second);
-  events_.emplace_back(std::move(owner));
+  return owner;
 }
 
 // For people: what the workload stands for.

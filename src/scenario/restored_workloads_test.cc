@@ -140,6 +140,26 @@ TEST_F(RestoredWorkloads, APodOfAQueuedJobWaitsForItsWorkload) {
   EXPECT_EQ(driver.node_of("job-1"), "a");
 }
 
+// Pods and Jobs come by two watches.
+TEST_F(RestoredWorkloads, APodThatComesBeforeItsJobWaitsForIt) {
+  queues(4);
+  for (const char* name : {"queued", "plain"}) {
+    model::Pod pod = pod_of_job(std::string(name) + "-0");
+    pod.owner_uid = name;
+    pod.awaits_owner = true;
+    driver.add(pod);
+  }
+  EXPECT_TRUE(driver.cycle().decisions.empty());
+  EXPECT_EQ(driver.explain("uid-plain-0").message, "its Job, which may name a queue, has not been seen yet");
+  driver.apply(OwnerQueued{"plain", false});
+  driver.apply(OwnerQueued{"queued", true});
+  driver.cycle();
+  EXPECT_EQ(driver.node_of("plain-0"), "a");
+  EXPECT_EQ(driver.node_of("queued-0"), "");
+  EXPECT_EQ(driver.explain("uid-queued-0").message,
+            "its Job names a queue, and waits for a Workload to be admitted by");
+}
+
 TEST_F(RestoredWorkloads, APodOfAQueuedJobThatRunsIsItsWorkloads) {
   queues(4);
   driver.add(pod_of_job("job-0"));

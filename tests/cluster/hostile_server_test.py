@@ -424,6 +424,43 @@ class HostileServer(unittest.TestCase):
         wait_until("it is told", told)
         self.assertIsNone(told()[-1].get("nominatedNodeName", "left alone"))
 
+    def put_pod_of_job(self, name: str, job: str) -> None:
+        one = pod(name, gpus=1)
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": f"uid-{job}", "controller": True}
+        one["metadata"] |= {"namespace": "default", "uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z",
+                            "ownerReferences": [owner]}  # fmt: skip
+        one["status"] = {"phase": "Pending"}
+        self.server.put("pods", one)
+
+    def put_job(self, name: str, labels: dict) -> None:
+        metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels}
+        template = {"spec": pod("one", gpus=1)["spec"] | {"restartPolicy": "Never"}}
+        self.server.put("jobs", {"metadata": metadata, "spec": {"suspend": False, "template": template}, "status": {}})
+
+    def test_a_pod_that_comes_before_its_job_waits_for_it(self) -> None:
+        self.server = self.enterContext(FakeServer(queues=True))  # its watch of Jobs is slow
+        self.kubeconfig = write_kubeconfig(self.scratch / "kubeconfig", self.server.url, {"token": "t"})
+        self.put_node("good")
+        self.put_job("known", {})
+        berth = self.start()
+        for name in ("plain", "queued", "lost", "known"):
+            self.put_pod_of_job(f"{name}-0", name)
+        began = time.monotonic()
+        self.put_pod("alone")
+        self.wait_for("alone", "known-0")
+        self.assertLess(time.monotonic() - began, 5, "nobody else waits for that")
+        self.put_job("plain", {"app": "kueue.x-k8s.io/queue-name"})
+        self.wait_for("plain-0")
+        self.put_job("queued", {"kueue.x-k8s.io/queue-name": "red"})
+        self.wait_for("lost-0")
+        self.assertGreater(time.monotonic() - began, 9, "its Job may still have come")
+        self.assertEqual(set(self.bound()), {"uid-alone", "uid-known-0", "uid-plain-0", "uid-lost-0"})
+        told = lambda: [body["status"]["conditions"][0]["message"] for path, body in self.server.patches  # noqa: E731
+                        if path.endswith("/pods/queued-0/status")]  # fmt: skip
+        wait_until("it is told", told)
+        self.assertEqual(told()[-1], "its Job names a queue, and waits for a Workload to be admitted by")
+        self.assertFalse(berth.said("set aside"))
+
     def test_a_body_without_end_does_not_fill_the_memory(self) -> None:
         self.put_pod("one")
         self.server.answers = lambda _m, path: (200, {}, b" " * 600_000_000) if "/nodes?limit" in path else None

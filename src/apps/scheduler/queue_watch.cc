@@ -26,6 +26,12 @@ constexpr kube::Resource kResources[kQueueKinds] = {
 };
 
 Result<SeenQueueObject> decode(QueueKind kind, std::string_view json) {
+  if (kind == QueueKind::kJob && json.find(api::kQueueLabel) == std::string_view::npos) {
+    BERTH_TRY(metadata, api::decode_json<api::Namespace>(json));
+    queueing::SeenJob job;
+    job.job.metadata = std::move(metadata.metadata);
+    return SeenQueueObject(std::move(job));
+  }
   if (kind == QueueKind::kJob) {
     BERTH_TRY(job, queueing::decode_job(json));
     return SeenQueueObject(std::move(job));
@@ -70,7 +76,7 @@ QueueWatch::QueueWatch(kube::Client& client, std::function<void(QueueUpdates)> s
   for (size_t i = 0; i < kQueueKinds; ++i) {
     const auto kind = static_cast<QueueKind>(i);
     kube::ReflectorOptions options{.resource = kResources[i]};
-    if (kind == QueueKind::kJob || kind == QueueKind::kPod) options.label_selector = api::kQueueLabel;
+    if (kind == QueueKind::kPod) options.label_selector = api::kQueueLabel;
     reflectors_[i] = std::make_unique<kube::Reflector<SeenQueueObject>>(
         client, std::move(options), [kind](std::string_view json) { return decode(kind, json); },
         [sink, kind](auto updates) {

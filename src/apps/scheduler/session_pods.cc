@@ -21,6 +21,9 @@ void Session::take_in(SeenPod& seen) {
     nominations_.erase(pod.uid);
     return;
   }
+  if (pod.of_job)
+    pod.awaits_owner =
+        queues_->awaits_job(pod.owner_uid, !engine_.state().find_pod(pod.uid).valid(), clock_.monotonic());
   if (seen.scheduler_name != config_.scheduler_names.front()) other_schedulers_[pod.uid] = seen.scheduler_name;
   if (const auto at = nominations_.find(pod.uid); at != nominations_.end()) {
     if (at->second.by_us) pod.nominated_node = at->second.node;

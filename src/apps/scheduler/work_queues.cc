@@ -6,6 +6,7 @@
 #include "apps/scheduler/log.h"
 #include "engine/queued_workloads.h"
 #include "queueing/held.h"
+#include "workloads/kueue/queued.h"
 
 namespace berth::apps {
 namespace {
@@ -135,7 +136,7 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen, Time wall) {
   const api::ObjectMeta& metadata = metadata_of(seen);
   known_[kind].insert({metadata.namespace_name, metadata.name});
   if (auto* workload = std::get_if<queueing::SeenWorkload>(&seen)) return desk_.see(std::move(*workload));
-  if (auto* job = std::get_if<queueing::SeenJob>(&seen)) return desk_.see(std::move(*job));
+  if (auto* job = std::get_if<queueing::SeenJob>(&seen)) return see_job(std::move(*job));
   if (auto* pod = std::get_if<queueing::SeenPod>(&seen)) return desk_.see(std::move(*pod));
   if (const auto* priority = std::get_if<api::PriorityClass>(&seen))
     return desk_.see_pod_priority(metadata.name, priority->value);
@@ -155,6 +156,19 @@ void WorkQueues::take_in(QueueKind kind, SeenQueueObject&& seen, Time wall) {
   if (const auto* local = std::get_if<api::LocalQueue>(&queue.object))
     return see_local_queue(local->queue, queue.problem);
   if (auto known = queue_object_of(queue.object)) engine_.apply(engine::QueueObjectUpserted{std::move(*known)});
+}
+
+void WorkQueues::see_job(queueing::SeenJob&& seen) {
+  const api::ObjectMeta& metadata = seen.job.metadata;
+  jobs_in_sight_.see({metadata.namespace_name, metadata.name}, metadata.uid);
+  if (workloads::queue_of(metadata).empty()) desk_.job_gone(metadata.namespace_name, metadata.name);
+  else desk_.see(std::move(seen));
+}
+
+bool WorkQueues::awaits_job(const std::string& uid, bool is_new, Time now) {
+  if (!known_.contains(QueueKind::kJob) || watch_.refused(QueueKind::kJob) || watch_.refused(QueueKind::kWorkload))
+    return false;
+  return jobs_in_sight_.awaits(uid, is_new, now);
 }
 
 // One whose limits cannot be read is on hold, and what was known of its budget counts on.
@@ -191,6 +205,7 @@ void WorkQueues::tell_problem(const queueing::SeenQueue& seen) {
 void WorkQueues::forget(QueueKind kind, const Name& name) {
   known_[kind].erase(name);
   if (kind == QueueKind::kWorkload) return desk_.workload_gone(name.first, name.second);
+  if (kind == QueueKind::kJob) jobs_in_sight_.gone(name);
   if (kind == QueueKind::kJob) return desk_.job_gone(name.first, name.second);
   if (kind == QueueKind::kPod) return desk_.pod_gone(name.first, name.second);
   if (kind == QueueKind::kPriorityClass) return desk_.see_pod_priority(name.second, std::nullopt);
@@ -247,10 +262,12 @@ bool WorkQueues::handle(QueueUpdates& batch, Time wall) {
 }
 
 bool WorkQueues::tell_engine(Time now, Time wall) {
-  if (watch_.refused(QueueKind::kWorkload)) return false;  // nothing can wait, nor be told so
+  const std::vector<std::string> owners = jobs_in_sight_.take_settled(now);
+  for (const std::string& uid : owners) engine_.apply(desk_.owner(uid));
+  if (!listed() || watch_.refused(QueueKind::kWorkload)) return !owners.empty();  // nothing can wait, nor be told so
   std::vector<engine::Event> events = desk_.take_events(now, wall);
   for (engine::Event& event : events) engine_.apply(std::move(event));
-  return !events.empty();
+  return !owners.empty() || !events.empty();
 }
 
 void WorkQueues::write(Time now, Time wall) {

@@ -20,6 +20,7 @@
 #include "engine/engine.h"
 #include "kube/event_recorder.h"
 #include "queueing/desk.h"
+#include "queueing/jobs_in_sight.h"
 #include "queueing/provisioning.h"
 #include "queueing/queue_status.h"
 #include "queueing/topology_gates.h"
@@ -56,7 +57,10 @@ class WorkQueues {
   bool listed();
   // That takes too long: whoever names no queue does not wait for it any more.
   bool overdue(Time now);
-  // Applies what the engine is to hear of workloads; true if there was something.
+  // Whether a pod is to wait for its Job, which has this UID; see queueing::JobsInSight::awaits().
+  bool awaits_job(const std::string& uid, bool is_new, Time now);
+  // Applies what the engine is to hear of workloads, once all is listed, and before that, whose pods need not wait for
+  // their Job any more; true if there was something.
   bool tell_engine(Time now, Time wall);
   void decided(const std::vector<quota::AdmissionDecision>& decisions, Time wall);
   // Sends what is to be written. `wall` is for people.
@@ -77,6 +81,7 @@ class WorkQueues {
   void handle(const queueing::Answer& answer, Time now);
   void take_in(QueueKind kind, SeenQueueObject&& seen, Time wall);
   void tell_problem(const queueing::SeenQueue& seen);
+  void see_job(queueing::SeenJob&& seen);
   void see_local_queue(model::LocalQueue queue, const std::string& problem);
   void forget(QueueKind kind, const Name& name);
   void send(queueing::Write&& write);
@@ -92,6 +97,7 @@ class WorkQueues {
   const Hooks hooks_;
   QueueWatch watch_;
   queueing::Desk desk_;
+  queueing::JobsInSight jobs_in_sight_;
   queueing::Provisioning provisioning_;
   queueing::TopologyGates topology_gates_;
   queueing::QueueStatuses statuses_;

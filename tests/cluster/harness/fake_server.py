@@ -21,6 +21,10 @@ KINDS = {"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "persistentv
          "csidrivers": "CSIDriver", "csistoragecapacities": "CSIStorageCapacity",
          "poddisruptionbudgets": "PodDisruptionBudget", "priorityclasses": "PriorityClass", "jobs": "Job",
          "limitranges": "LimitRange", "runtimeclasses": "RuntimeClass"}  # fmt: skip
+QUEUE_KINDS = {"resourceflavors": "ResourceFlavor", "admissionchecks": "AdmissionCheck", "cohorts": "Cohort",
+               "clusterqueues": "ClusterQueue", "localqueues": "LocalQueue", "workloads": "Workload",
+               "workloadpriorityclasses": "WorkloadPriorityClass",
+               "provisioningrequestconfigs": "ProvisioningRequestConfig"}  # fmt: skip
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -29,9 +33,10 @@ class Server(ThreadingHTTPServer):
 
 
 class FakeServer:
-    """Keeps objects as they are put, unlooked at. Any thread may use it."""
+    """Keeps objects as they are put, unlooked at. Any thread may use it. `queues`: it has Kueue's definitions."""
 
-    def __init__(self):
+    def __init__(self, *, queues: bool = False):
+        self._kinds = KINDS | (QUEUE_KINDS if queues else {})
         self.answers: Callable[[str, str], Answer | None] = lambda _method, _path: None
         self.bindings: list[dict] = []  # bodies, of those that were taken
         self.requests: list[tuple[str, str]] = []  # (method, path)
@@ -39,8 +44,8 @@ class FakeServer:
         self.patches: list[tuple[str, dict]] = []  # (path, body), of those that were taken
         self._lock = threading.RLock()
         self._version = 100
-        self._objects: dict[str, dict[tuple, dict]] = {name: {} for name in KINDS}
-        self._watches: dict[str, list[queue.Queue]] = {name: [] for name in KINDS}
+        self._objects: dict[str, dict[tuple, dict]] = {name: {} for name in self._kinds}
+        self._watches: dict[str, list[queue.Queue]] = {name: [] for name in self._kinds}
         self._server = Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -94,7 +99,7 @@ class FakeServer:
 
     def _list(self, resource: str) -> bytes:
         with self._lock:
-            body = {"kind": f"{KINDS[resource]}List", "apiVersion": "v1", "metadata": {"resourceVersion": str(self._version)},
+            body = {"kind": f"{self._kinds[resource]}List", "apiVersion": "v1", "metadata": {"resourceVersion": str(self._version)},
                     "items": list(self._objects[resource].values())}  # fmt: skip
         return json.dumps(body).encode()
 
@@ -135,9 +140,10 @@ class FakeServer:
 
             def _known(self, path: str, query: dict, body: bytes) -> None:
                 resource = path.rpartition("/")[2]
-                if path.startswith(("/apis/kueue.x-k8s.io/", "/apis/autoscaling.x-k8s.io/")):  # as a real one says it without these definitions
+                own = ("/apis/kueue.x-k8s.io/", "/apis/autoscaling.x-k8s.io/")
+                if path.startswith(own) and path.split("/")[4] not in fake._kinds:  # as a real one says it without these definitions
                     return self._reply(404, b"404 page not found\n", {"Content-Type": "text/plain"})
-                if self.command == "GET" and resource in KINDS:
+                if self.command == "GET" and resource in fake._kinds:
                     since = int(query.get("resourceVersion", ["0"])[0])
                     return self._watch(resource, since) if "watch" in query else self._reply(200, fake._list(resource))
                 if self.command == "POST" and (match := re.search(r"/pods/([^/]+)/binding$", path)):
