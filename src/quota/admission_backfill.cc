@@ -163,9 +163,19 @@ bool Admission::Keeper::may_use_places(Entry& entry) const {
 void Admission::Keeper::note_admitted(const Entry& entry) {
   const QuotaTree& tree = admission.ledger_->tree();
   for (auto& [id, room] : admission.kept_.rooms)
-    if (tree.root(room.queue) == tree.root(entry.queue) && ends_by(entry, room.free_by))
-      room.gives_way.insert(entry.id);
+    if (tree.root(room.queue) == tree.root(entry.queue)) {
+      if (ends_by(entry, room.free_by)) room.gives_way.insert(entry.id);
+      else room.outrun |= !room.in_nodes && room.free_by > admission.now_;
+    }
   note_taken(entry);
+}
+
+void Admission::Keeper::look_again() {
+  for (auto& [id, room] : admission.kept_.rooms) {
+    if (!std::exchange(room.outrun, false)) continue;
+    room.looked_at = Time{INT64_MIN};
+    have_another_turn.push_back(id);
+  }
 }
 
 void Admission::Keeper::note_taken(const Entry& entry) {

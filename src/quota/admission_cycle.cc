@@ -360,6 +360,7 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     if (requeue(entry) || keeper.has_kept) changes = true;
     if (!decisions.empty()) record(entry.id).tries = 0;
   }
+  keeper.look_again();
   for (const WorkloadId id : keeper.have_another_turn) {
     if (!waits(record(id).standing)) continue;
     enqueue(id);

@@ -26,7 +26,8 @@ struct Admission::Keeper {
   Admission& admission;
   int looks_left = 4;     // at what could be kept, in one cycle; others have theirs in the next
   bool has_kept = false;  // places, in this cycle: who was found a place before may have lost it to them
-  // By the room that they have now these may come before those for whom they were held up.
+  // By the room that they have now these may come before those for whom they were held up; or what they were told of the
+  // time when it is free is true no more.
   std::vector<WorkloadId> have_another_turn = {};
 
   // Before anybody has his turn: forgets who waits no more, and wakes whose time has come.
@@ -54,6 +55,8 @@ struct Admission::Keeper {
   // It has taken places, or is to have them when others have left, that were kept for those who come after it: these
   // look for others.
   void note_taken(const Entry& entry);
+  // Has those told anew of the time whose quota others have been given.
+  void look_again();
   // What is kept at the end of a cycle by those who wait on. True: others that waited aside for what was kept before
   // have their turn.
   bool note_reserved(Temporary reserved, bool decided);

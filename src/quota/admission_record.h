@@ -128,6 +128,7 @@ struct KeptRoom {
   Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
   Time looked_at;
   Time woken{INT64_MIN};  // it had its turn since free_by
+  bool outrun = false;    // somebody has been admitted since looked_at who may end later than free_by
 };
 
 // Usage that is there for a cycle only, of one who waits.
