@@ -2,8 +2,8 @@
 //
 // Pods are a Workload's by their annotation kueue.x-k8s.io/workload, which they are given when they are let in. A Job
 // that was started by somebody else, before anyone could suspend it, has pods without one, and so has what ran under
-// Kueue with an older template. They count for their Job's Workload, and wait where it has none yet, and until their Job
-// has been seen at all, which may come later than they do.
+// Kueue with an older template. They count for their Job's Workload, and wait where it has none yet, and until their
+// Job has been seen at all, which may come later than they do.
 #pragma once
 
 #include <map>

@@ -26,8 +26,8 @@ struct Admission::Keeper {
   Admission& admission;
   int looks_left = 4;     // at what could be kept, in one cycle; others have theirs in the next
   bool has_kept = false;  // places, in this cycle: who was found a place before may have lost it to them
-  // By the room that they have now these may come before those for whom they were held up; or what they were told of the
-  // time when it is free is true no more.
+  // By the room that they have now these may come before those for whom they were held up; or what they were told of
+  // the time when it is free is true no more.
   std::vector<WorkloadId> have_another_turn = {};
 
   // Before anybody has his turn: forgets who waits no more, and wakes whose time has come.

@@ -1,5 +1,5 @@
-// QueueWatch: follows Kueue's objects, Jobs, pods that name a queue, priority classes, and what pods are given when they
-// are made, for a session. Of Jobs that name no queue their metadata alone are read.
+// QueueWatch: follows Kueue's objects, Jobs, pods that name a queue, priority classes, and what pods are given when
+// they are made, for a session. Of Jobs that name no queue their metadata alone are read.
 //
 // Updates come on the transport's thread. On a cluster without Kueue's definitions, or where they may not be read,
 // nothing waits in queues: each such kind counts as listed, empty, and is asked for again and again.

@@ -56,8 +56,8 @@ void Session::turn() {
                       (queues_listed || queues_->overdue(now));
   if (listed != std::exchange(all_listed_, listed)) cycle_due_ = true;
   if (listed && deciding_) follow_cuts(now);
-  const bool due = (listed && queues_->tell_engine(now, clock_.wall())) || plan_.messages() > 0 ||
-                   cycle_due_ || (has_wakeup_ && wakeup_ <= now);
+  const bool due = (listed && queues_->tell_engine(now, clock_.wall())) || plan_.messages() > 0 || cycle_due_ ||
+                   (has_wakeup_ && wakeup_ <= now);
   if (listed && deciding_ && due) cycle(now);
   if (listed && queues_listed && deciding_ && options_.may_bind()) {
     queues_->write(now, clock_.wall());
