@@ -111,9 +111,12 @@ bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request) {
   return true;
 }
 
-// The fewest in their order that have to leave are found by halves: first among 1, 2, 4, … of them.
-std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request) {
+// The fewest in their order that have to leave are found by halves: first among 1, 2, 4, … of them. Those that have
+// ended when it may begin count as gone.
+std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Time from) {
   const std::vector<Leaver> all = leavers(request);
+  const auto stays = std::ranges::find_if(all, [&](const Leaver& each) { return each.end > from; });
+  const auto gone_by_then = static_cast<size_t>(stays - all.begin());
   const auto find_without = [&](size_t count) -> std::optional<std::vector<Found>> {
     std::vector<PodSlot> gone;
     for (size_t i = 0; i < count; ++i) gone.push_back(all[i].pod);
@@ -121,7 +124,7 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request) {
     used_ += static_cast<int64_t>(count);
     return find(request, gone, found, nullptr) ? std::optional(std::move(found)) : std::nullopt;
   };
-  size_t too_few = 0, enough = std::min<size_t>(1, all.size());
+  size_t too_few = std::max<size_t>(gone_by_then, 1) - 1, enough = std::min(too_few + 1, all.size());
   std::optional<std::vector<Found>> found = find_without(enough);
   while (!found && enough < all.size()) {
     too_few = enough;
@@ -141,7 +144,7 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request) {
   const std::vector<std::string> before = kept_nodes(request.id);
   const bool had_another = let_go(request.id);
   take_places(request, *found, PodPhase::kNominated);
-  const Time end = enough == 0 ? now_ : all[enough - 1].end;
+  const Time end = std::max({from, now_, enough == 0 ? now_ : all[enough - 1].end});
   for (const Set& set : groups_.at(request.id).sets)
     for (const auto& [slot, index] : set.stand_ins)
       context_.state.revise(slot, [&](PodState& kept) {

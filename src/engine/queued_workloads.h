@@ -117,7 +117,7 @@ class QueuedWorkloads : public quota::Places {
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
   bool gives_way(const quota::PlaceRequest& request, const std::set<quota::WorkloadId>& placeless) override;
   bool could_fit(const quota::PlaceRequest& request) override;
-  std::optional<Time> keep(const quota::PlaceRequest& request) override;
+  std::optional<Time> keep(const quota::PlaceRequest& request, Time from) override;
   std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
   const std::set<quota::WorkloadId>& lacking() const override { return short_; }
   bool has_begun(quota::WorkloadId id) const override;

@@ -17,7 +17,7 @@ struct Places : quota::Places {
     return false;
   }
   bool could_fit(const quota::PlaceRequest& /*request*/) override { return true; }
-  std::optional<Time> keep(const quota::PlaceRequest& /*request*/) override { return std::nullopt; }
+  std::optional<Time> keep(const quota::PlaceRequest& /*request*/, Time /*from*/) override { return std::nullopt; }
   std::vector<std::string> kept_nodes(quota::WorkloadId /*id*/) const override { return {}; }
   const std::set<quota::WorkloadId>& lacking() const override { return fewer; }
   bool has_begun(quota::WorkloadId /*id*/) const override { return false; }

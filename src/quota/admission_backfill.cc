@@ -165,7 +165,7 @@ void Admission::Keeper::note_admitted(const Entry& entry) {
   for (auto& [id, room] : admission.kept_.rooms)
     if (tree.root(room.queue) == tree.root(entry.queue)) {
       if (ends_by(entry, room.free_by)) room.gives_way.insert(entry.id);
-      else room.outrun |= !room.in_nodes && room.free_by > admission.now_;
+      else room.outrun |= room.free_by > admission.now_ && !tree.has_room(room.queue, room.usage);
     }
   note_taken(entry);
 }
@@ -221,8 +221,13 @@ Admission::Keeper::PlaceTurn Admission::Keeper::turn_of(WorkloadId id, const Kep
   return {id, admission.record(id).key.behind_sticky ? 2 : 0, room.borrowing};
 }
 
-// Whether the entry has the better right to places than the one for whom they are kept.
+// Whether the entry has the better right to places than the one for whom they are kept; while he waits for quota, of
+// one tree whoever has that first.
 bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  const bool is_promised = admission.round_of(entry) == 0;
+  if (room.lacks_quota && !is_promised && tree.root(room.queue) == tree.root(entry.queue))
+    return !has_first_turn(id, room, entry);
   const auto own = admission.kept_.rooms.find(entry.id);
   const int borrowing = own == admission.kept_.rooms.end() ? entry.assignment.borrowing : own->second.borrowing;
   return has_first_place({entry.id, admission.round_of(entry), borrowing}, turn_of(id, room));

@@ -165,22 +165,33 @@ void Admission::Keeper::find_who_gives_way(WorkloadId id, KeptRoom& room) {
   for (const WorkloadId holder : room.gives_way) ledger.put_back(holder);
 }
 
-// False: with these flavors it would have no place even if all others had left.
+// Where it waits for quota, those of others of its tree who do so, too, and have it after it.
+bool Admission::Keeper::takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id,
+                                        const KeptRoom& other) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  const bool of_one_tree = tree.root(other.queue) == tree.root(room.queue);
+  if (of_one_tree && other.lacks_quota) return !has_first_turn(id, other, entry);
+  if (of_one_tree && room.lacks_quota) return false;
+  return has_first_place(turn_of(entry.id, room), turn_of(id, other));
+}
+
+// Places are kept where it has its quota, or where it is known when: else they would stand idle for nobody knows how
+// long. False: with these flavors it would have no place even if all others had left.
 bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room) {
   Entry given = entry;
   given.assignment = assignment;
   if (admission.places_ == nullptr || admission.provisions(given)) return true;
-  const bool has_quota = room.gives_way.empty() && !entry.held_up;
+  const bool has_quota = room.gives_way.empty();
+  room.lacks_quota = !has_quota;
   std::vector<WorkloadId> over;
   for (const auto& [id, other] : admission.kept_.rooms)
-    if (id != entry.id && other.in_nodes && has_first_place(turn_of(entry.id, room), turn_of(id, other)))
-      over.push_back(id);
+    if (id != entry.id && other.in_nodes && takes_places_of(entry, room, id, other)) over.push_back(id);
   PlaceRequest request = admission.place_of(given);
   request.over = &over;
   if (!admission.places_->could_fit(request)) return false;
-  if (!has_quota) return true;
-  const std::optional<Time> free_by = admission.places_->keep(request);
-  if (!free_by) return false;
+  if (entry.held_up || room.free_by == Time{INT64_MAX}) return true;
+  const std::optional<Time> free_by = admission.places_->keep(request, room.free_by);
+  if (!free_by) return !has_quota;
   room.in_nodes = !admission.places_->kept_nodes(entry.id).empty();
   room.free_by = *free_by;
   return true;
@@ -236,8 +247,9 @@ bool Admission::Keeper::holds_still(WorkloadId id, const KeptRoom& room) const {
   if (room.in_nodes && (room.looked_at == Time{INT64_MIN} || admission.places_->kept_nodes(id).empty())) return false;
   if (room.looked_at == now) return true;
   if (is_over(room)) return false;
-  if (room.in_nodes) return true;
-  return room.looked_at + options().retry > now && !admission.ledger_->tree().has_room(room.queue, room.usage);
+  const bool lacks_quota = !admission.ledger_->tree().has_room(room.queue, room.usage);
+  if (room.in_nodes) return lacks_quota || room.gives_way.empty();
+  return lacks_quota && room.looked_at + options().retry > now;
 }
 
 // The head of a StrictFIFO queue waits: nobody behind it has a turn, and so no room.
@@ -303,22 +315,40 @@ bool Admission::Keeper::keep(const Entry& entry) {
   return true;
 }
 
+// Whether somebody waits that comes before it and for whom no room is kept, though it may be: he may have his turn any
+// time.
+bool Admission::Keeper::somebody_comes_first(WorkloadId id) const {
+  for (const auto& [name, waiting] : admission.waiting_)
+    for (const auto* some : {&waiting.pending, &waiting.parked, &waiting.behind})
+      for (const OrderKey& each : *some) {
+        const bool comes_first = before(each.id, id);
+        if (!comes_first && each.behind_sticky) break;
+        const bool is_put_off = admission.record(each.id).keeps_from > admission.now_;
+        if (comes_first && !is_put_off && !admission.kept_.rooms.contains(each.id)) return true;
+      }
+  return false;
+}
+
 void Admission::Keeper::tell(WorkloadId id) const {
   const auto kept = admission.kept_.rooms.find(id);
   if (kept == admission.kept_.rooms.end()) return;
   const KeptRoom& room = kept->second;
-  std::string what = "quota that becomes free";
+  const bool lacks_quota = !room.in_nodes || !admission.ledger_->tree().has_room(room.queue, room.usage);
+  std::string what = lacks_quota ? "quota that becomes free" : "";
   if (room.in_nodes) {
     const std::vector<std::string> nodes = admission.places_->kept_nodes(id);
-    what = fmt::format("what becomes free on node{} {}", nodes.size() == 1 ? "" : "s", fmt::join(nodes, ", "));
+    what += fmt::format("{}what becomes free on node{} {}{}", lacks_quota ? ", and " : "", nodes.size() == 1 ? "" : "s",
+                        fmt::join(nodes, ", "), lacks_quota ? "," : "");
   }
   Record& record = admission.record(id);
   std::string& kept_for_it = record.kept_for_it;
-  kept_for_it = fmt::format("It {}: {} is kept for it", since_when(), what);
+  kept_for_it =
+      fmt::format("It {}: {} {} kept for it", since_when(), what, lacks_quota && room.in_nodes ? "are" : "is");
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX})
-    kept_for_it += fmt::format("; by what {}, that is enough by {}",
-                               room.in_nodes ? "runs there declares" : "those declare who have it now",
-                               time_text(room.free_by, admission.options_.created_ahead));
+    kept_for_it += fmt::format("; by what {}, that is enough by {}{}",
+                               lacks_quota ? "those declare who have it now" : "runs there declares",
+                               time_text(room.free_by, admission.options_.created_ahead),
+                               somebody_comes_first(id) ? " unless who comes before it takes it" : "");
   kept_for_it += '.';
   record.status.message = with_kept(record.status.message, record);
 }

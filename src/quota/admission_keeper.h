@@ -79,6 +79,7 @@ struct Admission::Keeper {
   };
   PlaceTurn turn_of(WorkloadId id, const KeptRoom& room) const;
   bool has_first_place(const PlaceTurn& a, const PlaceTurn& b) const;
+  bool takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id, const KeptRoom& other) const;
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
@@ -98,6 +99,7 @@ struct Admission::Keeper {
   std::vector<WorkloadId> holders_around(QuotaNode queue) const;
   void forget(WorkloadId id);
   void forget_those_behind(const Entry& entry);
+  bool somebody_comes_first(WorkloadId id) const;
   std::string since_when() const;
 };
 

@@ -125,6 +125,7 @@ struct KeptRoom {
   std::set<WorkloadId> gives_way = {};          // holders that will have given back their quota
   Amounts held = {};                            // in this cycle, as usage that is there for it only
   bool in_nodes = false;                        // places are kept
+  bool lacks_quota = false;                     // when it was looked at
   Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
   Time looked_at;
   Time woken{INT64_MIN};  // it had its turn since free_by

@@ -58,10 +58,10 @@ class Places {
   // Whether nodes are large enough, and otherwise such that they could have all of its pods, whoever is there now. True
   // also where only terms between its pods speak against that.
   virtual bool could_fit(const PlaceRequest& request) = 0;
-  // Keeps places for the workload, until release(), where it has all of them the soonest when others there have ended:
-  // tells when that is by what they declare; INT64_MAX: nobody knows. None: nowhere, even if all others had ended that
-  // are no daemons and for whom nothing is kept itself.
-  virtual std::optional<Time> keep(const PlaceRequest& request) = 0;
+  // Keeps places for the workload, until release(), where it has all of them the soonest when others there have ended,
+  // though not before `from`: tells when that is by what they declare; INT64_MAX: nobody knows. None: nowhere, even if
+  // all others had ended that are no daemons and for whom nothing is kept itself.
+  virtual std::optional<Time> keep(const PlaceRequest& request, Time from) = 0;
   // By name, the nodes on which places are kept so; none: no more, not for all of its pods.
   virtual std::vector<std::string> kept_nodes(WorkloadId id) const = 0;
   // Those with fewer places than they were given: nodes were lost, or would not have their pods any more, and no others

@@ -1,5 +1,6 @@
 // Workloads that have waited long, over random streams of smaller ones (quota/admission_keeper.h): they start within a
 // bound, at the latest when they were told, and who has ended by then uses the room meanwhile.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,6 +28,9 @@ struct Setting {
   bool keeps = true;
   bool declares = false;                // how long each runs, which is true
   bool scarce_quota = false;            // that of the two nodes for red, and nothing of its own for blue
+  int64_t more_quota = 0;               // with scarce_quota, of red
+  int last_arrival = INT32_MAX;         // the minute
+  bool scattered = false;               // small work names its node
   std::optional<int> ends_sooner = {};  // really so many minutes, where it is more than that
 };
 
@@ -38,7 +42,7 @@ class Stream {
     for (int i = 0; i < 3; ++i) driver_.add(make_node("n" + std::to_string(i), {{std::string(kGpu), 8}}));
     driver_.apply(QueueObjectUpserted{model::ResourceFlavor{"plain", {}, {}, {}}});
     for (const char* name : {"red", "blue"}) {
-      const int64_t quota = !setting.scarce_quota ? 100 : std::string(name) == "red" ? 16 : 0;
+      const int64_t quota = !setting.scarce_quota ? 100 : std::string(name) == "red" ? 16 + setting.more_quota : 0;
       model::ClusterQueue queue;
       queue.name = name;
       queue.cohort = "all";
@@ -61,7 +65,7 @@ class Stream {
       at = ends_.erase(at);
     }
     if (minute_ == 2) submit("large", "red", 2, 8, 30);
-    for (int i = 0; i < 6; ++i)
+    for (int i = 0; i < 6 && minute_ <= setting_.last_arrival; ++i)
       submit("small" + std::to_string(made_), rng_.below(2) == 0 ? "red" : "blue", 1, 1 + rng_.below(3),
              1 + static_cast<int>(rng_.below(kLongest)));
     const CycleResult result = driver_.cycle(Duration::seconds(60));
@@ -117,7 +121,12 @@ class Stream {
     set.name = "main";
     set.count = pods;
     set.requests.set(std::string(kGpu), static_cast<int64_t>(gpus));
-    set.spec = make_pod("any", set.requests).spec;
+    model::Pod any = make_pod("any", set.requests);
+    if (setting_.scattered && pods == 1)
+      any = with_spec(std::move(any), [&](auto& spec) {
+        spec.node_selector = {{"kubernetes.io/hostname", "n" + std::to_string(rng_.below(3))}};
+      });
+    set.spec = any.spec;
     work.pod_sets.push_back(set);
     takes_[work.uid] = std::min(minutes, setting_.ends_sooner.value_or(minutes));
     driver_.apply(WorkloadUpserted{work});
@@ -163,6 +172,24 @@ TEST(KeptRoom, NoPromiseIsBrokenAndOthersUseTheRoomMeanwhile) {
     passed += stream.passed();
   }
   EXPECT_GT(promises, 20);
+  EXPECT_GT(passed, 100) << "what is kept stands idle";
+}
+
+// Whether it waits for quota first, for nodes, or for both at a time.
+TEST(KeptRoom, WhoComesOnceItIsKeptDelaysNobody) {
+  int passed = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed)
+    for (const int64_t more : {0, 3, 6}) {
+      SCOPED_TRACE(fmt::format("seed {}, {} more", seed, more));
+      Setting setting{.seed = seed, .declares = true, .scarce_quota = true, .more_quota = more, .scattered = true};
+      Stream with(setting);
+      const std::optional<int> start = with.play(100);
+      setting.last_arrival = 2 + kAfter - 1;
+      const std::optional<int> alone = Stream(setting).play(100);
+      ASSERT_TRUE(start && alone);
+      EXPECT_LE(*start, *alone);
+      if (*alone > 2 + kAfter) passed += with.passed();
+    }
   EXPECT_GT(passed, 100) << "what is kept stands idle";
 }
 
