@@ -90,8 +90,8 @@ std::unique_ptr<scenario::Simulation> run_offline(const OfflineInput& input) {
   engine::EngineOptions options = configuration->engine;
   options.list_feasible = input.list_feasible;
   options.set_packing.enabled |= input.set_packing;
-  auto cluster = std::make_unique<scenario::Simulation>(
-      scenario::SimulationOptions{.policies = std::move(policies), .engine = options, .topology_levels = levels});
+  auto cluster = std::make_unique<scenario::Simulation>(scenario::SimulationOptions{
+      .policies = std::move(policies), .engine = options, .topology_levels = levels, .forecasts = input.forecasts});
   if (const Status submitted = cluster->submit(std::move(manifests)); !submitted) {
     std::cerr << "error: " << submitted.error().message << "\n";
     return nullptr;

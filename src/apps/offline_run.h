@@ -21,6 +21,7 @@ struct OfflineInput {
   std::vector<std::string> weights;      // "pack=5", over those of the file
   bool set_packing = false;              // setPacking.enabled, whatever the file says
   std::vector<std::string> wrong_flags;  // what the verb found wrong with its other flags, told with the rest
+  bool forecasts = false;                // there will be a report with them
   size_t list_feasible = 0;              // note for each pod so many of the nodes that fitted it, and how many did
 };
 

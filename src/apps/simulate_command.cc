@@ -74,6 +74,7 @@ int simulate(const Flags& flags) {
     input.wrong_flags.push_back("--output: " + printable(wrong) + "; see `berth simulate --help`");
   const bool for_programs = flags.format == "json" || flags.format == "yaml";
   if (for_programs) input.list_feasible = kFeasibleNamesMax;
+  input.forecasts = for_programs;
   const auto cluster = run_offline(input);
   if (cluster == nullptr) return kExitUsage;
   const scenario::Report report = for_programs ? cluster->report_with_forecasts() : cluster->report();

@@ -92,7 +92,9 @@ int why(const scenario::WorkloadReport& workload, const scenario::Report& report
 }
 
 int why(const Flags& flags) {
-  const auto cluster = run_offline(flags.input);
+  OfflineInput input = flags.input;
+  input.forecasts = true;
+  const auto cluster = run_offline(input);
   if (cluster == nullptr) return kExitUsage;
   const std::string name = full_name(flags, {"pod/", "pods/", "po/"});
   const scenario::Report report = cluster->report_with_forecasts();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -51,6 +52,7 @@ struct Engine::Rehearsal {
   std::map<std::string, Time> started = {};  // pods and workloads, by UID
   std::set<std::string> endless = {};        // those of these workloads that declare no runtime, by UID
   bool cut_short = false;
+  bool leaves_to_cuts = false;  // nodes that may be cut for somebody who waits
 
  private:
   enum class Kind : uint8_t { kPod, kWorkload };
@@ -65,19 +67,26 @@ struct Engine::Rehearsal {
   void take_over_pods();
   void await_end(const std::optional<Time>& end, Kind kind, const std::string& uid);
   bool carry_out(const CycleResult& result);
+  std::vector<ClassId> wait_for_cuts(bool held) const;
+  std::set<NodeSlot> to_look_at(const std::vector<ClassId>& classes) const;
+  bool leave_to_cuts(bool held, int64_t& work);
   void end_due();
   void end_workload(const std::string& uid, bool finished);
   void undo_start(const std::string& uid);
 
   std::set<std::tuple<Time, Kind, std::string>> ends_ = {};
   std::set<std::string> leaving_ = {};  // workloads that are on their way out, by "namespace/name"
+  std::set<uint64_t> looked_for_ = {};  // classes, by serial, for which all nodes that may be cut have been looked at
+  uint64_t looked_until_ = 0;           // of the change log
 };
 
 void Engine::Rehearsal::take_over_cluster() {
   second.apply(ClockAdvanced{real.now_});
   const State& state = real.state_;
-  for (const auto& [name, slot] : state.nodes_by_name())
+  for (const auto& [name, slot] : state.nodes_by_name()) {
     if (state.node(slot).present) second.apply(NodeUpserted{state.node(slot).node});
+    if (state.node(slot).repartitioning) second.apply(NodeRepartitioning{name, true});
+  }
   std::map<std::string, NamespaceUpserted> spaces;
   for (const auto& [name, labels] : state.peers().all_namespace_labels()) spaces[name].labels = labels;
   for (const auto& [name, placement] : real.namespace_placement_) spaces[name].placement = placement;
@@ -240,6 +249,62 @@ void Engine::Rehearsal::end_due() {
   }
 }
 
+// Those who fit nowhere and ask for GPUs; where somebody is held, who comes before him.
+std::vector<ClassId> Engine::Rehearsal::wait_for_cuts(bool held) const {
+  const State& state = second.state_;
+  const quota::Admission& admission = second.admission();
+  const quota::WorkloadId held_workload = second.workloads_->held();
+  std::optional<QueueRank> until;
+  if (held && second.held_.valid()) until = queue_rank(state.pod(second.held_).pod);
+  else if (held && held_workload.valid()) until = queue_rank(admission.status(held_workload).workload);
+  std::vector<ClassId> out;
+  for (const ClassId id : second.queue_.blocked()) {
+    const ClassQueue& cls = *second.queue_.find(id);
+    if (!cls.candidates.objection().empty()) continue;
+    if (!until || queue_rank(state.pod(*cls.pods.begin()).pod) < *until) out.push_back(id);
+  }
+  for (const WantedPlaces& wanted : second.workloads_->wanted()) {
+    if (until && queue_rank(admission.status(wanted.workloads.front()).workload) >= *until) continue;
+    for (const WantedPlaces::Option& option : wanted.options)
+      for (const WantedPlaces::Set& set : option.sets) out.push_back(state.pod(set.pod).cls);
+  }
+  std::erase_if(out, [&](ClassId id) { return !state.pod_class(id).requests_gpu && !state.pod_class(id).shares_gpu; });
+  return out;
+}
+
+// All nodes that may be cut, or those that have changed since they were looked at for these.
+std::set<NodeSlot> Engine::Rehearsal::to_look_at(const std::vector<ClassId>& classes) const {
+  const State& state = second.state_;
+  const auto looked_for = [&](ClassId id) { return looked_for_.contains(state.pod_class(id).serial); };
+  std::set<NodeSlot> out;
+  if (looked_until_ < state.change_base() || !std::ranges::all_of(classes, looked_for))
+    for (const std::string& name : state.mig_nodes()) out.insert(state.find_node(name));
+  else
+    for (uint64_t at = looked_until_; at < state.change_end(); ++at) out.insert(state.change(at));
+  return out;
+}
+
+// GPUs that may be cut for one who waits are not given to those behind him, and who has them then, and for how long, is
+// not foreseen: from now on the node gives them to nobody. False: there is no such node.
+bool Engine::Rehearsal::leave_to_cuts(bool held, int64_t& work) {
+  const State& state = second.state_;
+  if (state.mig_nodes().empty()) return false;
+  const std::vector<ClassId> classes = wait_for_cuts(held);
+  std::set<NodeSlot> nodes = to_look_at(classes);
+  work -= std::ssize(nodes) * std::ssize(classes);
+  std::erase_if(nodes, [&](NodeSlot node) {
+    return std::ranges::none_of(classes, [&](ClassId id) { return may_be_cut_for(second, state.pod_class(id), node); });
+  });
+  if (!held) {
+    looked_for_.clear();
+    for (const ClassId id : classes) looked_for_.insert(state.pod_class(id).serial);
+    looked_until_ = state.change_end();
+  }
+  for (const NodeSlot node : nodes) second.apply(NodeRepartitioning{state.node(node).node.name, true});
+  leaves_to_cuts |= !nodes.empty();
+  return !nodes.empty();
+}
+
 void Engine::Rehearsal::play(const ForecastLimits& limits) {
   int64_t work = limits.work, idle = 0;
   for (int64_t cycle = 0; !cut_short; ++cycle) {
@@ -247,7 +312,9 @@ void Engine::Rehearsal::play(const ForecastLimits& limits) {
     if (cut_short) return;
     const CycleResult result = second.run_cycle(now, {.work = work});
     work -= std::max<int64_t>(1, result.work_used);
-    if (carry_out(result) || result.unfinished) continue;
+    const bool decided = carry_out(result);
+    const bool left_some = (result.held || !result.unfinished) && leave_to_cuts(result.held, work);
+    if (decided || left_some || result.unfinished) continue;
     Time next = ends_.empty() ? Time{INT64_MAX} : std::get<Time>(*ends_.begin());
     idle = ends_.empty() ? idle + 1 : 0;
     if (result.has_wakeup) next = std::min(next, result.wakeup);
@@ -256,27 +323,6 @@ void Engine::Rehearsal::play(const ForecastLimits& limits) {
     end_due();
   }
 }
-
-namespace {
-
-bool waits_behind_others(const quota::Admission& admission, const std::string& uid) {
-  const quota::WorkloadId id = admission.find(uid);
-  return id.valid() && admission.status(id).reason == "PendingEvaluation" && admission.explain(id).position > 1;
-}
-
-bool asks_for_gpus(const State& state, const quota::Admission& admission, const std::string& uid) {
-  if (const PodSlot pod = state.find_pod(uid); pod.valid()) {
-    const PodClass& cls = state.pod_class(state.pod(pod).cls);
-    return cls.requests_gpu || cls.shares_gpu;
-  }
-  const quota::WorkloadId id = admission.find(uid);
-  return id.valid() && std::ranges::any_of(admission.status(id).workload.pod_sets, [](const model::PodSet& set) {
-           const auto is_gpu = [](const auto& request) { return model::is_gpu_resource(request.first); };
-           return (set.spec != nullptr && set.spec->gpu_share.asked()) || std::ranges::any_of(set.requests, is_gpu);
-         });
-}
-
-}  // namespace
 
 Forecasts Engine::forecast(const ForecastLimits& limits) const {
   Forecasts out;
@@ -323,7 +369,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     const int64_t silent = forecast.blockers - forecast.declaring;
     if (!forecast.unknown.empty()) continue;
     const quota::WorkloadId then = longest.second.admission().find(uid);
-    const bool may_be_cut = any_cut && asks_for_gpus(state_, admission(), uid);
+    const bool may_be_cut = any_cut && asks_for_gpus(*this, uid);
     if (then.valid() && longest.second.admission().status(then).phase == quota::WorkloadPhase::kQuotaReserved)
       forecast.unknown =
           admission().status(admission().find(uid)).phase == quota::WorkloadPhase::kPending ? kChecksThen : kChecks;
@@ -338,7 +384,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     else if (const PodSlot pod = state_.find_pod(uid); pod.valid() && silent_first.valid() && before(silent_first, pod))
       forecast.unknown = "one that waits before it declares no runtime";
     else if (longest.starts_behind_endless(uid)) forecast.unknown = "one that starts before it declares no runtime";
-    else if (may_be_cut) forecast.unknown = kCutsToo;
+    else if (may_be_cut) forecast.unknown = longest.leaves_to_cuts ? std::string(kOnlyCuts) : kCutsToo;
     else forecast.unknown = "it would not start when all in its way have ended either";
   }
   return out;

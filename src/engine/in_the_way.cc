@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <string>
 #include <utility>
@@ -49,7 +50,98 @@ bool exceeds_limits_alone(const model::ClusterQueue& queue, const quota::Flavors
   });
 }
 
+// Of the devices that an agent cuts one by one, those that nobody has.
+model::DeviceSet idle_devices(const NodeState& node) {
+  const auto devices = node.node.cut_by_agent();
+  model::DeviceSet out = 0;
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (devices[i].pods.empty() && devices[i].unhealthy.empty()) out |= model::DeviceSet{1} << i;
+  return node.listed ? out & ~(node.listed.given() | node.devices.open()) : out;
+}
+
+// Where no agent cuts them one by one, all of the node's GPUs or none.
+int64_t idle_gpus(const NodeState& node, const NodeView& view) {
+  if (!node.node.cut_by_agent().empty()) return std::popcount(idle_devices(node));
+  for (ResourceId id{0}; id.value < view.resources().size(); ++id.value)
+    if (view.resources().is_gpu(id) && view.used(id) > 0) return 0;
+  return node.node.mig.devices;
+}
+
+// How much of the resource is free on GPUs that are not idle.
+int64_t free_elsewhere(const NodeState& node, const NodeView& view, ResourceId resource) {
+  const auto devices = node.node.cut_by_agent();
+  if (devices.empty()) return 0;
+  const std::string& name = view.resources().name(resource);
+  int64_t free = view.free(resource);
+  for (model::DeviceSet left = idle_devices(node); left != 0; left &= left - 1) {
+    const model::GpuDevice& device = devices[static_cast<size_t>(std::countr_zero(left))];
+    if (name == model::kWholeGpuResource) free -= device.mig_enabled ? 0 : 1;
+    for (const model::MigDeviceInstance& instance : device.mig_instances)
+      free -= name == model::mig_resource_name(instance.profile) ? 1 : 0;
+  }
+  return std::max<int64_t>(free, 0);
+}
+
+// How many idle GPUs it takes, at least, to have what is asked for of the resource; none where there is enough as it
+// is, INT64_MAX where they have it in no layout.
+int64_t gpus_to_cut(const NodeState& node, const NodeView& view, ResourceId resource, int64_t asked) {
+  if (asked <= view.free(resource)) return 0;
+  const model::MigModel& model = *node.node.mig.model;
+  const std::string& name = view.resources().name(resource);
+  const auto profile = model::parse_mig_resource(model, name);
+  if (!profile && name != model::kWholeGpuResource) return INT64_MAX;
+  const int64_t each = profile ? model.profiles[*profile].instances_max : 1;
+  return (asked - free_elsewhere(node, view, resource) - 1) / each + 1;
+}
+
 }  // namespace
+
+bool waits_behind_others(const quota::Admission& admission, const std::string& uid) {
+  const quota::WorkloadId id = admission.find(uid);
+  return id.valid() && admission.status(id).reason == "PendingEvaluation" && admission.explain(id).position > 1;
+}
+
+bool asks_for_gpus(const Engine& engine, const std::string& uid) {
+  const State& state = engine.state();
+  const quota::Admission& admission = engine.admission();
+  if (const PodSlot pod = state.find_pod(uid); pod.valid()) {
+    const PodClass& cls = state.pod_class(state.pod(pod).cls);
+    return cls.requests_gpu || cls.shares_gpu;
+  }
+  const quota::WorkloadId id = admission.find(uid);
+  return id.valid() && std::ranges::any_of(admission.status(id).workload.pod_sets, [](const model::PodSet& set) {
+           const auto is_gpu = [](const auto& request) { return model::is_gpu_resource(request.first); };
+           return (set.spec != nullptr && set.spec->gpu_share.asked()) || std::ranges::any_of(set.requests, is_gpu);
+         });
+}
+
+// If it had the GPUs that it lacks, nothing else would keep the pod away.
+bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot slot) {
+  const State& state = engine.state();
+  const NodeState& node = state.node(slot);
+  if (!node.present || !node.node.mig || node.is_being_cut()) return false;
+  const NodeView view = state.view(slot);
+  const int64_t idle = idle_gpus(node, view);
+  int64_t whole = 0, sliced = 0;  // how many of these it takes; instances of all profiles may lie on the same
+  std::vector<ResourceAmount> lacks;
+  const auto add = [&](ResourceId id, int64_t asked) {
+    const int64_t takes = std::min(gpus_to_cut(node, view, id, asked), idle + 1);
+    int64_t& sum = view.resources().name(id) == model::kWholeGpuResource ? whole : sliced;
+    sum = std::max(sum, takes);
+    if (takes > 0 && takes <= idle) lacks.push_back({id, asked - view.free(id)});
+  };
+  for (const ResourceAmount& request : cls.requests)
+    if (state.resources().is_gpu(request.id)) add(request.id, request.amount);
+  if (cls.shares_gpu && node.share_resource.valid()) add(node.share_resource, cls.request(node.share_resource) + 1);
+  if (lacks.empty() || whole + sliced > idle) return false;
+  NodeState cut = node;
+  for (const ResourceAmount& lack : lacks) {
+    if (lack.id.value >= cut.allocatable.size()) cut.allocatable.resize(lack.id.value + 1, 0);
+    cut.allocatable[lack.id.value] += lack.amount;
+  }
+  Reasons reasons;
+  return run_filters(engine.policies(), cls, NodeView(cut, state.resources(), state.volumes(), state.mix()), reasons);
+}
 
 InTheWay::InTheWay(const Engine& engine, Time now) : engine_(engine), now_(now) {
   for (const quota::WantsPlace& wants : engine.admission().wanting_places()) options_[wants.id] = wants.options;

@@ -16,6 +16,13 @@ namespace berth::engine {
 
 class Engine;
 
+// Whether GPUs of the node that nobody has may be cut anew so that a pod of the class which does not fit there does.
+// Whether the moment is right, so soon after another change, is not asked, nor what terms between pods say.
+bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot node);
+
+bool asks_for_gpus(const Engine& engine, const std::string& uid);                     // a pod or workload that waits
+bool waits_behind_others(const quota::Admission& admission, const std::string& uid);  // a workload, in its queue
+
 // Of one moment: the engine outlives it, and nothing is applied to it meanwhile.
 class InTheWay {
  public:

@@ -211,6 +211,9 @@ bool Simulation::run_to_end(std::function<void()> on_cycle) {
   settle();
   int64_t idle = 0, ended = -1, pods_max = 0;
   bool goes_round = false;
+  const auto foresee = [&] {
+    if (options_.forecasts && (!foreseen_ || foreseen_->first < happened_)) foreseen_ = {now_, engine().forecast()};
+  };
   for (auto next = next_time(); next && idle < kIdleWakeupsMax && !(in_vain_ && due_.empty()); next = next_time()) {
     if (std::exchange(ended, ended_pods_) != ended_pods_)
       pods_max = expected_pods_ + kReplacedMax + kReplacedEachMax * std::ssize(pods_);
@@ -218,9 +221,13 @@ bool Simulation::run_to_end(std::function<void()> on_cycle) {
     if (goes_round) break;
     idle = due_.empty() || std::get<Time>(*due_.begin()) > *next ? idle + 1 : 0;
     if (due_.empty() && *next - happened_ > kIdleMax) break;
+    // From here on the engine alone wants to be woken. Where that is in vain, as for a verdict that is told again,
+    // these are the forecasts of the end: what time passes meanwhile shortens nobody's wait.
+    if (due_.empty()) foresee();
     now_ = std::max(*next, now_ + Duration{1});
     settle();
   }
+  foresee();
   on_cycle_ = nullptr;
   return !goes_round;
 }

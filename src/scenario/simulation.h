@@ -165,8 +165,7 @@ class Simulation {
   SimulationOptions options_;
   RecordingEngine engine_;
   Rng rng_;
-  Time now_;
-  Time happened_;  // when something last arrived, started or ended; a verdict that is told again is no such thing
+  Time now_, happened_;  // when something last arrived, started or ended; a verdict told again is no such thing
   uint64_t sequence_ = 0;
   int64_t made_pods_ = 0, placed_pods_ = 0, expected_pods_ = 0, ended_pods_ = 0;
   std::vector<Workload> workloads_;  // everything submitted, also bare pods, nodes and namespaces
@@ -189,6 +188,7 @@ class Simulation {
   mig::Repartitioner repartitioner_;
   SimulatedAgent agent_;
   std::vector<RepartitionReport> repartitions_;
+  std::optional<std::pair<Time, engine::Forecasts>> foreseen_;  // at that time, by run_to_end()
   std::optional<Time> wakeup_;
   bool in_vain_ = false;      // for all that is known, nobody starts at that time
   bool shares_gpus_ = false;  // some pod asks for a share, so that only the engine knows how many are in use

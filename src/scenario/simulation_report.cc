@@ -176,10 +176,16 @@ Report Simulation::report() {
 
 Report Simulation::report_with_forecasts() {
   Report out = report();
-  const engine::Forecasts forecasts = engine().forecast();
+  const engine::Forecasts forecasts = foreseen_ ? foreseen_->second : engine().forecast();
+  const Duration later = foreseen_ ? foreseen_->first - out.end : Duration{0};
   const auto add = [&](auto& rows) {
-    for (auto& row : rows)
-      if (const auto known = forecasts.find(row.uid); known != forecasts.end()) row.forecast = known->second;
+    for (auto& row : rows) {
+      const auto known = forecasts.find(row.uid);
+      if (known == forecasts.end()) continue;
+      row.forecast = known->second;
+      for (std::optional<Duration>* time : {&row.forecast->p50, &row.forecast->p90})
+        if (*time) *time = **time + later;
+    }
   };
   add(out.pods);
   add(out.workloads);

@@ -1,5 +1,6 @@
 #include "scenario/simulation.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -125,6 +126,31 @@ TEST(Simulation, TheEndIsWhenSomethingLastHappened) {
                                 "{berth.dev/simulated-arrival: 10s}}, status: {capacity: {cpu: 1, pods: 1}}}\n");
   EXPECT_GE(cluster->now(), Time{} + Duration::seconds(30)) << "the verdict that names two nodes";
   EXPECT_EQ(cluster->report().end, Time{} + Duration::seconds(10));
+}
+
+// The verdict of `b` is first told before `c` has its place, and again when it may be.
+TEST(Simulation, ForecastsCountFromWhenSomethingLastHappened) {
+  const std::string node =
+      "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {capacity: {cpu: 8, pods: 8, nvidia.com/gpu: 2, "
+      "example.com/x: 2}}}\n";
+  const auto pod = [](const std::string& name, const std::string& estimate, const std::string& spec, int gpus) {
+    return fmt::format(
+        "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: {}, annotations: {{{}}}}}, spec: {{{}containers: [{{name: "
+        "c, image: i, resources: {{limits: {{nvidia.com/gpu: {}, example.com/x: 1}}}}}}]}}}}\n",
+        name, estimate, spec, gpus);
+  };
+  const std::string hour = "berth.dev/runtime-estimate: 1h";
+  const std::string text = node + pod("a", hour, "nodeName: n1, ", 1) + pod("b", "", "", 2) + pod("c", hour, "", 1);
+  for (const Duration interval : {Duration::seconds(30), Duration::seconds(7200)}) {
+    const auto cluster = testing::prepare(text, {.engine = {.report_interval = interval}, .forecasts = true});
+    cluster->run_to_end();
+    EXPECT_GT(cluster->now(), Time{}) << "though nothing happens then";
+    const Report report = cluster->report_with_forecasts();
+    EXPECT_EQ(report.end, Time{});
+    ASSERT_TRUE(report.pods.at(1).forecast);
+    EXPECT_EQ(report.pods.at(1).forecast->p90, Duration::seconds(3600));
+    EXPECT_EQ(report.pods.at(1).forecast->declaring, 2);
+  }
 }
 
 TEST(Simulation, APodThatIsDeletedBeforeItHasANodeIsNotWaitedFor) {

@@ -397,8 +397,7 @@ def case_bound_pods_that_no_scheduler_would_place_so_are_noted() -> None:
 
 
 def case_output_that_cannot_be_written() -> None:
-    for arguments in (["config"], ["policies"], ["version"], ["why", "-f", "examples/demo", "pod/ml/chat-0"],
-                      ["simulate", "-f", "examples/demo"]):
+    for arguments in (["config"], ["policies"], ["version"], ["why", "-f", "examples/demo", "pod/ml/chat-0"], ["simulate", "-f", "examples/demo"]):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([BERTH, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60)
         assert done.returncode == 1 and "error: " in done.stderr, (arguments, done)
@@ -408,6 +407,8 @@ def case_why() -> None:
     expect(berth("why", "-f", "examples/demo", "-n", "ml", "notebook"), 0, "taint nvidia.com/gpu=present:NoSchedule")
     expect(berth("why", "-f", "examples/demo", "pod/ml/chat-0"), 0, "Successfully assigned ml/chat-0 to t4-1")
     expect(berth("why", "-f", "examples/demo", "ml/notebok"), 1, err="did you mean ml/notebook?")
+    pods = [POD % (f"{name}, annotations: {{berth.dev/runtime-estimate: 1h}}", f"requests: {{cpu: {cpu}, memory: 4Gi}}") for name, cpu in (("a", 1), ("b", 4), ("c", 1))]
+    expect(berth("why", "-f", "-", "b", stdin="\n---\n".join([NODE, *pods])), 0, "forecast: starts in 1h; 2 of 2 in its way declare a runtime")
 
 
 def case_a_pod_of_a_mebibyte_or_ten_thousand_terms_is_bounded() -> None:
