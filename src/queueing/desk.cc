@@ -219,7 +219,7 @@ void Desk::tell_engine(WorkloadRecord& record) {
     workload.problem =
         fmt::format("{} {} has Workload {} already; delete one of the two", seen.workload.metadata.controller()->kind,
                     seen.workload.metadata.controller()->name, *own);
-  if (!record.in_engine) workload.requeue = requeue_of(seen);
+  if (!record.in_engine) tell_past(seen, workload);
   if (auto held = record.in_engine ? std::nullopt : held_by(seen)) {
     events_.emplace_back(engine::WorkloadAdmitted{std::move(workload), std::move(*held)});
     if (pods_ready_) tell_readiness(record);

@@ -109,6 +109,50 @@ TEST_F(DeskChecks, WhatARejectedCheckStopsWaitsForSomebodyToMakeItActive) {
   EXPECT_TRUE(suspended("train"));
 }
 
+TEST_F(DeskChecks, WhatIsRejectedWhileItLeavesIsStoppedOnceItHasQuotaAgain) {
+  submit("train", "red", 8);
+  settle();
+  says("train", "budget", "Ready");
+  says("train", "nodes", "Ready");
+  settle();
+  change("train", {{"status", {{"active", 1}}}});
+  submit("owner", "blue", 4);
+  settle();
+  EXPECT_EQ(condition("train", "Evicted"), "True Preempted");
+  says("train", "budget", "Rejected", {{"message", "spent"}});
+  change("train",
+         {{"status", {{"active", 0}, {"conditions", Json::array({{{"type", "Suspended"}, {"status", "True"}}})}}}});
+  settle();
+  EXPECT_EQ(condition("owner", "Admitted"), "True Admitted");
+  EXPECT_EQ(condition("train", "Admitted"), "False NoReservation");
+  change("owner", {{"status", {{"conditions", Json::array({{{"type", "Complete"}, {"status", "True"}}})}}}});
+  std::vector<Write> slow;  // that it has quota again, which is not stored before it has to go
+  for (int turns = 0; turns < 6; ++turns)
+    for (const Write& write : look()) {
+      const bool of_train = workloads[write.name] == workload("train");
+      if (of_train) slow.push_back(write);
+      else store(write);
+    }
+  ASSERT_EQ(slow.size(), 1U);
+  store(slow.front());
+  settle();
+  EXPECT_EQ(condition("train", "Evicted"), "True DeactivatedDueToAdmissionCheck");
+  EXPECT_EQ(condition("train", "QuotaReserved"), "False DeactivatedDueToAdmissionCheck");
+  EXPECT_EQ(condition("train", "Requeued"), "False DeactivatedDueToAdmissionCheck");
+  EXPECT_EQ(workload("train")["spec"]["active"], false);
+  EXPECT_EQ(states("train"), "budget=Pending nodes=Pending ");
+}
+
+TEST_F(DeskChecks, OfQuotaThatIsGoneNothingIsSaidAnyMore) {
+  submit("train", "red", 8);
+  settle();
+  EXPECT_EQ(condition("train", "Admitted"), "False UnsatisfiedChecks");
+  submit("owner", "blue", 4);
+  settle();
+  EXPECT_EQ(condition("train", "QuotaReserved"), "False WaitingForQuota");
+  EXPECT_EQ(condition("train", "Admitted"), "False NoReservation");
+}
+
 TEST_F(DeskChecks, ARestartReadsWhatChecksHaveSaid) {
   submit("train", "red", 4);
   settle();

@@ -6,7 +6,7 @@
 namespace berth::queueing {
 namespace {
 
-struct DeskRequeued : World, ::testing::Test {
+struct DeskRequeuedWorld : World {
   void stop_cluster_queue(model::StopPolicy policy) {
     model::ClusterQueue queue = admission.cluster_queues().at("red");
     queue.stop = policy;
@@ -19,9 +19,11 @@ struct DeskRequeued : World, ::testing::Test {
     admission.upsert(queue);
     settle();
   }
-  void set_active(bool active) {
+  // `seen`: the desk hears of it.
+  void set_active(bool active, bool seen = true) {
     workload("train")["spec"]["active"] = active;
     workload("train")["metadata"]["generation"] = workload("train")["metadata"].value("generation", 1) + 1;
+    if (!seen) return;
     change_status("train", Json::object());
     settle();
   }
@@ -31,6 +33,7 @@ struct DeskRequeued : World, ::testing::Test {
     return "";
   }
 };
+struct DeskRequeued : DeskRequeuedWorld, ::testing::Test {};
 
 TEST_F(DeskRequeued, WhoWasPreemptedIsSoAtOnce) {
   submit("train", "blue", 8);
@@ -39,6 +42,48 @@ TEST_F(DeskRequeued, WhoWasPreemptedIsSoAtOnce) {
   settle();
   EXPECT_EQ(condition("train", "Requeued"), "True Preempted");
   EXPECT_EQ(message().find("Preempted to accommodate a workload (UID: "), 0u) << message();
+}
+
+// By its time, in another term: whoever has it.
+TEST_F(DeskRequeued, WhoIsMadeActiveAgainHasAllOfHisTimeWhoeverLooks) {
+  submit("train", "red", 2);
+  change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/max-exec-time-seconds", "3600"}}}}}});
+  for (int minute = 0; minute < 65; ++minute) settle();
+  EXPECT_EQ(condition("train", "Evicted"), "True DeactivatedDueToMaximumExecutionTimeExceeded");
+  EXPECT_EQ(workload("train")["spec"]["active"], false);
+  for (const bool meanwhile : {false, true}) {
+    DeskRequeuedWorld fresh;
+    const auto jobs_before = jobs, workloads_before = workloads;
+    if (meanwhile) set_active(true, false);
+    fresh.take_over(*this);
+    fresh.settle();
+    if (!meanwhile) {
+      EXPECT_EQ(fresh.condition("train", "QuotaReserved"), "False DeactivatedDueToMaximumExecutionTimeExceeded");
+      EXPECT_EQ(fresh.condition("train", "Requeued"), "False DeactivatedDueToMaximumExecutionTimeExceeded");
+      EXPECT_EQ(fresh.workload("train")["status"]["accumulatedPastExecutionTimeSeconds"], 3600);
+      fresh.set_active(true);
+    }
+    EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+    EXPECT_EQ(fresh.condition("train", "Requeued"), "True Reactivated");
+    for (int minute = 0; minute < 30; ++minute) fresh.settle();
+    EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted") << "it has its hour once more";
+    jobs = jobs_before, workloads = workloads_before;
+  }
+}
+
+// The process ended before it had written that it waits no more.
+TEST_F(DeskRequeued, WhoIsStoppedForGoodIsSoAfterARestart) {
+  submit("train", "red", 2);
+  change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/max-exec-time-seconds", "3600"}}}}}});
+  for (int minute = 0; minute < 65; ++minute) settle();
+  workload("train")["spec"]["active"] = true;
+  for (const Json& one : workload("train")["status"]["conditions"])
+    if (one["type"] == "Evicted") workload("train")["metadata"]["generation"] = one["observedGeneration"];
+  DeskRequeuedWorld fresh;
+  fresh.take_over(*this);
+  fresh.settle();
+  EXPECT_EQ(fresh.workload("train")["spec"]["active"], false);
+  EXPECT_EQ(fresh.condition("train", "QuotaReserved"), "False DeactivatedDueToMaximumExecutionTimeExceeded");
 }
 
 TEST_F(DeskRequeued, WhoseClusterQueueIsStoppedIsNotBeforeItGoesOn) {

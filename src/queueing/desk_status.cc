@@ -103,24 +103,25 @@ void say_evicted(const quota::WorkloadStatus& status, const quota::AdmissionDeci
   wanted.set("Preempted", true, status.preempted, text);
 }
 
-void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, Time now, Wanted& wanted,
+// `held`: its Job could not be started, and it is out of its queue for a while.
+void say_waiting(const quota::WorkloadStatus& status, const SeenWorkload& seen, bool held, Time now, Wanted& wanted,
                  std::vector<Note>& notes) {
   const std::string reason = status.reason.empty() ? "Pending" : status.reason;
   const StoredCondition* known = seen.condition("QuotaReserved");
   if (known == nullptr || known->status == "True" || known->reason != reason)
     notes.push_back(note_of(seen.workload.metadata, "Workload", "Pending", status.message, true));
   wanted.set("QuotaReserved", false, reason, status.message, true);
-  wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
+  wanted.set_not_admitted();
   if (!seen.is("Evicted")) return;
   const StoredCondition& evicted = *seen.condition("Evicted");
-  if (stays_out(status, evicted.reason, now)) wanted.set("Requeued", false, evicted.reason, evicted.message);
+  if (held || stays_out(status, evicted.reason, now)) wanted.set("Requeued", false, evicted.reason, evicted.message);
   else say_requeued(seen, wanted);
 }
 
 // It has no quota any more.
 void say_free(const std::string& why, Wanted& wanted) {
   wanted.set("QuotaReserved", false, "Pending", why);
-  wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
+  wanted.set_not_admitted();
   wanted.admission.reset();
 }
 
@@ -212,11 +213,14 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   }
   if (is_leaving(status)) {
     say_evicted(status, record.evicted_by ? &*record.evicted_by : nullptr, seen, wanted, notes);
-    if (seen.is("Evicted")) deactivate(name, record, writes);
+    // What is stored says so, of this eviction, and nothing that says otherwise is on its way.
+    const bool is_told =
+        seen.is("Evicted") && *seen.condition("Evicted") == *wanted.condition("Evicted") && !record.lane.busy;
+    if (is_told) deactivate(name, record, writes);
     else say_requeue(seen, status, wanted);
     record.told_ready = false;
     record.has_left |= alone;  // nothing runs for it
-    if (record.has_left && seen.is("Evicted")) give_back(name, record, wanted);
+    if (record.has_left && is_told) give_back(name, record, wanted);
     return true;
   }
   say_backed_off(seen, status, now_, wanted);
@@ -232,11 +236,11 @@ bool Desk::want(const Name& name, WorkloadRecord& record, const quota::WorkloadS
   if (status.reason.empty()) return false;  // nobody has looked at it yet
   wanted.admission.reset();
   if (record.lacks.empty() || status.message != record.lacks) {
-    say_waiting(status, seen, now_, wanted, notes);
+    say_waiting(status, seen, !record.held.empty(), now_, wanted, notes);
   } else {
     quota::WorkloadStatus lacks = status;
     lacks.reason = kWaitsForReplacement;
-    say_waiting(lacks, seen, now_, wanted, notes);
+    say_waiting(lacks, seen, !record.held.empty(), now_, wanted, notes);
   }
   say_replacement(record, wanted);
   wanted.only_tells = !seen.is("Evicted");

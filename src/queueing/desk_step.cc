@@ -87,7 +87,7 @@ bool Desk::withdraw(const Name& name, WorkloadRecord& record, const quota::Workl
                 .generation = seen.workload.metadata.generation};
   wanted.set("Evicted", true, reason, why);
   wanted.set("QuotaReserved", false, "Pending", why);
-  wanted.unset("Admitted", "NoReservation", "The workload has no reservation");
+  wanted.set_not_admitted();
   say_requeue(seen, status, wanted);
   Json body = {{"metadata", metadata_json(seen.workload.metadata)}, {"status", std::move(wanted.more)}};
   body["status"]["conditions"] = conditions_json(wanted.conditions);

@@ -184,6 +184,7 @@ TEST_F(DeskStepTest, AJobThatTheServerRefusesToStartGivesItsQuotaBack) {
   EXPECT_THAT(notes, Contains("bad FailedToStart: Error starting the Job: Job is invalid: no"));
   EXPECT_EQ(condition("bad", "Evicted"), "True FailedToStart");
   EXPECT_EQ(condition("bad", "QuotaReserved"), "False Misconfigured");
+  EXPECT_EQ(condition("bad", "Requeued"), "False FailedToStart") << "it is out of its queue";
   EXPECT_THAT(message("bad", "QuotaReserved"), HasSubstr("Job is invalid: no; it is tried again at 2027-01-15T"));
   submit("next", "red", 8);
   settle();

@@ -11,6 +11,27 @@ std::optional<Time> time_of(const SeenWorkload& seen, const char* type) {
   return since && *since != Time{} ? std::optional(*since) : std::nullopt;
 }
 
+// Somebody has made it active since it was evicted for good: the Workload is another by then (metadata.generation).
+bool was_reactivated(const SeenWorkload& seen) {
+  const StoredCondition* evicted = seen.is("Evicted") ? seen.condition("Evicted") : nullptr;
+  return evicted != nullptr && evicted->reason.starts_with("Deactivated") && seen.workload.active &&
+         seen.workload.metadata.generation > evicted->observed_generation;
+}
+
+std::optional<model::Requeue> requeue_of(const SeenWorkload& seen) {
+  if (!seen.requeue && !seen.is("Evicted")) return std::nullopt;
+  model::Requeue out;
+  if (seen.requeue) {
+    out.count = seen.requeue->count;
+    out.at = seen.requeue->at;
+  }
+  if (!seen.is("Evicted")) return out;
+  out.reason = seen.condition("Evicted")->reason;
+  out.message = seen.condition("Evicted")->message;
+  out.evicted = time_of(seen, "Evicted").value_or(Time{});
+  return out;
+}
+
 }  // namespace
 
 std::optional<quota::HeldQuota> held_by(const SeenWorkload& seen) {
@@ -39,18 +60,9 @@ Time queued_since(const SeenWorkload& seen, Time wall) {
 
 Time reserved_since(const SeenWorkload& seen, Time wall) { return time_of(seen, "QuotaReserved").value_or(wall); }
 
-std::optional<model::Requeue> requeue_of(const SeenWorkload& seen) {
-  if (!seen.requeue && !seen.is("Evicted")) return std::nullopt;
-  model::Requeue out;
-  if (seen.requeue) {
-    out.count = seen.requeue->count;
-    out.at = seen.requeue->at;
-  }
-  if (!seen.is("Evicted")) return out;
-  out.reason = seen.condition("Evicted")->reason;
-  out.message = seen.condition("Evicted")->message;
-  out.evicted = time_of(seen, "Evicted").value_or(Time{});
-  return out;
+void tell_past(const SeenWorkload& seen, model::Workload& workload) {
+  if (was_reactivated(seen)) workload.past_execution = {};
+  else workload.requeue = requeue_of(seen);
 }
 
 void tell_time(engine::Event& event, Time now, Duration ahead) {

@@ -19,8 +19,9 @@ std::optional<quota::HeldQuota> held_by(const SeenWorkload& seen);
 // `wall`, where people have not been told yet that it is. And since when it has quota: now where it has none.
 Time queued_since(const SeenWorkload& seen, Time wall);
 Time reserved_since(const SeenWorkload& seen, Time wall);
-// What its last eviction, if there was one, leaves behind; times are the wall's.
-std::optional<model::Requeue> requeue_of(const SeenWorkload& seen);
+// Says what its last eviction, if there was one, leaves behind; times are the wall's. Whoever was made active again
+// since then has all of his time and tries once more.
+void tell_past(const SeenWorkload& seen, model::Workload& workload);
 // Turns the times of an event about a workload from the wall's, which is `ahead`, to those of cycles; what controllers
 // and pods say they say `now`.
 void tell_time(engine::Event& event, Time now, Duration ahead);

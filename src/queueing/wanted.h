@@ -22,6 +22,10 @@ struct Wanted {
   Time wall;
   int64_t generation = 0;
 
+  const StoredCondition* condition(const std::string& type) const {
+    const auto at = std::ranges::find(conditions, type, &StoredCondition::type);
+    return at == conditions.end() ? nullptr : &*at;
+  }
   void set(const std::string& type, bool is_true, std::string reason, std::string message, bool of_waiting = false) {
     auto at = std::ranges::find(conditions, type, &StoredCondition::type);
     if (at == conditions.end()) {
@@ -41,6 +45,10 @@ struct Wanted {
   void unset(const std::string& type, const std::string& reason, const std::string& message) {
     const auto at = std::ranges::find(conditions, type, &StoredCondition::type);
     if (at != conditions.end() && at->status == "True") set(type, false, reason, message);
+  }
+  // It has no quota any more, whatever was said before of what it waits for with quota.
+  void set_not_admitted() {
+    if (condition("Admitted") != nullptr) set("Admitted", false, "NoReservation", "The workload has no reservation");
   }
   void change(const std::string& member, Json value) {
     more[member] = std::move(value);

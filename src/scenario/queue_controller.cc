@@ -103,7 +103,7 @@ std::optional<QueueController::Admitted> QueueController::resume(const queueing:
                                                                  Duration ahead) {
   Record& record = add(stored.workload, owner, std::move(called), created, levels);
   if (workloads::is_of_pods(stored.workload)) record.workload.owner_uid.clear();  // pods have other UIDs here
-  record.workload.requeue = queueing::requeue_of(stored);
+  queueing::tell_past(stored, record.workload);
   const auto held = queueing::held_by(stored);
   engine::Event event = engine::WorkloadUpserted{record.workload};
   if (held) event = engine::WorkloadAdmitted{record.workload, *held};

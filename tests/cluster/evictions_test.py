@@ -150,5 +150,32 @@ class Stored(QueueSuite):
         self.runs("asks")
 
 
+class Stopped(QueueSuite):
+    """What is evicted for good waits until somebody makes it active again, whoever looks."""
+
+    def test_who_is_made_active_again_has_all_of_his_time_after_a_restart(self) -> None:
+        self.node(1, gpus=4)
+        self.queues(red=4)
+        paths = {}
+        for name in ("up", "away"):
+            one = job(name, "red", 2)
+            one["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = "6"
+            self.apply(one)
+            self.is_now(name, "QuotaReserved")
+            paths[name] = f"{WORKLOADS}/{self.workload(name)['metadata']['name']}"
+        for name in paths:
+            wait_until("it is inactive", lambda n=name: self.workload(n)["spec"].get("active") is False)
+            self.is_now(name, "QuotaReserved", "False", "DeactivatedDueToMaximumExecutionTimeExceeded")
+        self.berth.kill()
+        self.patch(paths["away"], {"spec": {"active": True}})
+        self.berth.start()
+        self.runs("away")
+        self.is_now("up", "QuotaReserved", "False", "DeactivatedDueToMaximumExecutionTimeExceeded")
+        self.is_now("up", "Requeued", "False")
+        self.patch(paths["up"], {"spec": {"active": True}})
+        self.runs("up")
+        self.is_now("up", "Requeued", "True", "Reactivated")
+
+
 if __name__ == "__main__":
     main()
