@@ -130,7 +130,8 @@ void Engine::Rehearsal::take_over_workloads() {
                                   {.cluster_queue = status.cluster_queue,
                                    .assignment = status.assignment,
                                    .admitted = term ? std::optional(term->since) : std::nullopt,
-                                   .quota_only = status.phase == quota::WorkloadPhase::kQuotaReserved}});
+                                   .quota_only = status.phase == quota::WorkloadPhase::kQuotaReserved,
+                                   .lent_room = status.lent_room}});
     if (term) second.apply(WorkloadPodsReady{uid, true, real.now_});
     await_end(real.expected_end(id), Kind::kWorkload, uid);
   }

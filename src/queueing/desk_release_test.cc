@@ -118,5 +118,28 @@ TEST_F(DeskReleaseTest, WhatIsRefusedIsGivenToNobody) {
   EXPECT_EQ(condition("own", "Admitted"), "True Admitted");
 }
 
+// Room that is kept for another, which wants it back in time: the next process knows that, too.
+TEST(DeskRoomLent, WhoHasItIsKnownAfterARestart) {
+  quota::AdmissionOptions options;
+  options.reservations.after = Duration::seconds(300);
+  World world(options);
+  const auto submit = [&](const std::string& name, int gpus, const std::string& estimate) {
+    world.submit(name, "red", gpus);
+    world.change(name, {{"metadata", {{"annotations", {{"berth.dev/runtime-estimate", estimate}}}}}});
+    for (int minute = 0; minute < 6; ++minute) world.settle();
+  };
+  submit("runs", 6, "10h");
+  submit("large", 8, "1h");
+  submit("small", 1, "1h");
+  EXPECT_EQ(world.condition("runs", "berth.dev/RoomLent"), "");
+  EXPECT_EQ(world.condition("small", "berth.dev/RoomLent"), "True Backfilled");
+  World fresh(options);
+  fresh.take_over(world);
+  fresh.settle();
+  const std::string uid = fresh.workload("small")["metadata"]["uid"];
+  EXPECT_TRUE(fresh.admission.status(fresh.admission.find(uid)).lent_room);
+  EXPECT_EQ(fresh.condition("small", "berth.dev/RoomLent"), "True Backfilled");
+}
+
 }  // namespace
 }  // namespace berth::queueing

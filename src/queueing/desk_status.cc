@@ -79,6 +79,10 @@ void say_reserved(const quota::WorkloadStatus& status, const SeenWorkload& seen,
   for (const char* type : {"Evicted", "Preempted"})
     if (const StoredCondition* known = seen.condition(type); known != nullptr)
       wanted.unset(type, "QuotaReserved", "Previously: " + known->message);
+  if (status.lent_room)
+    wanted.set(kRoomLent, true, "Backfilled",
+               "It has room that is kept for others, and is the first to leave if it runs for longer than it declares");
+  else wanted.unset(kRoomLent, "QuotaReserved", "It has room of its own");
   if (status.phase != quota::WorkloadPhase::kAdmitted)
     return wanted.set("Admitted", false, status.reason.empty() ? "UnsatisfiedChecks" : status.reason, status.message,
                       true);

@@ -47,7 +47,8 @@ std::optional<quota::HeldQuota> held_by(const SeenWorkload& seen) {
                           .evicted = seen.is("Evicted") ? seen.condition("Evicted")->reason : "",
                           .reserved = time_of(seen, "QuotaReserved"),
                           .admitted = time_of(seen, "Admitted"),
-                          .quota_only = !seen.is("Admitted")};
+                          .quota_only = !seen.is("Admitted"),
+                          .lent_room = seen.is(kRoomLent)};
 }
 
 Time queued_since(const SeenWorkload& seen, Time wall) {

@@ -62,6 +62,9 @@ struct SeenWorkload {
   Duration admitted_for(Time wall) const;
 };
 
+// The condition of one that has room which is kept for others, for as long as it declares.
+inline constexpr const char* kRoomLent = "berth.dev/RoomLent";
+
 // Of a Workload that was made for a Job: the Job's UID, as Kueue tells it.
 inline constexpr std::string_view kJobUidLabel = "kueue.x-k8s.io/job-uid";
 

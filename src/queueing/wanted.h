@@ -48,7 +48,9 @@ struct Wanted {
   }
   // It has no quota any more, whatever was said before of what it waits for with quota.
   void set_not_admitted() {
-    if (condition("Admitted") != nullptr) set("Admitted", false, "NoReservation", "The workload has no reservation");
+    const std::string text = "The workload has no reservation";
+    if (condition("Admitted") != nullptr) set("Admitted", false, "NoReservation", text);
+    unset(kRoomLent, "NoReservation", text);
   }
   void change(const std::string& member, Json value) {
     more[member] = std::move(value);

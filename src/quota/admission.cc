@@ -162,7 +162,7 @@ void Admission::vacate(WorkloadId id) {
   record.next_flavor.clear();
   record.promised.reset();
   release_places(id);
-  record.placeless = record.lent_room = false;
+  record.placeless = record.status.lent_room = false;
   record.status.assignment.clear();
   record.status.checks.clear();
   record.status.phase = WorkloadPhase::kPending;

@@ -235,7 +235,7 @@ bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const Kep
 
 bool Admission::is_late(WorkloadId id) const {
   const std::optional<Time> end = expected_end(id);
-  return record(id).lent_room && end && *end <= now_ && !leaving(record(id));
+  return record(id).status.lent_room && end && *end <= now_ && !leaving(record(id));
 }
 
 // The room is needed now: those leave that should have ended, as few as must, where that is enough.

@@ -146,6 +146,7 @@ WorkloadId Admission::restore(model::Workload workload, HeldQuota held) {
   record.status.assignment = std::move(held.assignment);
   record.status.evicted = held.evicted;
   record.admitted = held.admitted;
+  record.status.lent_room = held.lent_room;
   if (held.evicted.empty() && options_.pods_ready.enabled) not_ready_.insert(id);
   Holder holder = holder_of(record);
   holder.reserved = held.reserved.value_or(record.status.workload.created);

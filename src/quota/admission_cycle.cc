@@ -219,7 +219,7 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   status.evicted.clear();
   status.preempted.clear();
   record.waits_since.reset();
-  record.lent_room = entry.borrows_room;
+  status.lent_room = entry.borrows_room;
   Keeper{*this}.end_room(entry);
   Keeper{*this}.note_admitted(entry);
   entry.admitted = true;

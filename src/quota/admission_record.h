@@ -86,7 +86,6 @@ struct Record {
   std::optional<Time> waits_since = {};  // in its queue, without quota
   Time keeps_from{INT64_MIN};            // no room could be kept for it; that is looked at again from then on
   Duration keeps_pause = {};             // before that, the last time
-  bool lent_room = false;                // it has what is kept for others, for as long as it declares
 
   bool deactivated() const { return eviction && eviction->deactivates; }  // by admission itself
 };

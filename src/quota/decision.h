@@ -53,6 +53,7 @@ struct HeldQuota {
   std::optional<Time> reserved = {};              // since when it has it; none: since it was created
   std::optional<Time> admitted = {};              // since when it is; none: now
   bool quota_only = false;                        // it is not admitted, and waits for its checks
+  bool lent_room = false;                         // it has what is kept for others, for as long as it declares
   std::optional<bool> ran = {};                   // whether pods of it have run; none: nobody knows
 };
 

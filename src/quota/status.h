@@ -29,6 +29,7 @@ struct WorkloadStatus {
   std::string evicted, preempted;        // reasons of these conditions while they are true
   int32_t requeues = 0;                  // since it was made active: for pods that were not ready in time
   std::optional<Time> requeue_at = {};   // evicted: it waits in no queue before
+  bool lent_room = false;                // it has what is kept for others, for as long as it declares
 };
 
 // Since when a workload has been admitted, and how long it was before, in all terms together.

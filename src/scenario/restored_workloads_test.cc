@@ -111,6 +111,25 @@ TEST_F(RestoredWorkloads, OneThatHasQuotaAloneKeepsItsPlaceAndWaitsForItsChecks)
   EXPECT_EQ(driver.node_of("old-0"), "a");
 }
 
+TEST_F(RestoredWorkloads, WhoWasLentRoomIsTheFirstToLeaveWhenHeIsLate) {
+  for (const bool lent : {false, true}) {
+    WorkloadWorld world;
+    world.queues(4);
+    model::Workload small = workload_of("small", 1);
+    small.runtime = Duration::seconds(900);
+    world.driver.add(bound_to(pod_of("small", "small-0"), "a"));
+    world.driver.apply(WorkloadAdmitted{
+        small, {.cluster_queue = "team", .assignment = given(1), .admitted = world.driver.now(), .lent_room = lent}});
+    world.driver.apply(WorkloadUpserted{workload_of("large", 2)});
+    int evicted = 0;
+    for (int minute = 0; minute < 25; ++minute)
+      for (const auto& decision : world.driver.cycle(Duration::seconds(60)).admissions)
+        evicted += decision.kind == quota::AdmissionDecision::Kind::kEvict ? 1 : 0;
+    EXPECT_EQ(evicted, lent ? 1 : 0);
+    EXPECT_EQ(world.status("small").evicted, lent ? "Preempted" : "");
+  }
+}
+
 // A Job that names a queue was started before anyone could suspend it.
 TEST_F(RestoredWorkloads, APodOfAQueuedJobWaitsForItsWorkload) {
   queues(4);
