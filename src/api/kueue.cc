@@ -10,6 +10,7 @@
 #include "api/kueue_names.h"
 #include "api/names.h"
 #include "api/queue_limits.h"
+#include "api/queue_usage.h"
 #include "api/topology_request.h"
 #include "api/victim_terms.h"
 #include "model/quantity.h"
@@ -276,6 +277,7 @@ void read_kueue(const Reader& reader, Cohort& out) {
 void read_kueue(const Reader& reader, LocalQueue& out) {
   read_with_spec<LocalQueue, &LocalQueue::queue, kLocalQueueSpec>(reader, out);
   out.queue.namespace_name = out.metadata.namespace_name.empty() ? "default" : out.metadata.namespace_name;
+  out.queue.used = used_of_late(reader);
   read_budget(reader, out);
 }
 void read_kueue(const Reader& reader, AdmissionCheck& out) { read_admission_check(reader, out); }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/queue_usage.h"
+
 namespace berth::api {
 namespace {
 
@@ -75,6 +77,40 @@ TEST(Kueue, UsageOfLocalQueuesIsReadWithTheirWeights) {
   EXPECT_EQ(
       object<LocalQueue>("LocalQueue", "spec: {clusterQueue: a, fairSharing: {weight: \"1.5\"}}").queue.fair_weight,
       1500);
+}
+
+TEST(Kueue, WhatALocalQueueHasUsedStandsInItsStatus) {
+  const auto used = [](const std::string& said) {
+    return object<LocalQueue>("LocalQueue",
+                              "spec: {clusterQueue: a}\nstatus: {fairSharing: {weightedShare: 0, "
+                              "admissionFairSharingStatus: " +
+                                  said + "}}")
+        .queue.used;
+  };
+  const auto read =
+      used("{consumedResources: {nvidia.com/gpu: 3250m, cpu: 2, memory: 64Gi}, lastUpdate: '2026-01-02T03:04:05.5Z'}");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->until, *parse_rfc3339("2026-01-02T03:04:05.5Z"));
+  EXPECT_EQ(read->amounts,
+            (std::map<std::string, double>{{"cpu", 2}, {"memory", 68719476736.0}, {"nvidia.com/gpu", 3.25}}));
+  EXPECT_FALSE(object<LocalQueue>("LocalQueue", "spec: {clusterQueue: a}").queue.used);
+  EXPECT_FALSE(used("{consumedResources: {cpu: 2}, lastUpdate: yesterday}"));
+  EXPECT_FALSE(used("{consumedResources: {cpu: 2}}"));
+  EXPECT_FALSE(used("7"));
+  const auto nonsense = used(
+      "{consumedResources: {cpu: -2, memory: 1e400, a: much, b: [1], c: null, d: 1}, "
+      "lastUpdate: '1700-01-02T03:04:05Z'}");
+  ASSERT_TRUE(nonsense);
+  EXPECT_EQ(nonsense->until, Time{});
+  EXPECT_EQ(nonsense->amounts, (std::map<std::string, double>{{"d", 1}}));
+}
+
+TEST(Kueue, AmountsOfUsageAreWrittenAsQuantities) {
+  EXPECT_EQ(usage_text(0), "0");
+  EXPECT_EQ(usage_text(40), "40");
+  EXPECT_EQ(usage_text(3.25), "3.25");
+  EXPECT_EQ(usage_text(0.000344), "0.000344");
+  EXPECT_LE(usage_text(1e30).size(), 32U) << "as many characters as the schema lets pass";
 }
 
 TEST(Kueue, TimesOfAWorkloadAreReadAsBothVersionsWriteThem) {

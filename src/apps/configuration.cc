@@ -314,7 +314,7 @@ fairSharing:  # of ClusterQueues and Cohorts by their weights: who has the small
   preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]  # one after the other; or one of them
 admissionFairSharing:  # of LocalQueues whose ClusterQueue has the admissionScope UsageBasedAdmissionFairSharing
   usageHalfLifeTime: {}  # what was used counts half after so long; 0s: not at all
-  usageSamplingInterval: {}  # a workload counts as if it had run so long when it is admitted
+  usageSamplingInterval: {}  # a workload counts as if it had run so long when it is admitted; while it runs usage is written as often
   resourceWeights: {{{}}}  # of a GPU, a core, a byte; those that are not named weigh 1
 )",
       ready.enabled, format_duration(ready.timeout),

@@ -135,6 +135,14 @@ struct Cohort {
   friend bool operator==(const Cohort&, const Cohort&) = default;
 };
 
+// What a LocalQueue has used of late, as it was then, by the wall clock: averages of what was in use, in whole ones of
+// each resource (a GPU, a core, a byte). None is negative.
+struct UsedOfLate {
+  Time until;
+  std::map<std::string, double> amounts;
+  friend bool operator==(const UsedOfLate&, const UsedOfLate&) = default;
+};
+
 struct LocalQueue {
   std::string namespace_name;
   std::string name;
@@ -142,7 +150,8 @@ struct LocalQueue {
   StopPolicy stop = StopPolicy::kNone;
   int64_t fair_weight = kFairWeightUnit;  // where its ClusterQueue is usage-based
   Budget budget = {};
-  std::optional<Spent> spent = {};  // as ClusterQueue's
+  std::optional<Spent> spent = {};      // as ClusterQueue's
+  std::optional<UsedOfLate> used = {};  // the same; where its ClusterQueue is usage-based
   friend bool operator==(const LocalQueue&, const LocalQueue&) = default;
 };
 

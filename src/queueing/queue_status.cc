@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/queue_limits.h"
+#include "api/queue_usage.h"
 #include "model/quantity.h"
 #include "queueing/write_json.h"
 
@@ -84,6 +85,42 @@ bool is_news(const Told& spent, const Json& stored) {
   if (differs(rate_before.gpus, rate_now.gpus) || differs(rate_before.cost, rate_now.cost)) return true;
   const bool same = was->gpu_time == is->gpu_time && was->cost == is->cost;
   return !same && is->until - was->until >= kSpentEvery;
+}
+
+// What the LocalQueue has used of late; none: its ClusterQueue does not go by that, or is not there.
+std::optional<model::UsedOfLate> used_now(const quota::Admission& admission, const quota::LocalUsage::Queue& local,
+                                          const std::string& cluster_queue, Time now, Time wall) {
+  const auto queue = admission.cluster_queues().find(cluster_queue);
+  if (queue == admission.cluster_queues().end() || !queue->second.usage_based) return std::nullopt;
+  if (admission.usage().options().half_life <= Duration{}) return std::nullopt;
+  return model::UsedOfLate{wall, admission.usage().used(local, now)};
+}
+
+// It is written beside anything else, or alone once in a sampling interval while it is not what becomes of the stored
+// one by itself: so a restart loses nothing that a status has not told, and what nobody uses is not written again.
+bool is_news(const model::UsedOfLate& used, const std::optional<model::UsedOfLate>& stored,
+             const quota::LocalUsage& usage) {
+  if (!stored) return !used.amounts.empty();
+  if (stored->until > used.until) return true;
+  const Duration passed = used.until - stored->until;
+  if (passed < usage.options().sampling_interval) return false;
+  std::map<std::string, double> differs = used.amounts;
+  for (const auto& [resource, amount] : stored->amounts) differs[resource] -= amount * usage.kept(passed);
+  return std::ranges::any_of(differs, [&](const auto& one) {
+    const auto is = used.amounts.find(one.first);
+    return std::abs(one.second) > 1e-8 + (is == used.amounts.end() ? 0 : is->second * 1e-6);  // they are rounded
+  });
+}
+
+// status.fairSharing of a LocalQueue, which borrows nothing. As a merge patch: what is stored of other resources goes.
+Json usage_told(const model::UsedOfLate& used, const std::optional<model::UsedOfLate>& stored) {
+  Json consumed = Json::object();
+  for (const auto& [resource, amount] : stored ? stored->amounts : std::map<std::string, double>())
+    consumed[resource] = nullptr;
+  for (const auto& [resource, amount] : used.amounts) consumed[resource] = api::usage_text(amount);
+  return {{"weightedShare", 0},
+          {"admissionFairSharingStatus",
+           {{"consumedResources", std::move(consumed)}, {"lastUpdate", format_rfc3339_micro(used.until)}}}};
 }
 
 // flavorsReservation and flavorsUsage: by flavor, in its order.
@@ -169,6 +206,7 @@ void QueueStatuses::see(const SeenQueue& seen) {
     next.resource_version = local->metadata.resource_version;
     next.generation = local->metadata.generation;
     next.cluster_queue = local->queue.cluster_queue;
+    next.used = local->queue.used;
     next.stopped = local->queue.stop != model::StopPolicy::kNone;
   } else {
     return;
@@ -201,6 +239,7 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
     return changes(stored, status) ? status.dump() : std::string();
   }
   Told active;
+  std::optional<model::UsedOfLate> used;
   if (kind == "LocalQueue") {
     const quota::QueueCounts& counts = overview.of({namespace_name, name});
     active = local_activity(admission, {namespace_name, name}, record.cluster_queue, record.stopped, record.problem,
@@ -208,6 +247,8 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
     count(status, counts);
     status["flavorsReservation"] = usage(counts.held);
     status["flavorsUsage"] = usage(counts.used);
+    used = used_now(admission, {namespace_name, name}, record.cluster_queue, now, wall);
+    if (!used && admission.cluster_queues().contains(record.cluster_queue)) tell_share(status, stored, nullptr);
   } else if (admission.cluster_queues().contains(name)) {
     const quota::QueueStatus queue = admission.queue_status(name, overview);
     active = activity(queue, record.remark);
@@ -225,8 +266,11 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
   // What was spent stays there while nobody can say of what.
   if (!spent && told != before.end() && record.problem.empty())
     conditions.erase(find_condition(conditions, api::kBudgetCondition));
-  const bool is_changed = (spent && (told == before.end() || is_news(*spent, *told))) || changes(stored, status);
+  const bool is_changed = (spent && (told == before.end() || is_news(*spent, *told))) ||
+                          (used && is_news(*used, record.used, admission.usage())) || changes(stored, status);
   if (is_changed && spent) set_condition(conditions, *spent, record.generation, wall);
+  if (is_changed && used && (record.used || !used->amounts.empty()))
+    status["fairSharing"] = usage_told(*used, record.used);
   return is_changed ? status.dump() : std::string();
 }
 

@@ -1,6 +1,7 @@
 // QueueStatuses: what the status of ClusterQueues and LocalQueues says: whether they admit, how many workloads wait and
 // are admitted, and what these hold; and of ClusterQueues and Cohorts, by how much they borrow, where fair sharing is
-// on. Under Kueue's names, which kubectl's columns and dashboards read.
+// on; and of LocalQueues what they have used of late, where their ClusterQueue goes by that. Under Kueue's names, which
+// kubectl's columns and dashboards read.
 //
 // Like the desk (queueing/desk.h): it is told what the server has, compares it with what admission says, and hands out
 // the difference, one write of an object at a time and no more often than once in a while.
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -32,8 +34,9 @@ class QueueStatuses {
     std::string cluster_queue;  // of a LocalQueue
     bool stopped = false;       // it is a LocalQueue's own word
     int64_t generation = 0;
-    std::string status;           // JSON, as it is stored
-    std::string problem, remark;  // as SeenQueue's
+    std::string status;                          // JSON, as it is stored
+    std::string problem, remark;                 // as SeenQueue's
+    std::optional<model::UsedOfLate> used = {};  // as a LocalQueue's status says
     bool busy = false;
     Time from{INT64_MIN};
   };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -62,7 +63,7 @@ class QueueStatusTest : public testing::Test {
       std::vector<quota::AdmissionDecision> decisions;
       more = admission_.run_cycle(now_, decisions);
     }
-    return statuses_.look(admission_, admission_.overview(), now_, kWall, 100);
+    return statuses_.look(admission_, admission_.overview(), now_, wall_, 100);
   }
   // Stores all that is to be written: what was stored of each, by its name.
   std::map<std::string, Json> store(const std::vector<Write>& writes) {
@@ -87,7 +88,7 @@ class QueueStatusTest : public testing::Test {
 
   quota::Admission admission_;
   QueueStatuses statuses_;
-  Time now_{};
+  Time now_{}, wall_ = kWall;
   int version_ = 10;
 };
 
@@ -313,6 +314,95 @@ TEST_F(FairQueueStatusTest, CohortsInACircleHaveNoShareAndTheQueuesBelowSayWhy) 
   EXPECT_TRUE(stored["all"]["fairSharing"].is_null());
   EXPECT_TRUE(stored["company"]["fairSharing"].is_null());
   EXPECT_EQ(stored["red"]["conditions"][0]["reason"], "CohortCycle");
+}
+
+class UsageStatusTest : public QueueStatusTest {
+ protected:
+  UsageStatusTest()
+      : QueueStatusTest(
+            {.usage = {.half_life = Duration::seconds(1000), .sampling_interval = Duration::seconds(100)}}) {}
+  void SetUp() override {
+    QueueStatusTest::SetUp();
+    goes_by_usage(true);
+  }
+  void goes_by_usage(bool is) {
+    model::ClusterQueue queue = admission_.cluster_queues().at("red");
+    queue.usage_based = is;
+    admission_.upsert(queue);
+  }
+  std::vector<Write> look_after(int64_t seconds) {
+    now_ = now_ + Duration::seconds(seconds - 2);
+    wall_ = wall_ + Duration::seconds(seconds);
+    return look();
+  }
+  static Json told(const Json& status) { return status["fairSharing"]["admissionFairSharingStatus"]; }
+  static double gpus(const Json& status) {
+    return std::stod(told(status)["consumedResources"][kGpu].get<std::string>());
+  }
+};
+
+TEST_F(UsageStatusTest, WhatALocalQueueHasUsedIsWrittenAsOftenAsItIsSampledAndBesideAnythingElse) {
+  submit("first", 4);
+  Json team = store(look_after(2))["team"];
+  EXPECT_EQ(team["fairSharing"]["weightedShare"], 0);
+  EXPECT_NEAR(gpus(team), 4 * (1 - std::exp2(-0.1)), 1e-6) << "as if it had run for a sampling interval";
+  EXPECT_EQ(told(team)["lastUpdate"], format_rfc3339_micro(wall_));
+  EXPECT_THAT(look_after(90), IsEmpty());
+  const auto writes = store(look_after(10));
+  ASSERT_THAT(writes, SizeIs(1));
+  team = writes.at("team");
+  EXPECT_NEAR(gpus(team), 4 * (1 - std::exp2(-0.2)), 1e-6);
+  submit("second", 8);
+  team = store(look_after(10))["team"];
+  EXPECT_EQ(team["pendingWorkloads"], 1);
+  EXPECT_EQ(told(team)["lastUpdate"], format_rfc3339_micro(wall_));
+}
+
+TEST_F(UsageStatusTest, WhatNobodyUsesAnyMoreIsNotWrittenAgain) {
+  submit("first", 4);
+  store(look_after(2));
+  admission_.finish(admission_.find("first"));
+  EXPECT_GT(gpus(store(look_after(300))["team"]), 0.5);
+  EXPECT_THAT(look_after(500), IsEmpty());
+  EXPECT_THAT(look_after(50'000), IsEmpty());
+}
+
+TEST_F(UsageStatusTest, ItIsNotToldWhereTheClusterQueueDoesNotGoByIt) {
+  goes_by_usage(false);
+  submit("first", 4);
+  EXPECT_FALSE(store(look_after(2))["team"].contains("fairSharing"));
+  goes_by_usage(true);
+  submit("second", 2);
+  EXPECT_TRUE(store(look_after(2))["team"]["fairSharing"].is_object());
+  goes_by_usage(false);
+  EXPECT_TRUE(store(look_after(2))["team"]["fairSharing"].is_null());
+}
+
+TEST_F(UsageStatusTest, WhatSomebodyElseWritesThereIsPutRight) {
+  const auto edited = [&](const char* amount, Time until) {
+    const Json status = {
+        {"fairSharing",
+         {{"weightedShare", 0},
+          {"admissionFairSharingStatus",
+           {{"consumedResources", {{kGpu, amount}, {"foo", 7}}}, {"lastUpdate", format_rfc3339(until)}}}}}};
+    const Json object = {
+        {"metadata",
+         {{"name", "team"}, {"namespace", "default"}, {"uid", "l"}, {"resourceVersion", std::to_string(++version_)}}},
+        {"spec", {{"clusterQueue", "red"}}},
+        {"status", status}};
+    see("LocalQueue", object.dump());
+  };
+  submit("first", 4);
+  store(look_after(2));
+  const double used = 4 * (1 - std::exp2(-0.1));
+  for (const auto& [amount, until] :
+       {std::pair("-1", wall_ + Duration::seconds(-200)), std::pair("900", wall_ + Duration::seconds(1'000'000)),
+        std::pair("1e400", Time{})}) {
+    edited(amount, until);
+    const Json team = store(look_after(2))["team"];
+    EXPECT_NEAR(gpus(team), used, 0.05) << amount;
+    EXPECT_TRUE(told(team)["consumedResources"]["foo"].is_null());
+  }
 }
 
 TEST_F(QueueStatusTest, AWriteThatFailsIsTriedAgainLaterAndNoneIsRepeatedMeanwhile) {

@@ -87,6 +87,7 @@ class Admission {
   const std::map<std::pair<std::string, std::string>, model::LocalQueue>& local_queues() const { return local_queues_; }
   const Ledger& ledger() const { return *ledger_; }       // as of the last cycle
   const Spending& spending() const { return spending_; }  // the same
+  const LocalUsage& usage() const { return usage_; }      // of LocalQueues whose ClusterQueue goes by it
   const Kept& kept() const { return kept_; }              // for who has waited long
 
  private:
@@ -120,7 +121,7 @@ class Admission {
   std::optional<Time> not_ready_until(const Record& record) const;
   std::optional<EvictionReason> too_long_not_ready(const Record& record) const;
   bool backs_off(const Record& record) const;
-  void count_usage(Record& record);
+  void count_usage(Record& record, bool restored);
   void end_usage(Record& record);
   void begin_term(Record& record);
   std::optional<Time> spared_until(const Record& record) const;
@@ -190,9 +191,8 @@ class Admission {
   std::set<std::pair<Time, WorkloadId>> due_;  // Record::due of each that has one
   LocalUsage usage_;
   Spending spending_;
-  bool charges_stale_ = false;               // other queues have budgets, or other workloads charges, than is counted
-  std::vector<UsedLocally> no_longer_used_;  // since the last cycle
-  std::vector<Charge> no_longer_charged_;    // the same
+  bool charges_stale_ = false;  // other queues have budgets, or other workloads charges, than is counted
+  Uncounted uncounted_;
   Kept kept_;
   Time now_;
 };

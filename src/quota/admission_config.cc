@@ -49,8 +49,13 @@ void Admission::upsert(model::Cohort cohort) {
   if (store(cohorts_, cohort.name, std::move(cohort))) reconfigure();
 }
 
+// What it says was used counts when it is first heard of, too.
 void Admission::upsert(model::LocalQueue queue) {
-  if (store_queue(local_queues_, std::pair(queue.namespace_name, queue.name), std::move(queue))) reconfigure();
+  const std::pair key(queue.namespace_name, queue.name);
+  const std::optional<model::UsedOfLate> used = std::exchange(queue.used, std::nullopt);
+  if (used && !local_queues_.contains(key))
+    usage_.know(key, used->amounts, used->until + (Duration{} - options_.created_ahead));
+  if (store_queue(local_queues_, key, std::move(queue))) reconfigure();
 }
 
 void Admission::set_namespace_labels(const std::string& name, model::Labels labels) {
@@ -152,7 +157,7 @@ WorkloadId Admission::restore(model::Workload workload, HeldQuota held) {
   holder.reserved = held.reserved.value_or(record.status.workload.created);
   holder.evicted = !held.evicted.empty();
   ledger_->reserve(std::move(holder));
-  if (!held.quota_only) count_usage(record);
+  uncounted_.restored.push_back(id);
   charges_stale_ = true;
   return id;
 }
@@ -163,7 +168,14 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
   rebuild_ledger();
   wake_due();
   count_spending();
-  for (const UsedLocally& over : std::exchange(no_longer_used_, {})) usage_.end(over.local_queue, over.amounts, now_);
+  usage_.no_later_than(now_);
+  for (const WorkloadId id : std::exchange(uncounted_.restored, {})) {
+    Record& restored = record(id);
+    const bool runs = restored.standing == Standing::kHolding && restored.status.phase == WorkloadPhase::kAdmitted;
+    if (runs && !restored.counted) count_usage(restored, true);
+  }
+  for (const UsedLocally& over : std::exchange(uncounted_.no_longer_used, {}))
+    usage_.end(over.local_queue, over.amounts, now_);
   for (const WorkloadId id : places_ == nullptr ? std::set<WorkloadId>() : places_->lacking()) {
     Record& lacks = record(id);
     const bool reserved = lacks.status.phase == WorkloadPhase::kQuotaReserved;

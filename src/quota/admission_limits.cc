@@ -56,7 +56,7 @@ void Admission::charge(Record& record, Time since) {
 
 // Brings budgets up to now. Where one has become spent, or is not any more, everybody is looked at anew.
 void Admission::count_spending() {
-  for (const Charge& over : std::exchange(no_longer_charged_, {}))
+  for (const Charge& over : std::exchange(uncounted_.no_longer_charged, {}))
     for (const Queue& queue : {over.cluster_queue, over.local_queue}) spending_.end(queue, over.rate, now_);
   if (std::exchange(charges_stale_, false)) {
     spending_.stop_all(now_);

@@ -57,6 +57,13 @@ struct Charge {
   Spending::Rate rate;
 };
 
+// What began or ended since the last cycle; it is counted with the next one, whose time is known.
+struct Uncounted {
+  std::vector<WorkloadId> restored;
+  std::vector<UsedLocally> no_longer_used;
+  std::vector<Charge> no_longer_charged;
+};
+
 struct Record {
   WorkloadStatus status;
   Standing standing = Standing::kNone;

@@ -190,25 +190,26 @@ void Admission::begin_term(Record& record) {
   record.admitted = now_;
   ledger_->set_began(record.key.id, now_);
   record.readiness = Readiness::kStarting;
-  count_usage(record);
+  count_usage(record, false);
   charge(record, now_);
   schedule(record.key.id);
 }
 
-// What it has in use counts for its LocalQueue from now on.
-void Admission::count_usage(Record& record) {
+// What it has in use counts for its LocalQueue, from now on or since it was admitted.
+void Admission::count_usage(Record& record, bool restored) {
   const auto queue = queues_.find(record.status.cluster_queue);
   if (queue == queues_.end() || !queue->second.usage_based) return;
   UsedLocally& used = record.counted.emplace();
   used.local_queue = {record.status.workload.namespace_name, record.status.workload.queue};
   for (const PodSetAssignment& set : record.status.assignment) used.amounts.add(set.usage);
-  usage_.begin(used.local_queue, used.amounts, now_);
+  if (restored) usage_.resume(used.local_queue, used.amounts, record.admitted.value_or(now_), now_);
+  else usage_.begin(used.local_queue, used.amounts, now_);
 }
 
 // It gives back what it has: that was in use until the next cycle, whose time is known.
 void Admission::end_usage(Record& record) {
-  if (record.counted) no_longer_used_.push_back(*std::exchange(record.counted, std::nullopt));
-  if (record.charge) no_longer_charged_.push_back(*std::exchange(record.charge, std::nullopt));
+  if (record.counted) uncounted_.no_longer_used.push_back(*std::exchange(record.counted, std::nullopt));
+  if (record.charge) uncounted_.no_longer_charged.push_back(*std::exchange(record.charge, std::nullopt));
 }
 
 // Somebody made it active again: it begins with all its time and all its retries.

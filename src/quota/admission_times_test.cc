@@ -178,5 +178,59 @@ TEST(WaitForPodsReady, BackOffDoublesUpToItsMost) {
   EXPECT_EQ(options.backoff(1'000'000), Duration::seconds(200));
 }
 
+// Of the LocalQueues `team` and `other` of one ClusterQueue the one comes first that has used the least of late.
+class UsageOfLate : public AdmissionTimes {
+ protected:
+  UsageOfLate() {
+    model::ClusterQueue queue = team();
+    queue.usage_based = true;
+    admission.upsert(queue);
+    admission.upsert(model::LocalQueue{"default", "other", "team"});
+  }
+  static model::LocalQueue local(double used, int64_t until_s) {
+    model::LocalQueue out{"default", "team", "team"};
+    out.used = {Time{} + Duration::seconds(until_s), {{kGpu, used}}};
+    return out;
+  }
+};
+
+TEST_F(UsageOfLate, WhatAQueueSaysOfItselfCountsWhenItIsFirstHeardOf) {
+  admission.remove(model::LocalQueue{"default", "team", "team"});
+  admission.upsert(local(2, 1'000'000));  // in the future
+  at(10);
+  EXPECT_NEAR(admission.usage().used({"default", "team"}, Time{} + Duration::seconds(10)).at(kGpu), 2, 1e-6);
+  admission.upsert(local(3, 11));
+  at(12);
+  EXPECT_LT(admission.usage().used({"default", "team"}, Time{} + Duration::seconds(12)).at(kGpu), 2)
+      << "what was written since then is no news";
+}
+
+TEST_F(UsageOfLate, WhoHasUsedLessBeforeThisProcessComesFirst) {
+  admission.remove(model::LocalQueue{"default", "team", "team"});
+  admission.upsert(local(2, 0));
+  model::Workload newer = workload("newer");
+  newer.queue = "other";
+  newer.created = Time{} + Duration::seconds(5);
+  admission.upsert(workload("older"));
+  admission.upsert(newer);
+  at(10);
+  EXPECT_EQ(phase("newer"), WorkloadPhase::kAdmitted);
+  EXPECT_EQ(phase("older"), WorkloadPhase::kPending);
+}
+
+TEST_F(UsageOfLate, ARestoredWorkloadHasBeenInUseSinceItWasAdmitted) {
+  PodSetAssignment given{"main", 1};
+  given.flavors[kGpu] = {"default", FlavorMode::kFit};
+  given.usage.set(kGpu, gpus(4));
+  const auto used = [&](int64_t s) {
+    return admission.usage().used({"default", "team"}, Time{} + Duration::seconds(s)).at(kGpu);
+  };
+  admission.restore(
+      workload("long", 4),
+      {.cluster_queue = "team", .assignment = {given}, .admitted = Time{} + Duration::seconds(7 * 24 * 3600)});
+  at(14 * 24 * 3600);  // the first cycle; a half-life since it was admitted
+  EXPECT_NEAR(used(14 * 24 * 3600), 2, 0.01);
+}
+
 }  // namespace
 }  // namespace berth::quota

@@ -1,5 +1,6 @@
 #include "quota/local_usage.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,9 +9,9 @@
 
 namespace berth::quota {
 
-// How much of what was used counts after so long.
 double LocalUsage::kept(Duration passed) const {
-  if (options_.half_life <= Duration{}) return passed <= Duration{} ? 1 : 0;
+  if (passed <= Duration{}) return 1;
+  if (options_.half_life <= Duration{}) return 0;
   return std::exp2(-static_cast<double>(passed.nanos) / static_cast<double>(options_.half_life.nanos));
 }
 
@@ -21,14 +22,46 @@ void LocalUsage::bring_up(Entry& entry, Time now) const {
   entry.at = now;
 }
 
+// What of a workload counts with its admission.
+double LocalUsage::at_once() const {
+  return options_.half_life <= Duration{} ? 0 : 1 - kept(options_.sampling_interval);
+}
+
+void LocalUsage::know(const Queue& queue, const std::map<std::string, double>& amounts, Time then) {
+  const auto [at, is_new] = queues_.try_emplace(queue, Entry{then, {}, then});
+  if (!is_new) return;
+  for (const auto& [resource, amount] : amounts)
+    at->second.resources[resource].average = amount * static_cast<double>(model::quota_units(resource));
+}
+
+void LocalUsage::no_later_than(Time now) {
+  for (auto& [queue, entry] : queues_) {
+    entry.at = std::min(entry.at, now);
+    entry.known = std::min(entry.known, now);
+  }
+}
+
 void LocalUsage::begin(const Queue& queue, const model::ResourceList& amounts, Time now) {
   Entry& entry = queues_.try_emplace(queue, Entry{now, {}}).first->second;
   bring_up(entry, now);
-  const double at_once = options_.half_life <= Duration{} ? 0 : 1 - kept(options_.sampling_interval);
   for (const auto& [resource, amount] : amounts) {
     Use& use = entry.resources[resource];
     use.now += amount;
-    use.average += static_cast<double>(amount) * at_once;
+    use.average += static_cast<double>(amount) * at_once();
+  }
+}
+
+void LocalUsage::resume(const Queue& queue, const model::ResourceList& amounts, Time admitted, Time now) {
+  Entry& entry = queues_.try_emplace(queue, Entry{now, {}}).first->second;
+  bring_up(entry, now);
+  const Time since = std::min(admitted, now);
+  const bool is_known = since <= entry.known;
+  const double share = kept(now - (is_known ? entry.known : since));
+  const double counts = 1 - share + (is_known ? 0 : at_once() * share);
+  for (const auto& [resource, amount] : amounts) {
+    Use& use = entry.resources[resource];
+    use.now += amount;
+    use.average += static_cast<double>(amount) * counts;
   }
 }
 
@@ -48,8 +81,20 @@ void LocalUsage::take_averages(const LocalUsage& from, Time now) {
     Entry brought_up = known;
     from.bring_up(brought_up, now);
     Entry& entry = queues_.try_emplace(queue, Entry{now, {}}).first->second;
+    entry.known = now;
     for (const auto& [resource, use] : brought_up.resources) entry.resources[resource].average = use.average;
   }
+}
+
+std::map<std::string, double> LocalUsage::used(const Queue& queue, Time now) const {
+  const auto known = queues_.find(queue);
+  if (known == queues_.end() || options_.half_life <= Duration{}) return {};
+  Entry entry = known->second;
+  bring_up(entry, now);
+  std::map<std::string, double> out;
+  for (const auto& [resource, use] : entry.resources)
+    out[resource] = std::max(0.0, use.average / static_cast<double>(model::quota_units(resource)));
+  return out;
 }
 
 double LocalUsage::weighted(const Queue& queue, int64_t fair_weight, Time now) const {

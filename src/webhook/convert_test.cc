@@ -54,6 +54,10 @@ TEST(Convert, NamesOfQueuesAndCohorts) {
                  R"({"spec":{"parentName":"root"}})");
   expect_members(stored("LocalQueue", R"({"status":{"flavorsUsage":[{"name":"a"}]}})"), kOlderVersion,
                  R"({"status":{"flavorUsage":[{"name":"a"}]}})");
+  const char* used = R"({"status":{"fairSharing":{"weightedShare":0,"admissionFairSharingStatus":{
+      "consumedResources":{"nvidia.com/gpu":"3.25"},"lastUpdate":"2026-11-23T16:00:00.000000Z"}}}})";
+  expect_members(stored("LocalQueue", used), kOlderVersion, used);
+  expect_members(older("LocalQueue", used), kStoredVersion, used);
 }
 
 TEST(Convert, WordsAndChecksOfClusterQueues) {

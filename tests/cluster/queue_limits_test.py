@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What bounds work in queues beside quota, on a real kube-apiserver: what LimitRanges and RuntimeClasses give pods,
-budgets and limits of users.
+budgets, limits of users, and what LocalQueues have used of late.
 
 Ends with status 77 (skipped, for ctest) where the test servers or the program are not built.
 """
@@ -188,6 +188,89 @@ class Budgets(QueueLimits):
         spent = self.rests("clusterqueues", "team")
         self.assertGreaterEqual(spent, least)
         self.assertLess(spent, (time.time() - started + 3) * 8 / 3600)
+
+
+class UsageOfLate(QueueLimits):
+    """Who has used less of late comes first, whoever leads."""
+
+    CONFIG = {**QueueSuite.CONFIG, "admissionFairSharing": {"usageHalfLifeTime": "10m", "usageSamplingInterval": "1s"}}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.node(1, gpus=8)
+        self.apply(make("ResourceFlavor", "gpus", {}),
+                   make("ClusterQueue", "red", {
+                       "namespaceSelector": {}, "resourceGroups": [group(flavor("gpus", quota(nominal=4)))],
+                       "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}))  # fmt: skip
+        for name in ("one", "two", "three"):
+            self.apply(make("LocalQueue", name, {"clusterQueue": "red", "fairSharing": {"weight": 1}},
+                            namespace="default"))  # fmt: skip
+
+    def used(self, queue: str) -> float:
+        usage = self.status("localqueues", queue).get("fairSharing", {}).get("admissionFairSharingStatus", {})
+        return float(usage.get("consumedResources", {}).get(GPU, 0))
+
+    def restart(self) -> None:
+        self.berth.kill()
+        self.berth.start()
+        self.settle()
+
+    def whose_turn_it_is(self) -> None:
+        """Of two that wait the later one starts, whose queue has used nothing."""
+        self.apply(job("blocker", "three", 4, runs="9s"))
+        self.runs("blocker")
+        self.apply(job("older", "one", 4, runs="3s"))
+        self.is_now("older", "QuotaReserved", "False")
+        time.sleep(1.2)  # times of creation are told in seconds
+        self.apply(job("newer", "two", 4, runs="3s"))
+        self.is_now("newer", "QuotaReserved", "False")
+        self.runs("newer")
+        self.is_now("older", "QuotaReserved", "False")
+
+    def test_it_decides_whose_turn_it_is(self) -> None:
+        self.apply(job("used", "one", 4, runs="6s"))
+        self.ends("used")
+        self.whose_turn_it_is()
+
+    def test_a_restart_does_not_forget_it(self) -> None:
+        self.apply(job("used", "one", 4, runs="6s"))
+        self.ends("used")
+        wait_until("what was used is told", lambda: self.used("one") > 0.02)
+        before = self.used("one")
+        self.restart()
+        self.whose_turn_it_is()
+        self.assertAlmostEqual(self.used("one"), before, delta=before / 10)
+        self.assertGreater(self.used("three"), 0)
+
+    def test_what_runs_through_a_restart_counts_all_the_time(self) -> None:
+        self.apply(job("long", "one", 4))
+        self.runs("long")
+        started = time.time()
+        time.sleep(2)
+        self.berth.kill()
+        time.sleep(4)
+        self.berth.start()
+        self.settle()
+        wait_until("the time without Berth counts", lambda: self.used("one") > 4 * (1 - 2 ** (-6 / 600)))
+        most = 4 * (1 - 2 ** (-(time.time() - started + 4) / 600))
+        self.assertLess(self.used("one"), most)
+
+    def test_what_others_write_there_is_put_right_and_harms_nobody(self) -> None:
+        self.apply(job("used", "one", 4, runs="2s"))
+        self.ends("used")
+        wait_until("what was used is told", lambda: self.used("one") > 0)
+        self.berth.kill()
+        nonsense = {"weightedShare": 0, "admissionFairSharingStatus": {
+            "consumedResources": {GPU: "1e400", "cpu": 7}, "lastUpdate": "2200-01-01T00:00:00Z"}}  # fmt: skip
+        self.patch(f"{self.of_kind('localqueues')}/two/status", {"status": {"fairSharing": nonsense}})
+        self.berth.start()
+        self.settle()
+        self.apply(job("after", "two", 4))
+        self.runs("after")
+        written = wait_until("it is put right", lambda: (
+            one if (one := self.status("localqueues", "two")["fairSharing"]["admissionFairSharingStatus"])
+            and one["lastUpdate"] < "2200" else None))  # fmt: skip
+        self.assertLess(float(written["consumedResources"][GPU]), 4)
 
 
 if __name__ == "__main__":
