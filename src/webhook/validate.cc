@@ -236,6 +236,16 @@ void forget(std::vector<std::string>& now, const std::vector<std::string>& befor
   std::erase_if(now, [&](const std::string& text) { return std::ranges::find(before, text) != before.end(); });
 }
 
+// Whose it is stays as it was written; who brings it into a queue with this update is named by mutate().
+void check_user_change(const AdmissionRequest& request, Findings& findings) {
+  const std::string user = annotation_of(request.object, api::kUserAnnotation);
+  if (user == annotation_of(request.old_object, api::kUserAnnotation)) return;
+  if (user == request.user && waits(request.object) && !waits(request.old_object)) return;
+  findings.invalid.push_back(
+      fmt::format("metadata.annotations[{}]: {}", api::kUserAnnotation,
+                  api::invalid_value(printable(user), "who submitted it stays as it was written")));
+}
+
 // What an update makes wrong. What was so before is nobody's fault who changes something else: a rule may have come
 // later.
 Findings findings_in_update(const AdmissionRequest& request, const Rules& rules) {
@@ -252,11 +262,7 @@ Findings findings_in_update(const AdmissionRequest& request, const Rules& rules)
     check_queue_change_of_pod(request.object, request.old_object, findings);
   if (request.group == kKueueGroup && request.kind == "Workload")
     check_pod_sets_change(request.object, request.old_object, findings);
-  if (annotation_of(request.object, api::kUserAnnotation) != annotation_of(request.old_object, api::kUserAnnotation))
-    findings.invalid.push_back(
-        fmt::format("metadata.annotations[{}]: {}", api::kUserAnnotation,
-                    api::invalid_value(printable(annotation_of(request.object, api::kUserAnnotation)),
-                                       "who submitted it stays as it was written")));
+  check_user_change(request, findings);
   return findings;
 }
 
