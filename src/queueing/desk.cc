@@ -87,7 +87,7 @@ void Desk::see(SeenJob seen) {
   JobRecord& record = jobs_[name];
   const auto told = [](const SeenJob& of) {
     return std::tuple(api::checkpoints_of(of.job.metadata), api::user_of(of.job.metadata),
-                      of.job.metadata.deleted.has_value());
+                      of.job.metadata.deleted.has_value(), workloads::why_not_queued(of.job));
   };
   const bool news = told(record.seen) != told(seen) || record.seen.job.metadata.uid.empty();
   const api::ObjectMeta &was = record.seen.job.metadata, &is = seen.job.metadata;
@@ -201,6 +201,8 @@ void Desk::tell_engine(WorkloadRecord& record) {
     if (std::string refused = refusal(defaults_.ranges(), workload.namespace_name, told.pod_sets);
         !refused.empty() && !seen.is("QuotaReserved"))
       workload.problem = std::move(refused);
+    if (std::string wrong = workloads::why_not_queued(job->seen.job); !wrong.empty() && !seen.is("QuotaReserved"))
+      workload.problem = std::move(wrong);
     workload.checkpoints = api::checkpoints_of(job->seen.job.metadata);
     workload.user = api::user_of(job->seen.job.metadata);
     if (job->seen.job.metadata.deleted) workload.problem = kJobIsDeleted;

@@ -100,7 +100,7 @@ class Desk {
   void tell_owner(const std::string& uid) { events_.emplace_back(owner(uid)); }
   void tell(JobRecord& record, const char* reason, const std::string& text);
   void tell(PodRecord& record, const char* reason, const std::string& why);
-  void tell_of_priority_class(JobRecord& record);
+  void tell_of_labels(JobRecord& record, const SeenWorkload& workload);
   std::optional<Write> warn_of_other_scheduler(const SeenJob& job) const;
   std::optional<Owned> owned(const SeenWorkload& seen) const;
   std::optional<Named> named_by_owner(const SeenWorkload& seen) const;

@@ -55,17 +55,24 @@ void Desk::tell(JobRecord& record, const char* reason, const std::string& text) 
     notes_.push_back(note_of(record.seen.job.metadata, "Job", reason, text, true));
 }
 
-// Of one that has a Workload: its label may have come to name a class that is not there.
-void Desk::tell_of_priority_class(JobRecord& record) {
+// Of one that has a Workload: what it says may have come to be wrong, or to name a class that is not there.
+void Desk::tell_of_labels(JobRecord& record, const SeenWorkload& workload) {
+  if (const std::string wrong = workload.is("QuotaReserved") ? "" : workloads::why_not_queued(record.seen.job);
+      !wrong.empty())
+    return tell(record, "ErrWorkloadCompose", wrong + std::string(kNotAdmittedUntil));
   const std::string* name = record.seen.job.metadata.labels.find(api::kPriorityClassLabel);
   if (name == nullptr || queue_priorities_.contains(*name)) return record.told.clear();
   tell(record, "ErrWorkloadCompose",
        fmt::format("WorkloadPriorityClass {} is not there; the Job keeps its priority until it is", *name));
 }
 
-// A Workload for the Job; nothing while its priority class is not known.
+// A Workload for the Job; nothing while it says what cannot be, or its priority class is not known.
 std::optional<Write> Desk::create_workload(JobRecord& record) {
   const SeenJob& job = record.seen;
+  if (const std::string wrong = workloads::why_not_queued(job.job); !wrong.empty()) {
+    tell(record, "ErrWorkloadCompose", wrong + std::string(kNotAdmittedUntil));
+    return std::nullopt;
+  }
   api::Workload workload = workloads::workload_of(job.job);
   workload.metadata.labels.set(std::string(kJobUidLabel), job.job.metadata.uid);
   std::optional<std::string> priority_class;
@@ -254,7 +261,7 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     return send(create_workload(record));
   }
   const SeenWorkload& stored = workload->seen;
-  tell_of_priority_class(record);
+  tell_of_labels(record, stored);
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload->ended) return;
   const quota::WorkloadStatus& status = admission.status(id);

@@ -6,6 +6,7 @@
 
 #include "api/kueue_names.h"
 #include "api/patch.h"
+#include "queueing/step.h"
 #include "queueing/write_json.h"
 #include "workloads/kueue/queued.h"
 
@@ -18,6 +19,15 @@ bool has_started(const SeenPod& seen, const std::string& workload) {
   const std::string *told = seen.pod.metadata.annotation(api::kWorkloadAnnotation),
                     *managed = seen.pod.metadata.labels.find(api::kManagedLabel);
   return (told != nullptr && *told == workload) || (managed != nullptr && *managed == "true");
+}
+
+// What one of the pods says of how it is queued, and cannot be meant so; empty: nothing, or some have started.
+std::string why_not_queued(const std::vector<const SeenPod*>& pods, const std::string& workload) {
+  if (std::ranges::any_of(pods, [&](const SeenPod* pod) { return has_started(*pod, workload); })) return "";
+  for (const SeenPod* pod : pods)
+    if (const auto problems = workloads::queued_problems(pod->pod.metadata, nullptr); !problems.empty())
+      return fmt::format("pod {}: {}{}", pod->pod.metadata.name, to_string(problems.front()), kNotAdmittedUntil);
+  return "";
 }
 
 Write write_of(const SeenPod& seen, Write::Kind kind, const Json& body) {
@@ -219,6 +229,10 @@ void Desk::begin_group(const Name& name, GroupRecord& group, std::vector<Write>&
   }
   if (pods.empty()) return;
   workloads::ComposedGroup made = workloads::compose_group(pods);
+  if (std::string wrong = why_not_queued(seen, name.second); !wrong.empty()) {
+    made.workload.reset();
+    made.trouble = std::move(wrong);
+  }
   if (!made.workload) {
     if (group.told != made.trouble)
       notes_.push_back(note_of(pods.front()->metadata, "Pod", "ErrWorkloadCompose", made.trouble, true));

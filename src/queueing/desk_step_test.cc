@@ -116,8 +116,9 @@ TEST_F(DeskStepTest, CompletionsFollowParallelismWhereAnIndexedJobSaysSo) {
   for (const bool follows : {true, false}) {
     const std::string job = follows ? "follows" : "stays";
     submit_pods(job, 10, 10, 2);
-    change(job, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/job-completions-equal-parallelism", "true"}}}}}});
-    if (follows) respec(job, {{"completionMode", "Indexed"}});
+    const char* says = follows ? "true" : "false";
+    change(job, {{"metadata", {{"annotations", {{"kueue.x-k8s.io/job-completions-equal-parallelism", says}}}}}});
+    respec(job, {{"completionMode", "Indexed"}});
     settle();
     ASSERT_FALSE(suspended(job));
     EXPECT_EQ(jobs[job]["spec"]["parallelism"], 8);

@@ -8,6 +8,8 @@
 
 namespace berth::queueing {
 
+// Said of what a Job or pod says, and cannot be meant so.
+inline constexpr std::string_view kNotAdmittedUntil = "; it is not admitted until that is mended";
 // Why a Workload is not to be admitted whose Job has been deleted, and is kept by a finalizer.
 inline constexpr std::string_view kJobIsDeleted = "its Job is being deleted";
 

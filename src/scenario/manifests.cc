@@ -144,8 +144,9 @@ void check_annotations(Decoded& decoded, const api::ObjectMeta& metadata, const 
       notes.push_back(printable(fmt::format("{}:{}: {}", decoded.manifest.file, decoded.manifest.line, unheeded)));
   const auto* job = at.size() == 2 ? std::get_if<api::Job>(&decoded.manifest.object) : nullptr;
   if (pod != nullptr || job != nullptr)
-    for (const auto& [section, key, wrong] : workloads::queued_problems(metadata, job))
-      wrong_with(key, {"metadata", section, key}, wrong);
+    for (const api::QueuedProblem& problem : workloads::queued_problems(metadata, job))
+      wrong_with(problem.key, {"metadata", problem.section, problem.key},
+                 problem.field.empty() ? problem.what : problem.field + ": " + problem.what);
   report(decoded, found);
 }
 

@@ -49,9 +49,9 @@ void mutate_pod(Json& pod, const Rules& rules, std::vector<std::string>& warning
   name_scheduler(pod["spec"], rules, warnings);
 }
 
-// Whoever creates it counts, so that nobody uses up the part of another.
+// Whoever brings it into a queue counts, so that nobody uses up the part of another.
 void name_user(Json& object, const std::string& user) {
-  if (user.empty() || !whole_of(object).empty()) return;
+  if (user.empty() || !waits(object)) return;
   object["metadata"]["annotations"][std::string(api::kUserAnnotation)] = user;
 }
 
@@ -59,10 +59,13 @@ void name_user(Json& object, const std::string& user) {
 
 AdmissionAnswer mutate(const AdmissionRequest& request, const Rules& rules) {
   AdmissionAnswer answer;
-  if (request.operation != "CREATE" || !request.subresource.empty()) return answer;
+  const bool creates = request.operation == "CREATE", updates = request.operation == "UPDATE";
+  if (!(creates || updates) || !request.subresource.empty()) return answer;
   if (label_of(request.object, kQueueLabel).empty()) return answer;
+  if (updates && (waits(request.old_object) || !waits(request.object))) return answer;
   answer.object = request.object;
   name_user(answer.object, request.user);
+  if (updates) return answer;  // what else there is may run, and cannot be changed then
   if (request.group == "batch" && request.kind == "Job") mutate_job(answer.object, rules, answer.warnings);
   if (request.group.empty() && request.kind == "Pod") mutate_pod(answer.object, rules, answer.warnings);
   return answer;

@@ -6,9 +6,11 @@
 // | Pod, also of a pod group | the gate kueue.x-k8s.io/admission, the label kueue.x-k8s.io/managed, schedulerName |
 // | both | the annotation berth.dev/user: who created it, whatever it says itself |
 //
-// A Job without that label gets it first where the namespace has a LocalQueue named default (webhook/cluster.h).
-// Who names another scheduler keeps it, with a warning. What belongs to an object that waits itself (the pods of a Job,
-// a Job of a JobSet) is left alone. Pure functions; the same object twice is changed once.
+// Of one that comes into a queue later, by an update of its label or owners, nothing is changed but the annotation: it
+// becomes who makes the update. A Job without that label gets it first where the namespace has a LocalQueue named
+// default (webhook/cluster.h). Who names another scheduler keeps it, with a warning. What belongs to an object that
+// waits itself (the pods of a Job, a Job of a JobSet) is left alone. Pure functions; the same object twice is changed
+// once.
 #pragma once
 
 #include "webhook/review.h"

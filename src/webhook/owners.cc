@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "api/kueue_names.h"
 #include "webhook/object.h"
 
 namespace berth::webhook {
@@ -34,6 +35,10 @@ std::string whole_of(const nlohmann::json& object) {
       if (group == whole.group && (whole.kind.empty() || kind == whole.kind)) return kind;
   }
   return "";
+}
+
+bool waits(const nlohmann::json& object) {
+  return !label_of(object, api::kQueueLabel).empty() && whole_of(object).empty();
 }
 
 bool is_managed_whole(const std::string& kind) { return kind == "Job"; }

@@ -10,6 +10,9 @@ namespace berth::webhook {
 // whole in Kueue; empty otherwise. The conditions in deploy/webhook.yaml say the same.
 std::string whole_of(const nlohmann::json& object);
 
+// It waits by itself: it names a queue, and is no part of such a whole.
+bool waits(const nlohmann::json& object);
+
 // Whether Berth lets such a whole wait: a Job. Of the others nobody counts the quota.
 bool is_managed_whole(const std::string& kind);
 

@@ -13,6 +13,7 @@
 #include "api/kueue.h"
 #include "api/names.h"
 #include "api/queue_limits.h"
+#include "api/queued_work.h"
 #include "api/victim_terms.h"
 #include "base/printable.h"
 #include "webhook/object.h"
@@ -70,52 +71,38 @@ void warn_of_no_quota(const Json& object, Findings& findings) {
       at_label(kQueueLabel), printable(whole, 80)));
 }
 
-// Whole seconds above 0: after so many, all terms together, the workload is deactivated.
-void check_max_execution(const Json& object, Findings& findings) {
-  const std::string limit = label_of(object, kMaxExecutionLabel);
-  if (!limit.empty() && !is_positive_number(limit))
-    findings.invalid.push_back(at_label(kMaxExecutionLabel) + ": " +
-                               api::invalid_value(printable(limit), "must be a whole number above 0"));
+// What a Job or pod says of how it is queued.
+void check_queued(const Json& object, const api::QueuedWork& work, Findings& findings) {
+  api::QueuedWork said = work;
+  if (const Json* labels = part_of(part_of(object, "metadata"), "labels");
+      labels != nullptr && labels->contains(std::string(kMaxExecutionLabel)))
+    said.max_execution = label_of(object, kMaxExecutionLabel);
+  for (const api::QueuedProblem& problem : api::problems_of(said)) findings.invalid.push_back(to_string(problem));
 }
 
-// As many pods as will do of a Job that waits in a queue: fewer than run at a time.
-void check_min_parallelism(const Json& job, Findings& findings) {
-  if (!has_annotation(job, api::kMinParallelismAnnotation) || label_of(job, kQueueLabel).empty()) return;
-  const Json* spec = part_of(job, "spec");
-  const Json pods = spec == nullptr ? Json() : spec->value("parallelism", Json(1));
-  const std::string least = annotation_of(job, api::kMinParallelismAnnotation);
-  if (is_positive_number(least) && pods.is_number_integer() && std::stoll(least) < pods.get<int64_t>()) return;
-  findings.invalid.push_back(
-      at_annotation(api::kMinParallelismAnnotation) + ": " +
-      api::invalid_value(printable(least), "must be a whole number above 0 and below spec.parallelism"));
-}
-
-// Completions can follow parallelism where the API server lets them: of an Indexed Job, as many as run at a time.
-// Source: Kueue's webhook, whose words these are.
-void check_completions_follow(const Json& job, Findings& findings) {
-  constexpr std::string_view kFollow = api::kCompletionsFollowAnnotation;
-  if (!has_annotation(job, kFollow) || label_of(job, kQueueLabel).empty()) return;
-  const std::string says = annotation_of(job, kFollow);
-  const std::optional<bool> follow = api::completions_follow(says);
-  if (follow == false) return;
-  if (!follow)
-    return findings.invalid.push_back(at_annotation(kFollow) + ": " +
-                                      api::invalid_value(printable(says), "must be true or false"));
-  const Json* spec = part_of(job, "spec");
-  if (text_of(spec, "completionMode") != "Indexed")
-    findings.invalid.emplace_back("spec.completionMode: Invalid value: \"NonIndexed\": should not be NonIndexed when " +
-                                  at_annotation(kFollow) + " is true");
-  const Json pods = spec == nullptr ? Json() : spec->value("parallelism", Json(1));
-  if (spec == nullptr || spec->value("completions", Json(1)) != pods)
-    findings.invalid.emplace_back("spec.completions: Invalid value: should be equal to parallelism when " +
-                                  at_annotation(kFollow) + " is true");
+// What a Job says of how many of its pods will do counts where it waits.
+api::QueuedWork queued_work_of(const Json& job) {
+  api::QueuedWork work;
+  if (label_of(job, kQueueLabel).empty()) return work;
+  const auto number = [&](const char* key) {
+    const Json* spec = part_of(job, "spec");
+    const Json value = spec == nullptr ? Json() : spec->value(key, Json());
+    return value.is_number_integer() ? value.get<int64_t>() : 1;
+  };
+  for (const auto& [key, said] : {std::pair(api::kMinParallelismAnnotation, &work.min_parallelism),
+                                  std::pair(api::kCompletionsFollowAnnotation, &work.completions_follow)})
+    if (has_annotation(job, key)) *said = annotation_of(job, key);
+  work.parallelism = number("parallelism");
+  work.completions = number("completions");
+  work.indexed = text_of(part_of(job, "spec"), "completionMode") == "Indexed";
+  return work;
 }
 
 void check_plain_pod(const Json& pod, const Rules& rules, Findings& findings) {
   check_pod(pod, "spec", rules, findings);
   check_name(pod, kQueueLabel, findings);
   warn_of_no_quota(pod, findings);
-  check_max_execution(pod, findings);
+  check_queued(pod, {}, findings);
   check_group(pod, findings);
   const std::string managed = label_of(pod, kManagedLabel);
   if (!managed.empty() && managed != "true")
@@ -128,9 +115,7 @@ void check_job(const Json& job, const Rules& rules, Findings& findings) {
     check_pod(*pod, "spec.template.spec", rules, findings);
   check_name(job, kQueueLabel, findings);
   warn_of_no_quota(job, findings);
-  check_max_execution(job, findings);
-  check_min_parallelism(job, findings);
-  check_completions_follow(job, findings);
+  check_queued(job, queued_work_of(job), findings);
 }
 
 // Whether the object has the condition, with the status True.
@@ -236,6 +221,16 @@ void forget(std::vector<std::string>& now, const std::vector<std::string>& befor
   std::erase_if(now, [&](const std::string& text) { return std::ranges::find(before, text) != before.end(); });
 }
 
+// Whose it is stays as it was written; who brings it into a queue with this update is named by mutate().
+void check_user_change(const AdmissionRequest& request, Findings& findings) {
+  const std::string user = annotation_of(request.object, api::kUserAnnotation);
+  if (user == annotation_of(request.old_object, api::kUserAnnotation)) return;
+  if (user == request.user && waits(request.object) && !waits(request.old_object)) return;
+  findings.invalid.push_back(
+      fmt::format("metadata.annotations[{}]: {}", api::kUserAnnotation,
+                  api::invalid_value(printable(user), "who submitted it stays as it was written")));
+}
+
 // What an update makes wrong. What was so before is nobody's fault who changes something else: a rule may have come
 // later.
 Findings findings_in_update(const AdmissionRequest& request, const Rules& rules) {
@@ -252,11 +247,7 @@ Findings findings_in_update(const AdmissionRequest& request, const Rules& rules)
     check_queue_change_of_pod(request.object, request.old_object, findings);
   if (request.group == kKueueGroup && request.kind == "Workload")
     check_pod_sets_change(request.object, request.old_object, findings);
-  if (annotation_of(request.object, api::kUserAnnotation) != annotation_of(request.old_object, api::kUserAnnotation))
-    findings.invalid.push_back(
-        fmt::format("metadata.annotations[{}]: {}", api::kUserAnnotation,
-                    api::invalid_value(printable(annotation_of(request.object, api::kUserAnnotation)),
-                                       "who submitted it stays as it was written")));
+  check_user_change(request, findings);
   return findings;
 }
 

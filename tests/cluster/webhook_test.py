@@ -12,9 +12,7 @@ import copy
 import json
 import os
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -23,74 +21,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from harness.admission import GATE, JOBS, PODS, QUEUE, REACHING, USER, WithWebhook, job, pod  # noqa: E402
 from harness.daemon import wait_until  # noqa: E402
 from harness.kueue import (GPU, NEW, OLD, cases, convert_with, flavor, group, install, make, path_of,  # noqa: E402
                            quota, template)  # fmt: skip
-from harness.suite import CORE, MERGE, Cluster, main  # noqa: E402
-from harness.webhook import KINDS, Webhook, make_certificate, manifests, register  # noqa: E402
+from harness.suite import MERGE, main  # noqa: E402
+from harness.webhook import KINDS, make_certificate, manifests  # noqa: E402
 
 from cluster import ApiError  # noqa: E402
-
-JOBS, PODS = "/apis/batch/v1/namespaces/default/jobs", "/api/v1/namespaces/default/pods"
-QUEUE, GATE = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/admission"
-
-
-def pod(name: str, *, labels: dict | None = None, env: list | None = None, gpus: int = 0, **spec) -> dict:
-    container = {"name": "main", "image": "none", "env": env or []}
-    if gpus:
-        container["resources"] = {"limits": {GPU: gpus}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}},
-            "spec": {"containers": [container], "terminationGracePeriodSeconds": 0, **spec}}  # fmt: skip
-
-
-def job(name: str, *, labels: dict | None = None, **pod_spec) -> dict:
-    spec = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}], **pod_spec}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels or {}},
-            "spec": {"template": {"spec": spec}}}  # fmt: skip
-
-
-REACHING = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
-
-
-class WithWebhook(unittest.TestCase):
-    ARGS: tuple[str, ...] = ("--node-max", f"{GPU}=8", "--shutdown-delay", "1")
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        scratch = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(scratch.cleanup)
-        cls.cluster = Cluster(components=CORE).__enter__()
-        cls.addClassCleanup(cls.cluster.__exit__)
-        cls.api = cls.cluster.api
-        cls.webhook = Webhook(Path(scratch.name), *cls.ARGS)
-        cls.addClassCleanup(cls.webhook.kill)
-        cls.webhook.start()
-        cls.set_up_server()
-
-    @classmethod
-    def set_up_server(cls) -> None:
-        register(cls.cluster, cls.webhook)
-        probe = job("probe", labels={QUEUE: "q"})
-        wait_until("the configurations are in effect", lambda: cls.api.call(
-            "POST", JOBS + "?dryRun=All", probe)["spec"].get("suspend"))  # fmt: skip
-
-    def create(self, path: str, one: dict) -> dict:
-        made = self.api.call("POST", path, one)
-        where = f"{path}/{one['metadata']['name']}"
-        self.addCleanup(self.api.call, "DELETE", where, {"gracePeriodSeconds": 0, "propagationPolicy": "Background"})
-        return made
-
-    def refused(self, path: str, one: dict, status: int = 422) -> str:
-        with self.assertRaises(ApiError) as caught:
-            self.api.call("POST", path + "?dryRun=All", one)
-        self.assertEqual(caught.exception.status, status, str(caught.exception))
-        return str(caught.exception)
-
-    def kubectl(self, one: dict) -> subprocess.CompletedProcess:
-        """kubectl create, with its warnings."""
-        command = [str(self.cluster.binaries / "kubectl"), f"--kubeconfig={self.cluster.admin_kubeconfig}",
-                   "create", "--dry-run=server", "-f", "-"]  # fmt: skip
-        return subprocess.run(command, input=json.dumps(one), capture_output=True, text=True)
 
 
 class Admission(WithWebhook):
@@ -141,6 +79,66 @@ class Admission(WithWebhook):
             self.api.call("PATCH", where, {"metadata": {"labels": {QUEUE: None}}}, content_type=MERGE)
         self.assertIn("suspend it first", str(caught.exception))
 
+    def patch(self, path: str, name: str, **changes: object) -> dict:
+        """A merge patch; `labels` and `annotations` are of the metadata, the rest of the spec."""
+        metadata = {key: changes.pop(key) for key in ("labels", "annotations") if key in changes}
+        return self.api.call("PATCH", f"{path}/{name}", {"metadata": metadata, "spec": changes}, content_type=MERGE)
+
+    def user_is_kept(self, path: str, name: str, user: str | None, **more: object) -> None:
+        with self.assertRaisesRegex(ApiError, "who submitted it stays as it was written") as caught:
+            self.patch(path, name, annotations={USER: user}, **more)
+        self.assertEqual(caught.exception.status, 422)
+
+    def test_who_puts_a_job_into_a_queue_later_is_its_user(self) -> None:
+        me = self.create(JOBS, job("known", labels={QUEUE: "lq"}))["metadata"]["annotations"][USER]
+        late = job("late")
+        late["metadata"]["annotations"] = {USER: "nobody-1"}
+        late["spec"]["suspend"] = True
+        self.assertEqual(self.create(JOBS, late)["metadata"]["annotations"][USER], "nobody-1")
+        self.assertEqual(self.patch(JOBS, "late", labels={QUEUE: ""})["metadata"]["annotations"][USER], "nobody-1")
+        made = self.patch(JOBS, "late", labels={QUEUE: "lq"}, annotations={USER: "nobody-2"})
+        self.assertEqual(made["metadata"]["annotations"][USER], me)
+        for user in ("nobody-3", "", None):
+            self.user_is_kept(JOBS, "late", user)
+        self.user_is_kept(JOBS, "late", "nobody-4", labels={QUEUE: None})  # nor on its way out
+        # What Berth writes to Jobs goes through, while they wait and while they run.
+        nodes = {"spec": {"nodeSelector": {"gpu": "h100"}}}
+        made = self.patch(JOBS, "late", suspend=False, template=nodes, annotations={"berth.dev/other": "x"})
+        self.assertEqual(made["spec"]["template"]["spec"]["nodeSelector"], {"gpu": "h100"})
+        self.user_is_kept(JOBS, "late", "nobody-5")
+        self.assertIs(self.patch(JOBS, "late", suspend=True)["spec"]["suspend"], True)
+
+    def test_who_takes_a_job_out_of_its_whole_is_its_user(self) -> None:
+        part = job("part", labels={QUEUE: "lq"})
+        part["metadata"]["annotations"] = {USER: "nobody-1"}
+        part["metadata"]["ownerReferences"] = [{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+                                                "name": "none", "uid": "none", "controller": True}]  # fmt: skip
+        self.assertEqual(self.create(JOBS, part)["metadata"]["annotations"][USER], "nobody-1")
+        self.user_is_kept(JOBS, "part", "nobody-2")
+        alone = {"metadata": {"ownerReferences": None}}
+        made = self.api.call("PATCH", f"{JOBS}/part", alone, content_type=MERGE)
+        self.assertNotEqual(made["metadata"]["annotations"][USER], "nobody-1")
+
+    def test_a_pod_keeps_its_user(self) -> None:
+        named = {"annotations": {USER: "nobody-1", "kueue.x-k8s.io/pod-group-total-count": "2"}}
+        first = pod("first", labels={QUEUE: "lq", "kueue.x-k8s.io/pod-group-name": "g"})
+        first["metadata"] |= named
+        me = self.create(PODS, first)["metadata"]["annotations"][USER]
+        self.assertNotEqual(me, "nobody-1")
+        for user in ("nobody-2", "", None):
+            self.user_is_kept(PODS, "first", user)
+        self.assertEqual(self.patch(PODS, "first", annotations={"x": "y"})["metadata"]["annotations"][USER], me)
+        opened = self.patch(PODS, "first", schedulingGates=None, nodeSelector={"gpu": "h100"})
+        self.assertNotIn("schedulingGates", opened["spec"])
+        late = pod("late", schedulingGates=[{"name": GATE}])
+        late["metadata"] |= {"annotations": {USER: "nobody-1"}}
+        self.create(PODS, late)
+        self.assertEqual(self.patch(PODS, "late", annotations={USER: "n"})["metadata"]["annotations"][USER], "n")
+        made = self.patch(PODS, "late", labels={QUEUE: "lq", "kueue.x-k8s.io/managed": "true"})
+        self.assertEqual(made["metadata"]["annotations"][USER], me)
+        self.assertEqual(made["spec"]["schedulerName"], "default-scheduler")
+        self.user_is_kept(PODS, "late", "nobody-2")
+
     def test_the_manifests_are_accepted_without_a_warning(self) -> None:
         restricted = "pod-security.kubernetes.io/warn=restricted"
         self.cluster.kubectl("label", "ns", "berth-system", restricted)
@@ -169,6 +167,9 @@ class Away(WithWebhook):
         self.create(JOBS, job("plain"))
         self.assertLess(time.monotonic() - start, 20)
         self.assertIn("failed calling webhook", self.refused(JOBS, job("queued", labels={QUEUE: "lq"}), 500))
+        with self.assertRaisesRegex(ApiError, "failed calling webhook"):
+            self.api.call("PATCH", f"{JOBS}/plain", {"metadata": {"labels": {QUEUE: "lq"}}}, content_type=MERGE)
+        self.api.call("PATCH", f"{JOBS}/plain", {"metadata": {"labels": {"x": "y"}}}, content_type=MERGE)
         self.webhook.start()
         self.create(JOBS, job("queued", labels={QUEUE: "lq"}))
 

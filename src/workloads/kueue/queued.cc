@@ -76,6 +76,19 @@ api::Workload workload_for(std::string_view kind, std::string_view api_version, 
   return out;
 }
 
+api::QueuedWork queued_work_of(const api::ObjectMeta& metadata, const api::Job* job) {
+  api::QueuedWork work;
+  const auto said = [](const std::string* text) { return text == nullptr ? std::nullopt : std::optional(*text); };
+  work.max_execution = said(metadata.labels.find(api::kMaxExecutionLabel));
+  if (job == nullptr) return work;
+  work.min_parallelism = said(metadata.annotation(api::kMinParallelismAnnotation));
+  work.completions_follow = said(metadata.annotation(api::kCompletionsFollowAnnotation));
+  work.parallelism = job->parallelism.value_or(1);
+  work.completions = job->completions.value_or(1);
+  work.indexed = job->indexed;
+  return work;
+}
+
 }  // namespace
 
 std::string hashed_name(std::string name, std::string_view full, size_t room) {
@@ -124,18 +137,15 @@ api::Workload workload_of(const api::Pod& pod) {
   return out;
 }
 
-std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job) {
-  std::vector<QueuedProblem> out;
-  const std::string* limit = metadata.labels.find(api::kMaxExecutionLabel);
-  if (limit != nullptr && !api::max_execution_s(metadata))
-    out.push_back({"labels", api::kMaxExecutionLabel,
-                   fmt::format("'{}' is no number of seconds from 1 to {}", printable(*limit, 40), INT32_MAX)});
-  const std::string* least = job == nullptr ? nullptr : metadata.annotation(api::kMinParallelismAnnotation);
-  const std::optional<int32_t> fewest = number(least);
-  if (least != nullptr && (!fewest || *fewest <= 0 || *fewest >= job->parallelism.value_or(1)))
-    out.push_back({"annotations", api::kMinParallelismAnnotation,
-                   fmt::format("'{}' is no whole number above 0 and below parallelism", printable(*least, 40))});
-  return out;
+std::vector<api::QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job) {
+  return api::problems_of(queued_work_of(metadata, job));
+}
+
+std::string why_not_queued(const api::Job& job) {
+  api::QueuedWork work = queued_work_of(job.metadata, &job);
+  work.may_be_reduced = true;
+  const std::vector<api::QueuedProblem> problems = api::problems_of(work);
+  return problems.empty() ? "" : to_string(problems.front());
 }
 
 bool completions_follow(const api::Job& job) {

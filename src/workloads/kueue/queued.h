@@ -10,6 +10,7 @@
 
 #include "api/controllers.h"
 #include "api/kueue.h"
+#include "api/queued_work.h"
 #include "model/taint.h"
 
 namespace berth::workloads {
@@ -30,13 +31,11 @@ void declare_runtime(const api::Job& job, api::Workload& workload);
 // The same as workload_of() of a pod by itself.
 api::Workload workload_of(const api::Pod& pod);
 
-// What is wrong with how a Job or pod says how it is queued: the label kueue.x-k8s.io/max-exec-time-seconds, and a
-// Job's annotation kueue.x-k8s.io/job-min-parallelism, which has to be below its parallelism (Kueue's webhook).
-struct QueuedProblem {
-  std::string_view section, key;  // "labels" or "annotations" of the metadata
-  std::string what;
-};
-std::vector<QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job);
+// What is wrong with how a Job or pod says how it is queued (api/queued_work.h); of a pod `job` is null.
+std::vector<api::QueuedProblem> queued_problems(const api::ObjectMeta& metadata, const api::Job* job);
+// The same of a Job that may have been let in before with fewer pods than it asks for: the first of them, as a
+// sentence's part; empty: nothing is wrong.
+std::string why_not_queued(const api::Job& job);
 
 // The Job says so (api/job_completions.h), and the API server takes it: the completions of an Indexed Job that are as
 // many as run at a time may change with these.
