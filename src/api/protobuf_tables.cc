@@ -101,10 +101,19 @@ constexpr ProtobufField kContainerPort[] = {
     text(5, "hostIP"),
 };
 
+constexpr ProtobufField kFieldReference[] = {text(2, "fieldPath")};
+constexpr ProtobufField kVariableSource[] = {message(1, "fieldRef", kFieldReference)};  // that there is one
+constexpr ProtobufField kVariable[] = {
+    kept(text(1, "name")),
+    text(2, "value"),
+    message(3, "valueFrom", kVariableSource),
+};
+
 constexpr ProtobufField kContainer[] = {
     kept(text(1, "name")),
     text(2, "image"),
     messages(6, "ports", kContainerPort),
+    messages(7, "env", kVariable),
     message(8, "resources", kResources),
     kept(text(24, "restartPolicy")),
 };

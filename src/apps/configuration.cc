@@ -6,6 +6,7 @@
 
 #include "api/names.h"
 #include "api/reader.h"
+#include "apps/unrequested_gpus.h"
 #include "base/printable.h"
 #include "scenario/engine_options.h"
 #include "scenario/policy_options.h"
@@ -13,8 +14,7 @@
 namespace berth::apps {
 namespace {
 
-using api::Field;
-using api::Reader;
+using api::Field, api::Reader;
 using scenario::read_duration;
 
 void read_bounded(const Reader& reader, int32_t& out, int32_t low, int32_t high) {
@@ -147,6 +147,7 @@ constexpr Field<Configuration> kConfiguration[] = {
     {"turnMax", [](const Reader& r, Configuration& c) { read_duration(r, c.turn_max); }},
     {"verdictInterval", [](const Reader& r, Configuration& c) { read_duration(r, c.engine.report_interval); }},
     {"volumeBindTimeout", [](const Reader& r, Configuration& c) { read_duration(r, c.volume_bind_timeout); }},
+    {"unrequestedGpus", [](const Reader& r, Configuration& c) { read_unrequested_gpus(r, c.unrequested_gpus); }},
     {"backoff", [](const Reader& r, Configuration& c) { api::read_object(r, kBackoff, c.engine); }},
     {"clientConnection", [](const Reader& r, Configuration& c) { api::read_object(r, kClient, c.client); }},
     {"leaderElection",
@@ -349,6 +350,7 @@ reservations:
 turnMax: {}  # longest stretch without a look at new events: cycles examine fewer candidates where they would be slower
 verdictInterval: {}  # a waiting pod hears of a changed verdict at most this often
 volumeBindTimeout: {}  # for the claims of a pod that has a place; then it gives the place back and tries again
+unrequestedGpus: {}  # a pod with NVIDIA_VISIBLE_DEVICES that requests no GPU: ignore, warn (an event) or deny (it waits)
 backoff:
   initial: {}  # after a bind that failed; doubles with each in a row
   max: {}
@@ -358,7 +360,7 @@ backoff:
       c.engine.set_packing.enabled, format_duration(c.engine.set_packing.head_bound), c.engine.set_packing.work_max,
       c.engine.reservations.enabled, format_duration(c.engine.reservations.after), c.engine.reservations.per_queue,
       admission_yaml(c.engine.admission), c.cycle_max_work, format_duration(c.turn_max),
-      format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout),
+      format_duration(c.engine.report_interval), format_duration(c.volume_bind_timeout), to_string(c.unrequested_gpus),
       format_duration(c.engine.backoff_initial), format_duration(c.engine.backoff_max),
       format_duration(c.engine.rejection_backoff_max));
   out += fmt::format(R"(clientConnection:

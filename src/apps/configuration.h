@@ -12,6 +12,7 @@
 #include "bridge/topology.h"
 #include "engine/engine.h"
 #include "policy/registry.h"
+#include "webhook/rules.h"
 
 namespace berth::apps {
 
@@ -52,6 +53,7 @@ struct Configuration {
   int64_t cycle_max_work = 200'000;           // candidates examined before the engine looks at new events
   Duration turn_max = Duration::millis(250);  // the owner thread's longest stretch; see scheduler/turn_plan.h
   engine::EngineOptions engine;
+  webhook::UnrequestedGpus unrequested_gpus = webhook::UnrequestedGpus::kWarn;  // see apps/scheduler/reaching.h
   Duration volume_bind_timeout = Duration::seconds(600);  // for all claims of a pod that has a place
   ClientConfiguration client;
   LeaderElectionConfiguration leader_election;

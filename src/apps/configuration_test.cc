@@ -37,6 +37,7 @@ TEST(Configuration, PrintsItselfAndReadsItBack) {
   configuration.client.bind_timeout = Duration::millis(2500);
   configuration.volume_bind_timeout = Duration::seconds(30);
   configuration.turn_max = Duration::millis(40);
+  configuration.unrequested_gpus = webhook::UnrequestedGpus::kDeny;
   configuration.topology_levels = {{"leaf", "example.com/leaf"}, {"host", "kubernetes.io/hostname"}};
   const std::string text = to_yaml(configuration);
   api::Problems problems;
@@ -137,6 +138,7 @@ TEST(Configuration, SaysWhatIsWrongWithQueuesAndTheirSets) {
 TEST(Configuration, SaysWhatIsWrongWithFileAndLine) {
   expect_one_problem_each({
       {"schedulerName: [berth]", "berth.yaml:3: schedulerName: unknown field; did you mean 'schedulerNames'?"},
+      {"unrequestedGpus: refuse", "unrequestedGpus: 'refuse' is none of: ignore, warn, deny"},
       {"schedulerNames: []", "must name at least one scheduler"},
       {"schedulerNames: ['']", "is no scheduler's name"},
       {"schedulerNames: [a, a]", "'a' is named twice"},

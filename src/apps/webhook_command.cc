@@ -13,6 +13,7 @@
 #include "apps/choices.h"
 #include "apps/exit_code.h"
 #include "apps/scheduler/log.h"
+#include "apps/unrequested_gpus.h"
 #include "apps/webhook/server.h"
 #include "base/printable.h"
 #include "kube/kubeconfig.h"
@@ -44,11 +45,6 @@ int usage_error(const std::string& what) {
   return kExitUsage;
 }
 
-webhook::UnrequestedGpus policy_named(const std::string& word) {
-  if (word == "ignore") return webhook::UnrequestedGpus::kIgnore;
-  return word == "deny" ? webhook::UnrequestedGpus::kDeny : webhook::UnrequestedGpus::kWarn;
-}
-
 // Reads RESOURCE=COUNT into the rules; what is wrong with it otherwise.
 std::string read_node_max(const std::string& text, webhook::Rules& rules) {
   const size_t equals = text.find('=');
@@ -78,7 +74,7 @@ int run(Flags& flags) {
     if (const std::string wrong = read_node_max(text, rules); !wrong.empty()) return usage_error(wrong);
   if (const std::string wrong = api::check_dns1123_subdomain(rules.scheduler_name); !wrong.empty())
     return usage_error(fmt::format("--scheduler-name '{}': {}", rules.scheduler_name, wrong));
-  rules.unrequested_gpus = policy_named(flags.unrequested_gpus);
+  rules.unrequested_gpus = unrequested_gpus_named(flags.unrequested_gpus);
   flags.options.shutdown_delay = Duration::seconds(flags.shutdown_delay_s);
   if (!flags.watch && !(flags.kubeconfig.empty() && flags.context.empty()))
     return usage_error("--kubeconfig and --context are for --watch");

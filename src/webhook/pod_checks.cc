@@ -74,19 +74,20 @@ Amounts gpus_of_container(const Json& container, const std::string& path, Findin
   return limits;
 }
 
-// Says what to do about a container that reaches for GPUs and has none; empty if it does not. Of variables with one
-// name kubelet takes the last.
-std::string reaches_for_gpus(const Json& container, const std::string& path, bool& certain) {
+// A container that reaches for GPUs and has none; nothing if it does not. Of variables with one name kubelet takes the
+// last.
+std::optional<Reach> reach_of(const Json& container, const std::string& path) {
   const Json* last = nullptr;
   for (const Json& variable : list_of(&container, "env"))
     if (text_of(variable, "name") == kVisibleDevices) last = &variable;
-  if (last == nullptr) return {};
+  if (last == nullptr) return std::nullopt;
   const std::string value = text_of(last, "value");
-  certain = part_of(last, "valueFrom") == nullptr;
-  if (certain && (value.empty() || value == "void" || value == "none")) return {};
-  return fmt::format(
-      "{}: {}={} reaches for GPUs that it does not request; ask for nvidia.com/gpu in limits, or set none",
-      printable(path), kVisibleDevices, certain ? printable(value, 40) : "(from elsewhere)");
+  const bool certain = part_of(last, "valueFrom") == nullptr;
+  if (certain && (value.empty() || value == "void" || value == "none")) return std::nullopt;
+  return Reach{
+      fmt::format("{}: {}={} reaches for GPUs that it does not request; ask for nvidia.com/gpu in limits, or set none",
+                  printable(path), kVisibleDevices, certain ? printable(value, 40) : "(from elsewhere)"),
+      certain};
 }
 
 // A share that the scheduler cannot read is none.
@@ -114,6 +115,7 @@ class Check {
     const Json* spec = part_of(pod_, "spec");
     container_list(list_of(spec, "initContainers"), "initContainers");
     container_list(list_of(spec, "containers"), "containers");
+    visible_devices();
     annotations(!text_of(spec, "nodeName").empty());
     for (const auto& [resource, most] : rules_.node_max) {
       const int64_t asked = std::max(running_[resource], first_[resource]);
@@ -159,18 +161,15 @@ class Check {
         if (beside) running_[resource] = add(running_[resource], amount);
         else first_[resource] = std::max(first_[resource], add(running_[resource], amount));
       }
-      const bool requests = std::ranges::any_of(gpus, [](const auto& gpu) { return gpu.second > 0; });
-      if (!requests && !asks_for_devices(pod_, container)) visible_devices(container, path);
     }
   }
 
-  void visible_devices(const Json& container, const std::string& path) {
+  void visible_devices() {
     if (rules_.unrequested_gpus == UnrequestedGpus::kIgnore) return;
-    bool certain = false;
-    std::string reach = reaches_for_gpus(container, path, certain);
-    if (reach.empty()) return;
-    const bool deny = certain && rules_.unrequested_gpus == UnrequestedGpus::kDeny;
-    (deny ? findings_.forbidden : findings_.warnings).push_back(std::move(reach));
+    for (Reach& reach : unrequested_gpus(pod_, path_)) {
+      const bool deny = reach.certain && rules_.unrequested_gpus == UnrequestedGpus::kDeny;
+      (deny ? findings_.forbidden : findings_.warnings).push_back(std::move(reach.text));
+    }
   }
 
   const Json& pod_;
@@ -181,6 +180,22 @@ class Check {
 };
 
 }  // namespace
+
+std::vector<Reach> unrequested_gpus(const Json& pod, std::string_view path) {
+  std::vector<Reach> out;
+  for (const char* list : {"initContainers", "containers"}) {
+    const Json& containers = list_of(part_of(pod, "spec"), list);
+    for (size_t i = 0; i < containers.size(); ++i) {
+      Findings ignored;
+      const std::string at = fmt::format("{}.{}[{}]", path, list, i);
+      const Amounts gpus = gpus_of_container(containers[i], at, ignored);
+      const bool requests = std::ranges::any_of(gpus, [](const auto& gpu) { return gpu.second > 0; });
+      if (requests || asks_for_devices(pod, containers[i])) continue;
+      if (std::optional<Reach> reach = reach_of(containers[i], at)) out.push_back(std::move(*reach));
+    }
+  }
+  return out;
+}
 
 void check_pod(const Json& pod, std::string_view path, const Rules& rules, Findings& findings) {
   Check(pod, path, rules, findings).run();

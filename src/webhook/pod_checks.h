@@ -15,6 +15,14 @@ struct Findings {
   std::vector<std::string> invalid, forbidden, warnings;
 };
 
+// A container that names GPUs in NVIDIA_VISIBLE_DEVICES and requests none.
+struct Reach {
+  std::string text;     // which, and what to do about it
+  bool certain = true;  // false: the value comes from elsewhere and cannot be seen
+};
+// Of a pod or a pod template.
+std::vector<Reach> unrequested_gpus(const Json& pod, std::string_view path);
+
 // Checks a pod or a pod template (metadata and spec). `path` is where its spec is, "spec.template.spec", for messages.
 // Certainly wrong: a GPU request that differs from its limit; more GPUs than any node has, where `rules` know.
 // Forbidden or warned of: a container that names GPUs in NVIDIA_VISIBLE_DEVICES and requests none, which reaches for

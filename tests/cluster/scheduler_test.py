@@ -32,6 +32,13 @@ def affinity(key: str, operator: str, *values: str, field: bool = False) -> dict
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
+def reaching(name: str, **how) -> dict:
+    """A pod that names all GPUs, and requests none unless `how` says so."""
+    one = pod(name, **how)
+    one["spec"]["containers"][0]["env"] = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    return one
+
+
 class BesideKubeScheduler(WithBerth):
     COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
@@ -91,6 +98,14 @@ class Placement(BesideKubeScheduler):
         self.bound("odd")
         told = wait_until("an event", lambda: self.events_of("odd", "InvalidAnnotation"))
         self.assertIn("'banana' is neither pack nor spread", told[0]["note"])
+
+    def test_a_pod_that_reaches_for_gpus_is_told_and_scheduled(self) -> None:
+        self.node(gpus=8)
+        self.create(reaching("odd"))
+        self.bound("odd")
+        told = wait_until("an event", lambda: self.events_of("odd", "UnrequestedGpus"))
+        self.assertIn("spec.containers[0]: NVIDIA_VISIBLE_DEVICES=all reaches for GPUs", told[0]["note"])
+        self.assertEqual(len(told), 1)
 
     def test_a_placement_of_a_namespace_that_cannot_be_meant_is_told_once_for_each_change(self) -> None:
         def annotate(name: str, value: str) -> None:
@@ -169,6 +184,25 @@ class Placement(BesideKubeScheduler):
         soft = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
         self.create(pod("prefers", gpus=1, affinity={"nodeAffinity": soft}))
         self.assertEqual(self.bound("prefers"), "node-2")
+
+
+class Denied(WithBerth):
+    """Pods that reach for GPUs wait, whether a watch brings them or a list."""
+
+    CONFIG = {**WithBerth.CONFIG, "unrequestedGpus": "deny"}
+
+    def test_a_pod_that_reaches_for_gpus_waits_and_hears_why(self) -> None:
+        self.node(gpus=8)
+        self.create(reaching("odd"), reaching("asks", gpus=1))
+        self.bound("asks")
+        self.assertIn("NVIDIA_VISIBLE_DEVICES=all reaches for GPUs that it does not request", self.waiting("odd"))
+        self.berth.kill()
+        self.berth.start()
+        self.create(pod("after"))
+        self.bound("after")
+        self.settle()
+        self.assertNotIn("nodeName", self.get("odd")["spec"])
+        self.assertEqual(self.events_of("odd", "UnrequestedGpus"), [])
 
 
 class Room(BesideKubeScheduler):

@@ -18,6 +18,7 @@ struct SeenPod {
   std::string told;     // message of its PodScheduled=False condition, if we may have written it
   std::string scheduler_name, resource_version;
   std::vector<std::string> gates = {};  // spec.schedulingGates
+  std::string reaches = {};  // for GPUs that it does not request (apps/scheduler/reaching.h); empty: it does not
 };
 
 struct SeenNamespace {

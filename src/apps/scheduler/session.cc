@@ -7,6 +7,7 @@
 #include "api/decode.h"
 #include "api/protobuf_tables.h"
 #include "apps/scheduler/log.h"
+#include "apps/scheduler/reaching.h"
 #include "bridge/devices.h"
 #include "bridge/gpus.h"
 #include "engine/invariants.h"
@@ -19,11 +20,12 @@ namespace {
 constexpr int kEvictConnections = 8, kQueueConnections = 16;
 
 Result<SeenPod> decode_seen_pod(std::string_view json, const bridge::SchedulerNames& served,
-                                const bridge::TopologyLevels& levels) {
+                                const bridge::TopologyLevels& levels, webhook::UnrequestedGpus unrequested_gpus) {
   BERTH_TRY(pod, api::decode_pod(json));
   SeenPod out;
   out.pod = bridge::to_model(pod, served, levels);
   if (out.pod.ours && out.pod.node_name.empty()) out.problem = bridge::annotation_problem(pod.metadata);
+  judge_reach(json, unrequested_gpus, out);
   const api::Condition* scheduled = pod.status.condition("PodScheduled");
   if (scheduled != nullptr && scheduled->status == "False" &&
       (scheduled->reason == "Unschedulable" || scheduled->reason == "SchedulerError"))
@@ -120,8 +122,8 @@ Status Session::open() {
       *watch_client_,
       kube::ReflectorOptions{
           .resource = kube::kPods, .field_selector = "status.phase!=Succeeded", .protobuf = &api::kPodProtobuf},
-      [served = served_, levels = config_.topology_levels](std::string_view json) {
-        return decode_seen_pod(json, served, levels);
+      [served = served_, levels = config_.topology_levels, policy = config_.unrequested_gpus](std::string_view json) {
+        return decode_seen_pod(json, served, levels, policy);
       },
       [this](PodUpdates updates) { inbox_.push(std::move(updates)); });
   nodes_ = std::make_unique<kube::Reflector<SeenNode>>(

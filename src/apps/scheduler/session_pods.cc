@@ -4,7 +4,8 @@
 namespace berth::apps {
 
 // A pod as it is now, listed or changed. An annotation that cannot be meant is said once (repetitions join the event's
-// series), and scheduling goes on without it. Of nominations the watch may show what was before our own latest word.
+// series), and scheduling goes on without it; so is that it reaches for GPUs, when it comes. Of nominations the watch
+// may show what was before our own latest word.
 void Session::take_in(SeenPod& seen) {
   model::Pod& pod = seen.pod;
   if (!seen.problem.empty())
@@ -13,6 +14,12 @@ void Session::take_in(SeenPod& seen) {
                      .reason = "InvalidAnnotation",
                      .action = "Scheduling",
                      .note = seen.problem});
+  if (!seen.reaches.empty() && !engine_.state().find_pod(pod.uid).valid())
+    events_->record({.regarding = {.name_space = pod.namespace_name, .name = pod.name, .uid = pod.uid},
+                     .type = "Warning",
+                     .reason = "UnrequestedGpus",
+                     .action = "Scheduling",
+                     .note = seen.reaches});
   look_at_gate(pod);
   if (seen.gates.empty()) queues_->topology_gates().gone(pod.uid);
   else queues_->topology_gates().see({pod.namespace_name, pod.name, pod.uid, seen.resource_version, seen.gates});
