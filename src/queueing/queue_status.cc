@@ -113,10 +113,11 @@ bool is_news(const model::UsedOfLate& used, const std::optional<model::UsedOfLat
 }
 
 // status.fairSharing of a LocalQueue, which borrows nothing. As a merge patch: what is stored of other resources goes.
-Json usage_told(const model::UsedOfLate& used, const std::optional<model::UsedOfLate>& stored) {
+Json usage_told(const model::UsedOfLate& used, const Json& stored) {
+  static const Json::json_pointer kConsumed("/fairSharing/admissionFairSharingStatus/consumedResources");
   Json consumed = Json::object();
-  for (const auto& [resource, amount] : stored ? stored->amounts : std::map<std::string, double>())
-    consumed[resource] = nullptr;
+  if (stored.contains(kConsumed) && stored[kConsumed].is_object())
+    for (const auto& [resource, amount] : stored[kConsumed].items()) consumed[resource] = nullptr;
   for (const auto& [resource, amount] : used.amounts) consumed[resource] = api::usage_text(amount);
   return {{"weightedShare", 0},
           {"admissionFairSharingStatus",
@@ -269,8 +270,7 @@ std::string QueueStatuses::wanted(const Key& key, const Record& record, const qu
   const bool is_changed = (spent && (told == before.end() || is_news(*spent, *told))) ||
                           (used && is_news(*used, record.used, admission.usage())) || changes(stored, status);
   if (is_changed && spent) set_condition(conditions, *spent, record.generation, wall);
-  if (is_changed && used && (record.used || !used->amounts.empty()))
-    status["fairSharing"] = usage_told(*used, record.used);
+  if (is_changed && used && (record.used || !used->amounts.empty())) status["fairSharing"] = usage_told(*used, stored);
   return is_changed ? status.dump() : std::string();
 }
 

@@ -384,7 +384,7 @@ TEST_F(UsageStatusTest, WhatSomebodyElseWritesThereIsPutRight) {
         {"fairSharing",
          {{"weightedShare", 0},
           {"admissionFairSharingStatus",
-           {{"consumedResources", {{kGpu, amount}, {"foo", 7}}}, {"lastUpdate", format_rfc3339(until)}}}}}};
+           {{"consumedResources", {{kGpu, amount}, {"foo", "1e400"}}}, {"lastUpdate", format_rfc3339(until)}}}}}};
     const Json object = {
         {"metadata",
          {{"name", "team"}, {"namespace", "default"}, {"uid", "l"}, {"resourceVersion", std::to_string(++version_)}}},
