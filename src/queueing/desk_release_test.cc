@@ -121,7 +121,7 @@ TEST_F(DeskReleaseTest, WhatIsRefusedIsGivenToNobody) {
 // Room that is kept for another, which wants it back in time: the next process knows that, too.
 TEST(DeskRoomLent, WhoHasItIsKnownAfterARestart) {
   quota::AdmissionOptions options;
-  options.reservations.after = Duration::seconds(300);
+  options.reservations = {.enabled = true, .after = Duration::seconds(300)};
   World world(options);
   const auto submit = [&](const std::string& name, int gpus, const std::string& estimate) {
     world.submit(name, "red", gpus);
