@@ -114,10 +114,10 @@ bool is_news(const model::UsedOfLate& used, const std::optional<model::UsedOfLat
 
 // status.fairSharing of a LocalQueue, which borrows nothing. As a merge patch: what is stored of other resources goes.
 Json usage_told(const model::UsedOfLate& used, const Json& stored) {
-  static const Json::json_pointer kConsumed("/fairSharing/admissionFairSharingStatus/consumedResources");
+  const Json::json_pointer at("/fairSharing/admissionFairSharingStatus/consumedResources");
   Json consumed = Json::object();
-  if (stored.contains(kConsumed) && stored[kConsumed].is_object())
-    for (const auto& [resource, amount] : stored[kConsumed].items()) consumed[resource] = nullptr;
+  if (stored.contains(at) && stored[at].is_object())
+    for (const auto& [resource, amount] : stored[at].items()) consumed[resource] = nullptr;
   for (const auto& [resource, amount] : used.amounts) consumed[resource] = api::usage_text(amount);
   return {{"weightedShare", 0},
           {"admissionFairSharingStatus",
