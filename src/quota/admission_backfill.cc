@@ -165,7 +165,9 @@ void Admission::Keeper::note_admitted(const Entry& entry) {
   for (auto& [id, room] : admission.kept_.rooms)
     if (tree.root(room.queue) == tree.root(entry.queue)) {
       if (ends_by(entry, room.free_by)) room.gives_way.insert(entry.id);
-      else room.outrun |= room.free_by > admission.now_ && !tree.has_room(room.queue, room.usage);
+      else
+        room.outrun |=
+            room.free_by > admission.now_ && room.free_by < Time{INT64_MAX} && !tree.has_room(room.queue, room.usage);
     }
   note_taken(entry);
 }
