@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "engine/idle_gpus.h"
 #include "engine/queued_workloads.h"
 #include "model/mig.h"
 
@@ -114,13 +115,6 @@ void add_cut(const NodeView& node, const Habit& habit, int64_t free, int64_t if_
   *shape.fit_if_cut += std::max<int64_t>(0, room_on(node, habit, if_cut, shape.size).fit() - fit);
 }
 
-// How many of the resource a GPU of the model is if it is nothing else; 0: it cannot be that.
-int64_t room_on_device(const model::MigModel& model, const std::string& resource) {
-  if (resource == model::kWholeGpuResource) return 1;
-  const auto profile = model::parse_mig_resource(model, resource);
-  return profile ? model::MigLayout(model).room_for(*profile) : 0;
-}
-
 // What one of the resource is on the node.
 GpuUnit unit_of(const model::NodeGpus& gpus, std::string_view resource) {
   if (gpus.resource != resource) return GpuUnit::kDevice;
@@ -151,7 +145,7 @@ ResourceRoom measure(const State& state, const Resource& resource, GpuUnit unit,
     out.allocatable += resource.id ? node.allocatable(*resource.id) : 0;
     out.free += free;
     const model::MigModel* const model = unit == GpuUnit::kDevice ? node.node().mig.model : nullptr;
-    if (model != nullptr && find_idle && model != room_of) room_of = model, each = room_on_device(*model, out.resource);
+    if (model != nullptr && find_idle && model != room_of) room_of = model, each = most_on_device(*model, out.resource);
     const bool can_be_cut = model != nullptr && find_idle && each > 0;
     const IdleGpus* idle = can_be_cut ? find_idle(slot) : nullptr;
     if (can_be_cut)

@@ -11,6 +11,7 @@
 #include "base/int128.h"
 #include "engine/engine.h"
 #include "engine/evaluate.h"
+#include "engine/idle_gpus.h"
 #include "engine/queued_workloads.h"
 #include "quota/admission.h"
 
@@ -50,48 +51,18 @@ bool exceeds_limits_alone(const model::ClusterQueue& queue, const quota::Flavors
   });
 }
 
-// Of the devices that an agent cuts one by one, those that nobody has.
-model::DeviceSet idle_devices(const NodeState& node) {
-  const auto devices = node.node.cut_by_agent();
-  model::DeviceSet out = 0;
-  for (size_t i = 0; i < devices.size(); ++i)
-    if (devices[i].pods.empty() && devices[i].unhealthy.empty()) out |= model::DeviceSet{1} << i;
-  return node.listed ? out & ~(node.listed.given() | node.devices.open()) : out;
-}
-
 // Where no agent cuts them one by one, all of the node's GPUs or none.
-int64_t idle_gpus(const NodeState& node, const NodeView& view) {
-  if (!node.node.cut_by_agent().empty()) return std::popcount(idle_devices(node));
-  for (ResourceId id{0}; id.value < view.resources().size(); ++id.value)
-    if (view.resources().is_gpu(id) && view.used(id) > 0) return 0;
-  return node.node.mig.devices;
-}
-
-// How much of the resource is free on GPUs that are not idle.
-int64_t free_elsewhere(const NodeState& node, const NodeView& view, ResourceId resource) {
-  const auto devices = node.node.cut_by_agent();
-  if (devices.empty()) return 0;
-  const std::string& name = view.resources().name(resource);
-  int64_t free = view.free(resource);
-  for (model::DeviceSet left = idle_devices(node); left != 0; left &= left - 1) {
-    const model::GpuDevice& device = devices[static_cast<size_t>(std::countr_zero(left))];
-    if (name == model::kWholeGpuResource) free -= device.mig_enabled ? 0 : 1;
-    for (const model::MigDeviceInstance& instance : device.mig_instances)
-      free -= name == model::mig_resource_name(instance.profile) ? 1 : 0;
-  }
-  return std::max<int64_t>(free, 0);
+int64_t idle_gpus(const NodeView& node) {
+  if (!node.node().cut_by_agent().empty()) return std::popcount(idle_devices(node));
+  return uses_gpus(node) ? 0 : node.node().mig.devices;
 }
 
 // How many idle GPUs it takes, at least, to have what is asked for of the resource; none where there is enough as it
 // is, INT64_MAX where they have it in no layout.
-int64_t gpus_to_cut(const NodeState& node, const NodeView& view, ResourceId resource, int64_t asked) {
-  if (asked <= view.free(resource)) return 0;
-  const model::MigModel& model = *node.node.mig.model;
-  const std::string& name = view.resources().name(resource);
-  const auto profile = model::parse_mig_resource(model, name);
-  if (!profile && name != model::kWholeGpuResource) return INT64_MAX;
-  const int64_t each = profile ? model.profiles[*profile].instances_max : 1;
-  return (asked - free_elsewhere(node, view, resource) - 1) / each + 1;
+int64_t gpus_to_cut(const NodeView& node, ResourceId resource, int64_t asked) {
+  if (asked <= node.free(resource)) return 0;
+  const int64_t each = most_on_device(*node.node().mig.model, node.resources().name(resource));
+  return each == 0 ? INT64_MAX : (asked - free_beside_idle(node, resource) - 1) / each + 1;
 }
 
 }  // namespace
@@ -121,11 +92,11 @@ bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot slot) {
   const NodeState& node = state.node(slot);
   if (!node.present || !node.node.mig || node.is_being_cut()) return false;
   const NodeView view = state.view(slot);
-  const int64_t idle = idle_gpus(node, view);
+  const int64_t idle = idle_gpus(view);
   int64_t whole = 0, sliced = 0;  // how many of these it takes; instances of all profiles may lie on the same
   std::vector<ResourceAmount> lacks;
   const auto add = [&](ResourceId id, int64_t asked) {
-    const int64_t takes = std::min(gpus_to_cut(node, view, id, asked), idle + 1);
+    const int64_t takes = std::min(gpus_to_cut(view, id, asked), idle + 1);
     int64_t& sum = view.resources().name(id) == model::kWholeGpuResource ? whole : sliced;
     sum = std::max(sum, takes);
     if (takes > 0 && takes <= idle) lacks.push_back({id, asked - view.free(id)});

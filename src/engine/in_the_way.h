@@ -5,12 +5,17 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/forecast.h"
 #include "engine/ids.h"
 #include "engine/pod_class.h"
 #include "quota/decision.h"
+
+namespace berth::quota {
+class Admission;
+}
 
 namespace berth::engine {
 

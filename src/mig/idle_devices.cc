@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/idle_gpus.h"
 #include "engine/queued_workloads.h"
 #include "mig/node_without.h"
 #include "model/device_ties.h"
@@ -24,9 +25,7 @@ constexpr size_t kShapesMax = 10'000;
 // Somebody does beside those.
 bool uses_gpus(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
   const auto in_use = [&](const NodeState& known) {
-    for (uint32_t id = 0; id < known.used.size(); ++id)
-      if (known.used[id] > 0 && state.resources().is_gpu(ResourceId{id})) return true;
-    return false;
+    return engine::uses_gpus(engine::NodeView(known, state.resources(), state.volumes(), state.mix()));
   };
   return in_use(kept.empty() ? node : node_without(state, state.find_node(node.node.name), kept));
 }

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
-#include <span>
 
+#include "engine/idle_gpus.h"
 #include "engine/policy.h"
-#include "model/device_topology.h"
 #include "model/gpu.h"
 #include "model/mig.h"
 #include "packing/mig_config.h"
@@ -50,10 +50,8 @@ std::string mig_profiles(const std::string& resource, const NodeView& node) {
 // anew. None: it is no such node, or the resource none that its GPUs can be cut into.
 std::optional<int64_t> most_of(const std::string& resource, const NodeView& node) {
   const model::DynamicMig& mig = node.node().mig;
-  if (!mig || !model::is_mig_resource(resource)) return std::nullopt;
-  const auto profile = model::parse_mig_resource(*mig.model, resource);
-  if (!profile) return std::nullopt;
-  return mig.devices * mig.model->profiles[*profile].instances_max;
+  const int64_t each = mig && model::is_mig_resource(resource) ? most_on_device(*mig.model, resource) : 0;
+  return each == 0 ? std::nullopt : std::optional(mig.devices * each);
 }
 
 bool is_gpu_or_slice(const std::string& resource) {
@@ -78,39 +76,17 @@ bool never_together(const PodClass& pod, const NodeView& node) {
   return !has_them && !packing::can_be_cut_for(mig, asked);
 }
 
-// How much of the resource a device has as it is.
-int64_t amount_on(const model::GpuDevice& device, const std::string& resource) {
-  if (resource == model::kWholeGpuResource) return device.mig_enabled ? 0 : 1;
-  return std::ranges::count_if(device.mig_instances, [&](const model::MigDeviceInstance& instance) {
-    return resource == model::mig_resource_name(instance.profile);
-  });
-}
-
 // Why the GPUs of a node, which could give what is asked for were all of them idle, are not cut anew for it now.
-// `free`: of the resource.
-std::string why_not_cut(const std::string& resource, int64_t asked, int64_t free, const NodeView& node) {
+std::string why_not_cut(ResourceId resource, int64_t asked, const NodeView& node) {
   constexpr std::string_view kSoon = ", though not right after another change";
-  const std::span<const model::GpuDevice> devices = node.node().cut_by_agent();
+  if (node.node().cut_by_agent().empty())
+    return uses_gpus(node) ? "; its GPUs are cut anew only while none is in use or promised"
+                           : fmt::format("; its GPUs are idle and may be cut anew{}", kSoon);
   model::DynamicMig idle = node.node().mig;
-  if (devices.empty()) {
-    for (uint32_t id = 0; id < node.resources().size(); ++id)
-      if (node.resources().is_gpu(ResourceId{id}) && node.used(ResourceId{id}) > 0)
-        return "; its GPUs are cut anew only while none is in use or promised";
-    return fmt::format("; its GPUs are idle and may be cut anew{}", kSoon);
-  }
-  idle.devices = 0;
-  int64_t elsewhere = free;  // of what is free, on devices in use
-  const model::DeviceSet given = node.listed() ? node.listed().given() | node.devices().open() : 0;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const model::GpuDevice& device = devices[i];
-    const bool is_given = (given >> i & 1) != 0;  // as Berth knows, and the agent may not yet
-    if (!device.pods.empty() || is_given || !device.unhealthy.empty()) continue;
-    ++idle.devices;
-    elsewhere -= amount_on(device, resource);
-  }
+  idle.devices = std::popcount(idle_devices(node));
   if (idle.devices == 0) return "; only GPUs that are idle are cut anew, and none is";
   model::ResourceList of_idle;
-  of_idle.set(resource, asked - std::max<int64_t>(elsewhere, 0));
+  of_idle.set(node.resources().name(resource), asked - free_beside_idle(node, resource));
   if (!packing::can_be_cut_for(idle, of_idle))
     return fmt::format("; only GPUs that are idle are cut anew, and {} {} too few", idle.devices,
                        idle.devices == 1 ? "is" : "are");
@@ -119,8 +95,8 @@ std::string why_not_cut(const std::string& resource, int64_t asked, int64_t free
 }
 
 // What is to be known of the GPUs of a node that has too few of them: those that are ill, and that others are cut.
-std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t asked, int64_t free,
-                      const NodeView& node) {
+std::string gpu_facts(const PodClass& pod, ResourceId id, int64_t asked, const NodeView& node) {
+  const std::string& resource = node.resources().name(id);
   const bool slices = model::is_mig_resource(resource);
   if (!is_gpu_or_slice(resource)) return "";
   std::string out = model::ill_gpus(node.node().devices);
@@ -137,7 +113,7 @@ std::string gpu_facts(const PodClass& pod, const std::string& resource, int64_t 
                              mig.model->name, how);
   }
   const bool may = slices ? most_of(resource, node).has_value() : asked <= mig.devices;
-  return may && !node.is_being_cut() ? out + why_not_cut(resource, asked, free, node) : out;
+  return may && !node.is_being_cut() ? out + why_not_cut(id, asked, node) : out;
 }
 
 std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {
@@ -149,7 +125,7 @@ std::string detail(const PodClass& pod, const NodeView& node, const Reason& reas
       free < 0 ? fmt::format(" ({} in use or promised)", amount(node.used(reason.resource))) : "";
   return fmt::format("asks {}, free {} of {}{}, short by {}", amount(asked), amount(std::max<int64_t>(free, 0)),
                      amount(node.allocatable(reason.resource)), beyond, amount(asked - free)) +
-         mig_profiles(name, node) + gpu_facts(pod, name, asked, std::max<int64_t>(free, 0), node);
+         mig_profiles(name, node) + gpu_facts(pod, reason.resource, asked, node);
 }
 
 constexpr ReasonInfo kInsufficient{

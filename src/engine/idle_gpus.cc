@@ -1,0 +1,52 @@
+#include "engine/idle_gpus.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "model/devices.h"
+#include "model/gpu.h"
+
+namespace berth::engine {
+namespace {
+
+// How much of the resource a device has as it is.
+int64_t amount_on(const model::GpuDevice& device, const std::string& resource) {
+  if (resource == model::kWholeGpuResource) return device.mig_enabled ? 0 : 1;
+  return std::ranges::count_if(device.mig_instances, [&](const model::MigDeviceInstance& instance) {
+    return resource == model::mig_resource_name(instance.profile);
+  });
+}
+
+}  // namespace
+
+bool uses_gpus(const NodeView& node) {
+  for (ResourceId id{0}; id.value < node.resources().size(); ++id.value)
+    if (node.resources().is_gpu(id) && node.used(id) > 0) return true;
+  return false;
+}
+
+model::DeviceSet idle_devices(const NodeView& node) {
+  const auto devices = node.node().cut_by_agent();
+  model::DeviceSet out = 0;
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (devices[i].pods.empty() && devices[i].unhealthy.empty()) out |= model::DeviceSet{1} << i;
+  return node.listed() ? out & ~(node.listed().given() | node.devices().open()) : out;
+}
+
+int64_t free_beside_idle(const NodeView& node, ResourceId resource) {
+  const auto devices = node.node().cut_by_agent();
+  if (devices.empty()) return 0;
+  const std::string& name = node.resources().name(resource);
+  int64_t free = node.free(resource);
+  for (model::DeviceSet left = idle_devices(node); left != 0; left &= left - 1)
+    free -= amount_on(devices[static_cast<size_t>(std::countr_zero(left))], name);
+  return std::max<int64_t>(free, 0);
+}
+
+int64_t most_on_device(const model::MigModel& model, const std::string& resource) {
+  if (resource == model::kWholeGpuResource) return 1;
+  const auto profile = model::parse_mig_resource(model, resource);
+  return profile ? model.profiles[*profile].instances_max : 0;
+}
+
+}  // namespace berth::engine

@@ -1,0 +1,29 @@
+// Of a node whose GPUs may be cut anew (model::DynamicMig): which of them nobody has, and what is free beside them.
+//
+// Where an agent tells the devices each is looked at; elsewhere counts are all that is known, and the GPUs are idle
+// while no GPU resource of the node is in use. What could be made of them: mig/idle_devices.h. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/node_state.h"
+#include "model/device_topology.h"
+#include "model/mig.h"
+
+namespace berth::engine {
+
+// Some GPU resource of the node is in use or promised.
+bool uses_gpus(const NodeView& node);
+
+// Of the devices that an agent cuts one by one (Node::cut_by_agent, by number), those in order that nobody has, as far
+// as the agent has said and Berth knows.
+model::DeviceSet idle_devices(const NodeView& node);
+
+// How much of what is free of the resource lies on devices that are not idle; 0 where no agent tells the devices.
+int64_t free_beside_idle(const NodeView& node, ResourceId resource);
+
+// How many of the resource a GPU of the model is if it is nothing else; 0: it cannot be that.
+int64_t most_on_device(const model::MigModel& model, const std::string& resource);
+
+}  // namespace berth::engine
