@@ -94,15 +94,12 @@ void Admission::begin_record(Record& record, const model::Workload& workload) co
   const bool of_readiness = before.reason == kPodsReadyTimeout;
   const bool keeps_place = of_readiness && options_.pods_ready.timestamp == RequeuingTimestamp::kCreation;
   record.status.requeues = before.count;
-  if (before.reason.starts_with("DeactivatedDueTo")) {
-    record.status.evicted = before.reason;
-    record.eviction = EvictionReason{before.reason, before.message, true};
-  }
-  if (!of_readiness && before.reason != kCheckEviction) return;
+  const bool for_good = before.reason.starts_with("DeactivatedDueTo");
+  if (!for_good && !of_readiness && before.reason != kCheckEviction) return;
   record.status.evicted = before.reason;
-  record.status.requeue_at = before.at;
-  record.eviction = EvictionReason{before.reason, before.message};
-  record.eviction->requeue_at = before.at;
+  record.eviction = EvictionReason{before.reason, before.message, for_good};
+  if (for_good) return;
+  record.status.requeue_at = record.eviction->requeue_at = before.at;
   if (!keeps_place) record.eviction->ranks_since = before.evicted + options_.created_ahead;
 }
 

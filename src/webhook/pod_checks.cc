@@ -186,12 +186,12 @@ std::vector<Reach> unrequested_gpus(const Json& pod, std::string_view path) {
   for (const char* list : {"initContainers", "containers"}) {
     const Json& containers = list_of(part_of(pod, "spec"), list);
     for (size_t i = 0; i < containers.size(); ++i) {
-      Findings ignored;
       const std::string at = fmt::format("{}.{}[{}]", path, list, i);
+      std::optional<Reach> reach = reach_of(containers[i], at);
+      if (!reach || asks_for_devices(pod, containers[i])) continue;
+      Findings ignored;
       const Amounts gpus = gpus_of_container(containers[i], at, ignored);
-      const bool requests = std::ranges::any_of(gpus, [](const auto& gpu) { return gpu.second > 0; });
-      if (requests || asks_for_devices(pod, containers[i])) continue;
-      if (std::optional<Reach> reach = reach_of(containers[i], at)) out.push_back(std::move(*reach));
+      if (std::ranges::none_of(gpus, [](const auto& gpu) { return gpu.second > 0; })) out.push_back(std::move(*reach));
     }
   }
   return out;

@@ -27,9 +27,9 @@ constexpr kube::Resource kResources[kQueueKinds] = {
 
 Result<SeenQueueObject> decode(QueueKind kind, std::string_view json) {
   if (kind == QueueKind::kJob && json.find(api::kQueueLabel) == std::string_view::npos) {
-    BERTH_TRY(metadata, api::decode_json<api::Namespace>(json));
+    BERTH_TRY(named, api::decode_json<api::Namespace>(json));  // which is read for its metadata alone
     queueing::SeenJob job;
-    job.job.metadata = std::move(metadata.metadata);
+    job.job.metadata = std::move(named.metadata);
     return SeenQueueObject(std::move(job));
   }
   if (kind == QueueKind::kJob) {

@@ -8,13 +8,14 @@ namespace berth::apps {
 // may show what was before our own latest word.
 void Session::take_in(SeenPod& seen) {
   model::Pod& pod = seen.pod;
+  const bool is_new = !engine_.state().find_pod(pod.uid).valid();
   if (!seen.problem.empty())
     events_->record({.regarding = {.name_space = pod.namespace_name, .name = pod.name, .uid = pod.uid},
                      .type = "Warning",
                      .reason = "InvalidAnnotation",
                      .action = "Scheduling",
                      .note = seen.problem});
-  if (!seen.reaches.empty() && !engine_.state().find_pod(pod.uid).valid())
+  if (!seen.reaches.empty() && is_new)
     events_->record({.regarding = {.name_space = pod.namespace_name, .name = pod.name, .uid = pod.uid},
                      .type = "Warning",
                      .reason = "UnrequestedGpus",
@@ -28,9 +29,7 @@ void Session::take_in(SeenPod& seen) {
     nominations_.erase(pod.uid);
     return;
   }
-  if (pod.of_job)
-    pod.awaits_owner =
-        queues_->awaits_job(pod.owner_uid, !engine_.state().find_pod(pod.uid).valid(), clock_.monotonic());
+  if (pod.of_job) pod.awaits_owner = queues_->awaits_job(pod.owner_uid, is_new, clock_.monotonic());
   if (seen.scheduler_name != config_.scheduler_names.front()) other_schedulers_[pod.uid] = seen.scheduler_name;
   if (const auto at = nominations_.find(pod.uid); at != nominations_.end()) {
     if (at->second.by_us) pod.nominated_node = at->second.node;

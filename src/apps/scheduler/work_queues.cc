@@ -205,8 +205,7 @@ void WorkQueues::tell_problem(const queueing::SeenQueue& seen) {
 void WorkQueues::forget(QueueKind kind, const Name& name) {
   known_[kind].erase(name);
   if (kind == QueueKind::kWorkload) return desk_.workload_gone(name.first, name.second);
-  if (kind == QueueKind::kJob) jobs_in_sight_.gone(name);
-  if (kind == QueueKind::kJob) return desk_.job_gone(name.first, name.second);
+  if (kind == QueueKind::kJob) return jobs_in_sight_.gone(name), desk_.job_gone(name.first, name.second);
   if (kind == QueueKind::kPod) return desk_.pod_gone(name.first, name.second);
   if (kind == QueueKind::kPriorityClass) return desk_.see_pod_priority(name.second, std::nullopt);
   if (kind == QueueKind::kWorkloadPriorityClass) return desk_.see_priority(name.second, std::nullopt);
