@@ -107,6 +107,13 @@ TEST(Proxy, OneThatIsDownIsNamedWithoutItsPassword) {
   }
 }
 
+TEST(Proxy, WhatIsSaidOfOneThatIsDownIsTheSameEachTime) {  // so that a log may leave out what it has said
+  const auto answer = get_through("http://127.0.0.1:1", "https://berth.invalid:6443");
+  ASSERT_FALSE(answer);
+  EXPECT_NE(answer.error().message.find("(Failed to connect to 127.0.0.1 port 1: "), std::string::npos)
+      << answer.error().message;
+}
+
 TEST(Proxy, OneThatDoesNotLeadToTheServerSaysSoAndNothingWasSent) {
   const auto proxy = serve_echo();  // which knows no CONNECT
   const auto answer = get_through(url_of(*proxy), "https://berth.invalid:6443");
