@@ -219,7 +219,7 @@ void Admission::leave(WorkloadId id) {
   const auto waiting = waiting_.find(record.status.cluster_queue);
   if (waiting == waiting_.end()) return;
   if (record.standing == Standing::kPending) waiting->second.take(record.key, record.likeness);
-  if (record.standing == Standing::kParked) waiting->second.parked.erase(record.key);
+  if (record.standing == Standing::kParked) waiting->second.take_parked(record.key);
   if (record.standing == Standing::kBehind) waiting->second.leave_group(record.key, record.likeness);
   record.standing = Standing::kNone;
 }
@@ -237,7 +237,7 @@ void Admission::park(WorkloadId id) {
   Record& record = this->record(id);
   record.key.behind_sticky = true;
   record.standing = Standing::kParked;
-  waiting_[record.status.cluster_queue].parked.insert(record.key);
+  waiting_[record.status.cluster_queue].add_parked(record.key);
 }
 
 // Who is like a head that has been parked is told the same, if it comes behind it, and waits in a group from now on.

@@ -97,13 +97,16 @@ bool Admission::Keeper::may_have(Entry& entry) const {
 
 std::string Admission::Keeper::why_not(Entry& entry) const {
   const QuotaTree& tree = admission.ledger_->tree();
+  const QuotaNode root = tree.root(entry.queue);
+  const auto may_lack = [&](const KeptRoom& room) {  // what the entry would get
+    return tree.root(room.queue) == root && (room.queue == entry.queue || entry.assignment.borrowing > 0);
+  };
   std::vector<WorkloadId> in_order;
-  for (const auto& [id, room] : admission.kept_.rooms) in_order.push_back(id);
+  for (const auto& [id, room] : admission.kept_.rooms)
+    if (id != entry.id && may_lack(room)) in_order.push_back(id);
   std::ranges::sort(in_order, [&](WorkloadId a, WorkloadId b) { return before(a, b); });
   for (const WorkloadId id : in_order) {
     const KeptRoom& room = admission.kept_.rooms.at(id);
-    if (id == entry.id || tree.root(entry.queue) != tree.root(room.queue)) continue;
-    if (entry.queue != room.queue && entry.assignment.borrowing == 0) continue;
     if (!has_first_turn(id, room, entry) || !delays(entry, room)) continue;
     if (ends_by(entry, room.free_by)) {
       entry.borrows_room = true;

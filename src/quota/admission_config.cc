@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "quota/admission.h"
+#include "quota/admission_keeper.h"
 
 namespace berth::quota {
 namespace {
@@ -184,6 +184,7 @@ void Admission::rebuild(std::vector<AdmissionDecision>& decisions) {
     touched_.push_back(id);
   }
   std::vector<WorkloadId> touched = std::exchange(touched_, {});
+  for (const WorkloadId id : touched) Keeper{*this}.measure(id);
   // Of those with quota alone who comes first in the queue has the first turn, whoever was known first.
   const auto placeless =
       std::stable_partition(touched.begin(), touched.end(), [this](WorkloadId id) { return !record(id).placeless; });

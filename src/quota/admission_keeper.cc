@@ -44,9 +44,11 @@ Time Admission::Keeper::due_at(const Record& record) const {
 }
 
 // Has those of a queue looked at whose time has come, of the first in order for which no room is kept, and may be.
-void Admission::Keeper::wake_first_ones(const Waiting& waiting) {
+void Admission::Keeper::wake_first_ones(Waiting& waiting) {
+  if (waiting.quiet_until && *waiting.quiet_until > admission.now_) return consider_time(*waiting.quiet_until);
   std::array<WorkloadId, kFirstOnes> due;
   size_t seen = 0, is_due = 0, paused = 0;
+  Time next_due{INT64_MAX};
   const std::array all = {&waiting.pending, &waiting.parked, &waiting.behind};
   std::array next = {all[0]->begin(), all[1]->begin(), all[2]->begin()};
   for (int32_t kept = 0; seen < kFirstOnes && kept < options().per_queue;) {
@@ -65,10 +67,17 @@ void Admission::Keeper::wake_first_ones(const Waiting& waiting) {
     if (pauses && paused++ == kPausedMax) break;
     if (!pauses) ++seen;
     const Time at = due_at(record);
-    if (at > admission.now_) consider_time(at);
+    if (at > admission.now_) next_due = std::min(next_due, at);
     else if (is_parked) due[is_due++] = id;
   }
+  consider_time(next_due);
+  waiting.quiet_until = next_due;
   for (size_t i = 0; i < is_due; ++i) admission.enqueue(due[i]);
+}
+
+void Admission::Keeper::look_at_queue(const std::string& cluster_queue) const {
+  const auto waiting = admission.waiting_.find(cluster_queue);
+  if (waiting != admission.waiting_.end()) waiting->second.quiet_until.reset();
 }
 
 void Admission::Keeper::consider_time(Time at) {
@@ -77,34 +86,43 @@ void Admission::Keeper::consider_time(Time at) {
 }
 
 void Admission::Keeper::forget(WorkloadId id) {
-  const KeptRoom room = admission.kept_.rooms.at(id);
-  admission.kept_.rooms.erase(id);
+  const KeptRoom room = std::move(admission.kept_.rooms.extract(id).mapped());
+  look_at_queue(room.cluster_queue);
   const Standing standing = admission.record(id).standing;
   if (waits(standing)) admission.release_places(id);
   if (room.queue.valid()) admission.wake_tree(room.queue);  // who has been held up for it
 }
 
 void Admission::Keeper::end_room(const Entry& entry) {
-  if (admission.kept_.rooms.erase(entry.id) > 0) admission.wake_tree(entry.queue);
+  if (admission.kept_.rooms.erase(entry.id) == 0) return;
+  look_at_queue(entry.spec->name);
+  admission.wake_tree(entry.queue);
+}
+
+void Admission::Keeper::measure(WorkloadId id) {
+  const auto kept = admission.kept_.rooms.find(id);
+  if (kept == admission.kept_.rooms.end()) return;
+  const QuotaTree& tree = admission.ledger_->tree();
+  const model::Workload& workload = admission.record(id).status.workload;
+  KeptRoom& room = kept->second;
+  room.queue = tree.queue(room.cluster_queue);
+  if (!room.queue.valid() || room.pod_sets.size() != workload.pod_sets.size()) return forget(id);
+  room.usage = usage_of(tree, room.pod_sets, workload);
 }
 
 void Admission::Keeper::begin_cycle() {
   if (!options().enabled) return;
-  const QuotaTree& tree = admission.ledger_->tree();
   std::vector<WorkloadId> over;
   for (auto& [id, room] : admission.kept_.rooms) {
     const Record& record = admission.record(id);
-    room.queue = tree.queue(room.cluster_queue);
-    if (waits(record.standing) && room.queue.valid() && record.status.cluster_queue == room.cluster_queue)
-      room.usage = usage_of(tree, room.pod_sets, record.status.workload);
-    else over.push_back(id);
+    if (!waits(record.standing) || record.status.cluster_queue != room.cluster_queue) over.push_back(id);
     if (!is_over(room) || room.woken >= room.free_by) continue;
     room.woken = admission.now_;
     if (record.standing == Standing::kParked || record.standing == Standing::kBehind) admission.enqueue(id);
   }
   for (const WorkloadId id : over) forget(id);
   admission.kept_.next_due.reset();
-  for (const auto& [name, waiting] : admission.waiting_) wake_first_ones(waiting);
+  for (auto& [name, waiting] : admission.waiting_) wake_first_ones(waiting);
 }
 
 std::string Admission::Keeper::since_when() const {
@@ -293,6 +311,7 @@ void Admission::Keeper::put_off(Record& record) {
   record.keeps_pause = std::clamp(record.keeps_pause * 2, options().retry, kPauseMax);
   record.keeps_from = admission.now_ + record.keeps_pause;
   consider_time(record.keeps_from);
+  look_at_queue(record.status.cluster_queue);
 }
 
 // False: there is no room that could be.
@@ -307,6 +326,7 @@ bool Admission::Keeper::keep(const Entry& entry) {
   has_kept |= room.in_nodes;
   if (known == rooms.end()) {
     ++admission.kept_.in_all;
+    look_at_queue(room.cluster_queue);
     if (entry.held_up) have_another_turn.push_back(entry.id);
   } else if (known->second.in_nodes && !room.in_nodes) {
     admission.release_places(entry.id);

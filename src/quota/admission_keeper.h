@@ -30,6 +30,8 @@ struct Admission::Keeper {
   // the time when it is free is true no more.
   std::vector<WorkloadId> have_another_turn = {};
 
+  // The queues, or the workload's facts, are others than before: so is what is kept for it.
+  void measure(WorkloadId id);
   // Before anybody has his turn: forgets who waits no more, and wakes whose time has come.
   void begin_cycle();
   // Keeps room for the entry, which has found none, if it is due, or looks again at what is kept.
@@ -69,7 +71,8 @@ struct Admission::Keeper {
   const ReservationOptions& options() const { return admission.options_.reservations; }
   bool is_due(const Record& record) const;
   Time due_at(const Record& record) const;
-  void wake_first_ones(const Waiting& waiting);
+  void wake_first_ones(Waiting& waiting);
+  void look_at_queue(const std::string& cluster_queue) const;  // for whom room may be kept now is another
   void consider_time(Time at);
   bool before(WorkloadId a, WorkloadId b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;

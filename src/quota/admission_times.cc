@@ -171,6 +171,7 @@ void Admission::take_over(const Admission& from, Time now) {
     const WorkloadId id = find(from.record(owner).status.workload.uid);
     if (!id.valid()) continue;
     KeptRoom& room = kept_.rooms[id] = known;
+    touched_.push_back(id);
     room.gives_way.clear();
     for (const WorkloadId holder : known.gives_way)
       if (const WorkloadId here = find(from.record(holder).status.workload.uid); here.valid())

@@ -12,6 +12,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -48,28 +49,42 @@ struct Waiting {
   absl::flat_hash_map<uint64_t, absl::btree_set<WorkloadId>> alike;  // those pending, by Record::likeness
   std::vector<uint64_t> leaderless;                                  // groups that may be awake without a leader
   WorkloadId last_head = {};                                         // that had the turn in the last cycle
+  std::optional<Time> quiet_until = {};  // nobody is due to have room kept before; none: that is to be looked at
 
   void add(const OrderKey& key, uint64_t likeness) {
+    quiet_until.reset();
     pending.insert(key);
     alike[likeness].insert(key.id);
   }
   void take(const OrderKey& key, uint64_t likeness) {
+    quiet_until.reset();
     pending.erase(key);
     no_longer_pending(key.id, likeness);
   }
+  void add_parked(const OrderKey& key) {
+    quiet_until.reset();
+    parked.insert(key);
+  }
+  void take_parked(const OrderKey& key) {
+    quiet_until.reset();
+    parked.erase(key);
+  }
   // One that is pending is parked by itself.
   void park(const OrderKey& key, uint64_t likeness) {
+    quiet_until.reset();
     parked.insert(pending.extract(key));
     no_longer_pending(key.id, likeness);
   }
   // One that is pending, or parked by itself, is parked behind others that are like it.
   void join(const OrderKey& key, uint64_t likeness) {
+    quiet_until.reset();
     auto node = pending.extract(key);
     if (node) no_longer_pending(key.id, likeness);
     else node = parked.extract(key);
     groups[likeness].members.insert(&*behind.insert(std::move(node)).position);
   }
   void leave_group(const OrderKey& key, uint64_t likeness) {
+    quiet_until.reset();
     const auto at = behind.find(key);
     const auto group = groups.find(likeness);
     group->second.members.erase(&*at);
