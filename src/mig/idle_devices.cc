@@ -37,10 +37,7 @@ bool all_located(const State& state, const NodeState& node, std::span<const PodS
     const engine::PodClass& cls = state.pod_class(pod.cls);
     if ((!cls.requests_gpu && !cls.shares_gpu) || std::ranges::find(kept, slot) != kept.end()) return true;
     if (!engine::may_be_listed(pod)) return false;
-    const std::string name = pod.pod.full_name();
-    return std::ranges::any_of(node.node.cut_by_agent(), [&](const model::GpuDevice& device) {
-      return model::may_have(node.node, device, name, *pod.pod.spec);
-    });
+    return model::is_located(node.node, pod.pod.full_name(), *pod.pod.spec);
   });
 }
 

@@ -31,18 +31,38 @@ bool may_have_any(const Node& node, const GpuDevice& device, const SchedulingSpe
 
 }  // namespace
 
-bool may_have(const Node& node, const GpuDevice& device, const std::string& pod, const SchedulingSpec& spec) {
-  if (!names(device.pods, pod)) return false;
-  if (!device.mig_enabled)
-    return spec.gpu_share.asked() || spec.requests.get(kWholeGpuResource) > 0 ||
-           spec.requests.get(node.gpus.resource) > 0;
-  bool told = false;
-  for (const MigDeviceInstance& instance : device.mig_instances) {
-    if (!names(instance.pods, pod)) continue;
-    if (asks_for_instance(node, instance.profile, spec)) return true;
-    told = true;
+bool is_located(const Node& node, const std::string& pod, const SchedulingSpec& spec) {
+  int64_t whole = 0;
+  std::map<std::string, int64_t> instances;  // by resource
+  for (const GpuDevice& device : node.cut_by_agent()) {
+    if (!names(device.pods, pod)) continue;
+    whole += device.mig_enabled ? 0 : 1;
+    const bool told =
+        std::ranges::any_of(device.mig_instances, [&](const auto& each) { return names(each.pods, pod); });
+    for (const MigDeviceInstance& each : device.mig_instances)
+      if (!told || names(each.pods, pod)) ++instances[resource_of(node, each.profile)];
   }
-  return !told && may_have_any(node, device, spec);
+  bool asks = false, located = true;
+  const auto count = [&](int64_t asked, int64_t has, bool in_replicas) {
+    asks |= asked > 0;
+    located &= asked <= 0 || has >= (in_replicas ? 1 : asked);
+  };
+  const auto of = [&](const std::string& resource) {
+    const auto at = instances.find(resource);
+    return at == instances.end() ? 0 : at->second;
+  };
+  const bool by_instance = node.gpus.sharing == GpuSharing::kInstances;
+  if (spec.gpu_share.asked()) count(1, whole, true);
+  for (const auto& [resource, amount] : spec.requests) {
+    const bool shared = resource.ends_with(".shared");
+    const std::string plain =
+        shared ? resource.substr(0, resource.size() - std::string_view(".shared").size()) : resource;
+    const bool sliced = shared || std::ranges::find(node.gpus.time_sliced, plain) != node.gpus.time_sliced.end();
+    if (plain == kWholeGpuResource) count(amount, by_instance ? of(plain) : whole, sliced || node.gpus.replicas != 1);
+    else if (resource == node.gpus.resource) count(amount, whole, node.gpus.replicas != 1);
+    else if (is_mig_resource(plain)) count(amount, of(plain), sliced);
+  }
+  return asks && located;
 }
 
 bool tells_instances(const Node& node) {
