@@ -149,6 +149,7 @@ std::string QueuedWorkloads::why_held_back(const model::Pod& pod) const {
   const std::string& message = admission_.status(id).message;
   if (!admits(pod.workload))
     return fmt::format("waits for Workload {} to be admitted{}{}", pod.workload, message.empty() ? "" : ": ", message);
+  if (!pod.spec->gpu_share.problem.empty()) return pod.spec->gpu_share.problem;
   const auto has_share = [&](const Set& set) { return shares_as_admitted(set.looks.spec, pod); };
   if (std::ranges::none_of(groups_.at(id).sets, has_share))
     return fmt::format("asks for another share of a GPU than Workload {} was admitted with", pod.workload);

@@ -75,6 +75,9 @@ TEST_F(RestoredWorkloads, APodThatAsksForAnotherShareThanItsWorkloadHasQuotaForW
   EXPECT_EQ(driver.node_of("old-0"), "");
   EXPECT_EQ(driver.explain("uid-old-0").message,
             "asks for another share of a GPU than Workload default/old was admitted with");
+  driver.add(with_spec(pod, [](auto& spec) { spec.gpu_share.problem = "it is not to have that."; }));
+  driver.cycle();
+  EXPECT_EQ(driver.explain("uid-old-0").message, "it is not to have that.");
   driver.add(share(pod, 250'000));
   driver.cycle();
   EXPECT_EQ(driver.node_of("old-0"), "s");
