@@ -42,6 +42,11 @@ TEST_F(DeskRequeued, WhoWasPreemptedIsSoAtOnce) {
   settle();
   EXPECT_EQ(condition("train", "Requeued"), "True Preempted");
   EXPECT_EQ(message().find("Preempted to accommodate a workload (UID: "), 0u) << message();
+  set_active(false);
+  EXPECT_EQ(condition("train", "QuotaReserved"), "False Deactivated");
+  EXPECT_EQ(condition("train", "Requeued"), "False Preempted");
+  set_active(true);
+  EXPECT_EQ(condition("train", "Requeued"), "True Preempted");
 }
 
 // By its time, in another term: whoever has it.

@@ -57,9 +57,9 @@ bool backs_off(const quota::WorkloadStatus& status, Time now) { return status.re
 
 // It is not back in its queue: it backs off, is not to wait at all, or its queue is stopped still.
 bool stays_out(const quota::WorkloadStatus& status, const std::string& evicted, Time now) {
-  const bool of_queue = evicted.ends_with("QueueStopped") || evicted == quota::kBudgetSpent;
-  const bool stopped = of_queue && status.reason == "Suspended";
-  return status.reason == evicted || stopped || backs_off(status, now);
+  const std::string& reason = status.reason;
+  const bool held_back = reason == "Deactivated" || reason == "Suspended" || reason == quota::kBudgetSpent;
+  return reason == evicted || held_back || backs_off(status, now);
 }
 
 // What status.requeueState tells of a time that is over goes.
