@@ -117,6 +117,7 @@ void add_cut(const NodeView& node, const Habit& habit, int64_t free, int64_t if_
 
 // What one of the resource is on the node.
 GpuUnit unit_of(const model::NodeGpus& gpus, std::string_view resource) {
+  if (std::ranges::find(gpus.time_sliced, resource) != gpus.time_sliced.end()) return GpuUnit::kReplica;
   if (gpus.resource != resource) return GpuUnit::kDevice;
   return gpus.sharing == model::GpuSharing::kReplicas    ? GpuUnit::kReplica
          : gpus.sharing == model::GpuSharing::kInstances ? GpuUnit::kInstance

@@ -39,7 +39,7 @@ struct ShapeRoom {
 // What one of a resource is on a node: nodes of another kind have rows of their own.
 enum class GpuUnit : uint8_t {
   kDevice,    // or, of a resource nvidia.com/mig-*, an instance of that profile
-  kReplica,   // of a device that is advertised several times
+  kReplica,   // of a device, or of a MIG instance, that is advertised several times
   kInstance,  // a MIG instance under the name of a device, by the device plugin's strategy `single`
 };
 inline constexpr std::array<std::string_view, 3> kGpuUnits = {"device", "replica", "instance"};

@@ -115,6 +115,28 @@ TEST(Fragmentation, SlicesAndSharesComeOneByOne) {
   expect_adds_up(driver.state());
 }
 
+TEST(Fragmentation, ReplicasOfInstancesStandApart) {
+  Driver driver(room_policies());
+  const std::string profile = "nvidia.com/mig-3g.20gb";
+  driver.add(make_node("alone", {{profile, 2}}));
+  const auto add_sliced = [&](const std::string& resource, int64_t replicas) {
+    model::Node node = make_node(resource, {{resource, replicas}});
+    node.gpus.time_sliced = {resource};
+    driver.add(node);
+  };
+  add_sliced(profile, 8);
+  add_sliced(profile + ".shared", 4);
+  const std::vector<ResourceRoom> rooms = measure_fragmentation(driver.state());
+  ASSERT_EQ(rooms.size(), 3u);
+  EXPECT_TRUE(rooms[0].unit == GpuUnit::kDevice && rooms[0].resource == profile);
+  EXPECT_THAT(fits(rooms[0]), ElementsAre(2));
+  EXPECT_TRUE(rooms[1].unit == GpuUnit::kReplica && rooms[1].resource == profile);
+  EXPECT_THAT(fits(rooms[1]), ElementsAre(8));
+  EXPECT_TRUE(rooms[2].unit == GpuUnit::kReplica && rooms[2].resource == profile + ".shared");
+  EXPECT_THAT(fits(rooms[2]), ElementsAre(4));
+  expect_adds_up(driver.state());
+}
+
 TEST(Fragmentation, InstancesUnderTheNameOfADeviceStandApart) {
   Driver driver(room_policies());
   model::Node single = make_node("single", {{"nvidia.com/gpu", 14}});

@@ -8,6 +8,8 @@
 namespace berth::model {
 namespace {
 
+constexpr std::string_view kShared = ".shared";  // what the device plugin calls replicas, if it is told to
+
 bool names(const std::vector<std::string>& pods, const std::string& pod) {
   return std::ranges::find(pods, pod) != pods.end();
 }
@@ -19,7 +21,7 @@ std::string resource_of(const Node& node, const std::string& profile) {
 
 bool asks_for_instance(const Node& node, const std::string& profile, const SchedulingSpec& spec) {
   const std::string resource = resource_of(node, profile);
-  return spec.requests.get(resource) > 0 || spec.requests.get(resource + ".shared") > 0;
+  return spec.requests.get(resource) > 0 || spec.requests.get(resource + std::string(kShared)) > 0;
 }
 
 // The agent says so of the device without saying which instance it is.
@@ -54,10 +56,9 @@ bool is_located(const Node& node, const std::string& pod, const SchedulingSpec& 
   const bool by_instance = node.gpus.sharing == GpuSharing::kInstances;
   if (spec.gpu_share.asked()) count(1, whole, true);
   for (const auto& [resource, amount] : spec.requests) {
-    const bool shared = resource.ends_with(".shared");
+    const bool sliced = std::ranges::find(node.gpus.time_sliced, resource) != node.gpus.time_sliced.end();
     const std::string plain =
-        shared ? resource.substr(0, resource.size() - std::string_view(".shared").size()) : resource;
-    const bool sliced = shared || std::ranges::find(node.gpus.time_sliced, plain) != node.gpus.time_sliced.end();
+        resource.ends_with(kShared) ? resource.substr(0, resource.size() - kShared.size()) : resource;
     if (plain == kWholeGpuResource) count(amount, by_instance ? of(plain) : whole, sliced || node.gpus.replicas != 1);
     else if (resource == node.gpus.resource) count(amount, whole, node.gpus.replicas != 1);
     else if (is_mig_resource(plain)) count(amount, of(plain), sliced);
