@@ -36,6 +36,19 @@ struct DeskGroupTest : World, ::testing::Test {
   }
 };
 
+// Else it would have quota for ever, with none of the pods that it was made for.
+TEST_F(DeskGroupTest, PodsThatAreLikeNoneOfItsOwnDoNotKeepAWorkload) {
+  for (const char* pod : {"a", "b"}) submit_pod(pod, "red", 1, "pair", 2);
+  settle();
+  for (const char* pod : {"c", "d"}) submit_pod(pod, "red", 2, "pair", 2);
+  submit_pod("e", "red", 1, "pair", 2);
+  settle();
+  EXPECT_TRUE(gated("c") && gated("d"));
+  std::vector<std::string> owners;
+  for (const Json& owner : workloads["pair"]["metadata"]["ownerReferences"]) owners.push_back(owner["name"]);
+  EXPECT_THAT(owners, ElementsAre("a", "b", "e"));
+}
+
 TEST_F(DeskGroupTest, OneThatHasLostPodsWaitsForOthersInTheirPlace) {
   submit("blocks", "red", 8);
   settle();

@@ -335,14 +335,19 @@ void Desk::let_pods_go(GroupRecord& group, bool over, std::vector<Write>& writes
   }
 }
 
-// Pods that came after the Workload was made own it with the others, so that it lasts as long as one of them.
+// Pods that came after the Workload was made own it with the others, so that it lasts as long as one of them. Those
+// that are like none of its own do not: once its own are gone, so is it, and another is made of them.
 void Desk::adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload,
                       std::vector<Write>& writes) {
   const api::ObjectMeta& metadata = workload.seen.workload.metadata;
   std::vector<api::OwnerReference> owners = metadata.owners;
   for (const auto& [pod_name, pod] : group.pods) {
     const api::ObjectMeta& one = pod.seen.pod.metadata;
+    const auto is_of = [&](const api::WorkloadPodSet& set) {
+      return workloads::is_of_set(pod.seen.pod, workload.seen.workload, set);
+    };
     if (one.deleted || std::ranges::find(owners, one.uid, &api::OwnerReference::uid) != owners.end()) continue;
+    if (std::ranges::none_of(workload.seen.workload.pod_sets, is_of)) continue;
     api::OwnerReference& owner = owners.emplace_back();
     owner.api_version = "v1";
     owner.kind = "Pod";

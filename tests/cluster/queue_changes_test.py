@@ -97,6 +97,29 @@ class Groups(QueueSuite):
         for name in ("g0", "g3", "g4"):
             self.is_running(name)
 
+    def test_one_whose_pods_are_replaced_by_others_of_another_size_gives_its_quota_back(self) -> None:
+        self.node(1, gpus=8)
+        self.queues(red=8)
+        for name in ("g0", "g1"):
+            member = waiting_pod(name, "red", 1, "g", 2)
+            member["metadata"]["finalizers"] = ["example.com/hold"]  # as if it used its grace period
+            self.create(member)
+        for name in ("g0", "g1"):
+            self.is_running(name)
+        for name in ("g0", "g1"):
+            self.delete(name)
+        for name in ("g2", "g3"):
+            self.create(waiting_pod(name, "red", 2, "g", 2))
+        self.settle()
+        for name in ("g2", "g3"):
+            self.assertTrue(self.get(name)["spec"]["schedulingGates"], "the others are not gone")
+        for name in ("g0", "g1"):
+            self.patch(f"{PODS}/{name}", {"metadata": {"finalizers": None}})
+        for name in ("g2", "g3"):
+            self.is_running(name)
+        self.apply(job("rest", "red", 4))
+        self.runs("rest")
+
     def test_another_pod_in_the_place_of_one_that_is_gone_counts_for_what_it_asks(self) -> None:
         self.group_behind("first", ["g0", "g1"])
         self.delete("g1")
