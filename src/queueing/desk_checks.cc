@@ -126,13 +126,16 @@ void Desk::say_requeue(const SeenWorkload& seen, const quota::WorkloadStatus& st
                   seen.workload.past_execution_s + seen.admitted_for(wall_).nanos / Duration::seconds(1).nanos);
 }
 
-// Of one that this process hears of first: whether its pods had been ready in this term.
+// Of one that this process hears of first: whether its pods had been ready in this term, and since when they are not.
 void Desk::tell_readiness(WorkloadRecord& record) {
   const StoredCondition* told = record.seen.condition("PodsReady");
   const bool recovers = told != nullptr && told->reason == "WaitForRecovery";
   if (!recovers && !record.seen.is("PodsReady")) return;
   events_.emplace_back(engine::WorkloadPodsReady{record.seen.workload.metadata.uid, true, {}});
-  if (recovers) events_.emplace_back(engine::WorkloadPodsReady{record.seen.workload.metadata.uid, false, {}});
+  if (recovers) {
+    const Result<Time> since = parse_rfc3339(told->since);
+    events_.emplace_back(engine::WorkloadPodsReady{record.seen.workload.metadata.uid, false, since ? *since : Time{}});
+  }
   record.told_ready = !recovers;
 }
 

@@ -210,6 +210,22 @@ TEST_F(DeskReadiness, AJobWhosePodsAreReadyGoesOn) {
   EXPECT_EQ(fresh.condition("train", "PodsReady"), "True Recovered");
 }
 
+TEST_F(DeskReadiness, TimeToRecoverIsNotGivenAnewByWhoTakesOver) {
+  submit("train", "red", 4);
+  settle();
+  change("train", {{"status", {{"active", 1}, {"ready", 1}}}});
+  settle();
+  change("train", {{"status", {{"ready", 0}}}});
+  settle();
+  EXPECT_EQ(condition("train", "PodsReady"), "False WaitForRecovery");
+  World fresh(waiting_for_pods());
+  fresh.take_over(*this, Duration::seconds(3600));
+  fresh.settle();
+  EXPECT_EQ(fresh.condition("train", "Admitted"), "True Admitted");
+  pass(fresh, 1);
+  EXPECT_EQ(fresh.condition("train", "Evicted"), "True PodsReadyTimeout");
+}
+
 TEST_F(DeskReadiness, WhenItWaitsAgainIsTheSameInAllThatIsToldOfIt) {
   for (const int64_t ms : {0, 1, 300, 995}) {
     quota::AdmissionOptions options = waiting_for_pods();

@@ -67,7 +67,8 @@ void tell_past(const SeenWorkload& seen, model::Workload& workload) {
 }
 
 void tell_time(engine::Event& event, Time now, Duration ahead) {
-  if (auto* ready = std::get_if<engine::WorkloadPodsReady>(&event)) ready->at = now;
+  if (auto* ready = std::get_if<engine::WorkloadPodsReady>(&event))
+    ready->at = ready->at == Time{} ? now : ready->at + (Duration{} - ahead);
   if (auto* check = std::get_if<engine::WorkloadCheckReported>(&event)) check->at = now;
   const auto here = [&](std::optional<Time>& time) {
     if (time) time = *time + (Duration{} - ahead);
