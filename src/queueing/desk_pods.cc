@@ -342,9 +342,10 @@ void Desk::adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord
   const api::ObjectMeta& metadata = workload.seen.workload.metadata;
   std::vector<api::OwnerReference> owners = metadata.owners;
   for (const auto& [pod_name, pod] : group.pods) {
-    const api::ObjectMeta& one = pod.seen.pod.metadata;
+    const api::Pod& whole = pod.seen.pod;
+    const api::ObjectMeta& one = whole.metadata;
     const auto is_of = [&](const api::WorkloadPodSet& set) {
-      return workloads::is_of_set(pod.seen.pod, workload.seen.workload, set);
+      return workloads::is_of_set(whole, workload.seen.workload, set);
     };
     if (one.deleted || std::ranges::find(owners, one.uid, &api::OwnerReference::uid) != owners.end()) continue;
     if (std::ranges::none_of(workload.seen.workload.pod_sets, is_of)) continue;
