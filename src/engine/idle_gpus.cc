@@ -33,6 +33,18 @@ model::DeviceSet idle_devices(const NodeView& node) {
   return node.listed() ? out & ~(node.listed().given() | node.devices().open()) : out;
 }
 
+bool tells_all_in_use(const NodeView& node) {
+  for (ResourceId id{0}; id.value < node.resources().size(); ++id.value) {
+    if (!node.resources().is_gpu(id) || node.used(id) <= 0) continue;
+    const std::string& resource = node.resources().name(id);
+    int64_t named = 0, others = 0;
+    for (const model::GpuDevice& device : node.node().cut_by_agent())
+      (device.pods.empty() ? others : named) += amount_on(device, resource);
+    if (others > 0 && node.used(id) > named) return false;
+  }
+  return true;
+}
+
 int64_t free_beside_idle(const NodeView& node, ResourceId resource) {
   const auto devices = node.node().cut_by_agent();
   if (devices.empty()) return 0;

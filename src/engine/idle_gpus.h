@@ -20,6 +20,10 @@ bool uses_gpus(const NodeView& node);
 // as the agent has said and Berth knows.
 model::DeviceSet idle_devices(const NodeView& node);
 
+// The devices on which the agent's list names pods have as much as all that are there, strangers too, have in use. Else
+// somebody has some of the others: a list may name a pod on some of its devices only, or two pods on one.
+bool tells_all_in_use(const NodeView& node);
+
 // How much of what is free of the resource lies on devices that are not idle; 0 where no agent tells the devices.
 int64_t free_beside_idle(const NodeView& node, ResourceId resource);
 

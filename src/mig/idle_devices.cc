@@ -22,12 +22,13 @@ using engine::State;
 
 constexpr size_t kShapesMax = 10'000;
 
-// Somebody does beside those.
-bool uses_gpus(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
-  const auto in_use = [&](const NodeState& known) {
-    return engine::uses_gpus(engine::NodeView(known, state.resources(), state.volumes(), state.mix()));
+// What `say` says of the node without those.
+template <typename Say>
+auto without(const State& state, const NodeState& node, std::span<const PodSlot> kept, const Say& say) {
+  const auto of = [&](const NodeState& known) {
+    return say(engine::NodeView(known, state.resources(), state.volumes(), state.mix()));
   };
-  return in_use(kept.empty() ? node : node_without(state, state.find_node(node.node.name), kept));
+  return of(kept.empty() ? node : node_without(state, state.find_node(node.node.name), kept));
 }
 
 // The agent has said of every pod that uses GPUs of the node, or will, where it is, but for those.
@@ -37,7 +38,10 @@ bool all_located(const State& state, const NodeState& node, std::span<const PodS
     const engine::PodClass& cls = state.pod_class(pod.cls);
     if ((!cls.requests_gpu && !cls.shares_gpu) || std::ranges::find(kept, slot) != kept.end()) return true;
     if (!engine::may_be_listed(pod)) return false;
-    return model::is_located(node.node, pod.pod.full_name(), *pod.pod.spec);
+    const std::string name = pod.pod.full_name();
+    return std::ranges::any_of(node.node.cut_by_agent(), [&](const model::GpuDevice& device) {
+      return model::may_have(node.node, device, name, *pod.pod.spec);
+    });
   });
 }
 
@@ -62,7 +66,9 @@ std::string shape_of(const model::Node& node) {
 
 const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
   const bool told = !node.node.cut_by_agent().empty();
-  if (told ? !all_located(state, node, kept) : uses_gpus(state, node, kept)) return nullptr;
+  if (told ? !all_located(state, node, kept) || !without(state, node, kept, engine::tells_all_in_use)
+           : without(state, node, kept, engine::uses_gpus))
+    return nullptr;
   const std::string shape = shape_of(node.node);
   const auto [at, fresh] = known_.try_emplace(shape);
   Known& known = at->second;
