@@ -23,7 +23,7 @@ Time reserved_since(const SeenWorkload& seen, Time wall);
 // since then has all of his time and tries once more.
 void tell_past(const SeenWorkload& seen, model::Workload& workload);
 // Turns the times of an event about a workload from the wall's, which is `ahead`, to those of cycles; what controllers
-// and pods say they say `now`.
+// and pods say they say `now`, but for pods of which it is stored since when they are not ready.
 void tell_time(engine::Event& event, Time now, Duration ahead);
 
 }  // namespace berth::queueing
