@@ -268,7 +268,8 @@ class Queues(QueueSuite):
         evicted = self.is_now("borrower", "Evicted", reason="Preempted")
         self.assertIn("preemptor path: /all/red; preemptee path: /all/blue", evicted["message"])
         self.assertEqual(self.is_now("borrower", "Preempted")["reason"], "InCohortReclamation")
-        told = wait_until("it says so", lambda: self.job("borrower")["metadata"]["annotations"].get("berth.dev/evicted"))
+        told = wait_until(
+            "it says so", lambda: self.job("borrower")["metadata"].get("annotations", {}).get("berth.dev/evicted"))  # fmt: skip
         self.assertIn(evicted["message"] + ", for Job default/", told)
         self.runs("owner")
         self.is_now("borrower", "QuotaReserved", "False")
