@@ -11,15 +11,17 @@
 
 namespace berth::engine {
 
-// A pod that has a place and will leave it: the first are those of whom it is known when; then those of nodes where the
-// fewest GPUs are in use by the others, node by node, and in the order of the queue on each.
+// A pod that has a place and will leave it: the first are those of whom it is known when; then those of nodes that are
+// kept for nobody, and where the fewest GPUs are in use by the others, node by node, and in the order of the queue on
+// each.
 struct QueuedWorkloads::Leaver {
   Time end;
+  bool is_kept = false;  // of whom it is not known: the node, for somebody
   int64_t gpus_of_node = 0;
   uint64_t node = 0;
   QueueRank rank;
   PodSlot pod;
-  auto key() const { return std::tie(end, gpus_of_node, node, rank); }
+  auto key() const { return std::tie(end, is_kept, gpus_of_node, node, rank); }
   friend bool operator<(const Leaver& a, const Leaver& b) { return a.key() < b.key(); }
 };
 
@@ -47,7 +49,8 @@ std::vector<Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t
   });
 }
 
-// Those on nodes that could have some of the workload's pods: all but daemons, and those for whom room is kept.
+// Those on nodes that could have some of the workload's pods: all but daemons. Who has room kept there, and comes
+// before it, will have been there and left.
 std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::PlaceRequest& request) {
   const State& state = context_.state;
   std::set<NodeSlot> nodes;
@@ -58,27 +61,48 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
     for (const Group::Member& pod : members_of(request, set))
       for (const Host& host : hosts(*request.workload, set, pod.looks)) nodes.insert(host.node);
   }
+  const auto gives_way = [&](quota::WorkloadId id) {
+    return id == request.id || (request.over != nullptr && std::ranges::find(*request.over, id) != request.over->end());
+  };
+  const std::map<quota::WorkloadId, quota::KeptRoom>& rooms = admission_.kept().rooms;
+  const auto passes = [&](std::optional<quota::WorkloadId> workload) {
+    const auto room = workload ? rooms.find(*workload) : rooms.end();
+    return room == rooms.end() || room->second.left_by;
+  };
+  const auto left_by = [&](const PodState& pod, std::optional<quota::WorkloadId> workload) -> std::optional<Time> {
+    if (workload && rooms.contains(*workload)) return rooms.at(*workload).left_by;
+    if (workload || pod.free_by == Time{INT64_MAX} || !pod.pod.runtime) return std::nullopt;
+    return std::max(pod.free_by, now_) + *pod.pod.runtime;
+  };
+  const std::vector<PodSlot> later = kept_for_later(*request.workload);  // find() knows them
   std::vector<Leaver> out;
   for (const NodeSlot node : nodes) {
     const size_t first = out.size();
     int64_t gpus = 0;
+    bool is_kept = false;
     for (const PodSlot slot : state.node(node).pods) {
       const PodState& pod = state.pod(slot);
-      if (pod.pod.daemon || pod.phase == PodPhase::kNominated) continue;
-      const std::optional<Time> end = times_.end(slot);
       const auto workload = find(pod.pod.workload);
+      const bool waits = pod.phase == PodPhase::kNominated;
+      if (pod.pod.daemon || (workload && gives_way(*workload))) continue;
+      if (waits && (std::ranges::find(later, slot) != later.end() || !passes(workload))) continue;
+      const std::optional<Time> end = waits ? left_by(pod, workload) : times_.end(slot);
       const bool leaves =
           pod.pod.terminating || pod.evicting ||
-          (workload && (!admission_.status(*workload).evicted.empty() || admission_.is_late(*workload)));
-      const bool known = leaves || (end && *end > now_);
+          (workload && !waits && (!admission_.status(*workload).evicted.empty() || admission_.is_late(*workload)));
+      const bool known = leaves || (end && *end > now_ && *end < Time{INT64_MAX});
+      is_kept |= waits;
       if (!known)
         for (const ResourceAmount& has : state.pod_class(pod.cls).requests)
           if (state.resources().is_gpu(has.id)) gpus += has.amount;
       const Time until = leaves ? now_ : known ? *end : Time{INT64_MAX};
-      out.push_back({until, 0, known ? 0 : state.node(node).order, queue_rank(pod.pod), slot});
+      out.push_back({until, false, 0, known ? 0 : state.node(node).order, queue_rank(pod.pod), slot});
     }
     for (size_t i = first; i < out.size(); ++i)
-      if (out[i].end == Time{INT64_MAX}) out[i].gpus_of_node = gpus;
+      if (out[i].end == Time{INT64_MAX}) {
+        out[i].is_kept = is_kept;
+        out[i].gpus_of_node = gpus;
+      }
   }
   std::sort(out.begin(), out.end());
   return out;

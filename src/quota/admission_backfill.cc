@@ -3,34 +3,51 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "quota/admission_keeper.h"
 
 namespace berth::quota {
+namespace {
+
+// How often room is looked at again, at one time, since others have theirs elsewhere: where they change in turns, that
+// ends.
+constexpr int kAgainMax = 8;
+
+}  // namespace
+
+// By how far it borrows, of those who borrow. Nobody holds up who borrows nothing; where one for whom room is kept
+// would borrow nothing later on, that is no reason to let it borrow before others now.
+int Admission::Keeper::rank(int borrowing) const { return admission.options_.fair ? 1 : std::max(1, borrowing); }
+
+int Admission::Keeper::rank_of(const Entry& entry) const {
+  const auto own = admission.kept_.rooms.find(entry.id);
+  return rank(own == admission.kept_.rooms.end() ? entry.assignment.borrowing : own->second.borrowing);
+}
+
+// Whether the one with the room has its quota first, of one tree.
+bool Admission::Keeper::comes_before(WorkloadId a, const KeptRoom& room, WorkloadId b, int rank_of_b) const {
+  const int rank_of_a = rank(room.borrowing);
+  if (rank_of_a != rank_of_b) return rank_of_a < rank_of_b;
+  return before(a, b);
+}
 
 // Whether the one for which room is kept would have its turn before the entry: of one queue, by what their LocalQueues
-// have used where that counts; of two, by who borrows less or has the smaller share with it; then as above. An entry
-// for which room is kept, too, is compared by that room, so that of two rooms one has the first turn, whoever asks.
+// have used where that counts; of two, by who borrows nearer or has the smaller share with it; then as above. Those for
+// whom room is kept are compared by that: where shares do not count, in one order over all, so that nobody waits in a
+// circle.
 bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const {
+  const auto own_room = admission.kept_.rooms.find(entry.id);
+  const bool has_room = own_room != admission.kept_.rooms.end();
+  if (has_room && !admission.options_.fair) return comes_before(id, room, entry.id, rank_of(entry));
   if (room.queue == entry.queue) {
     const double used = admission.local_usage(*entry.spec, admission.record(id).status.workload),
                  others = admission.local_usage(*entry.spec, admission.record(entry.id).status.workload);
     return used != others ? used < others : before(id, entry.id);
   }
+  if (!admission.options_.fair) return comes_before(id, room, entry.id, rank_of(entry));
   QuotaTree& tree = admission.ledger_->tree();
-  const auto own_room = admission.kept_.rooms.find(entry.id);
-  const bool has_room = own_room != admission.kept_.rooms.end();
-  if (!admission.options_.fair) {
-    int borrowing = has_room ? own_room->second.borrowing : entry.assignment.borrowing;
-    // To borrow more now is not what its room is for. But who would have to wait for that room keeps it waiting for
-    // nothing.
-    if (has_room && entry.assignment.borrowing > borrowing &&
-        !delays(room.queue, room.usage, room.gives_way, own_room->second))
-      borrowing = entry.assignment.borrowing;
-    if (room.borrowing != borrowing) return room.borrowing < borrowing;
-    return before(id, entry.id);
-  }
   const auto share_in = [&](QuotaNode queue, QuotaNode other, const Amounts& usage) {
     const std::vector<QuotaNode> around = above(queue), others = above(other);
     const auto shared =
@@ -59,30 +76,27 @@ bool Admission::Keeper::ends_by(const Entry& entry, Time until) const {
 }
 
 // Whether the one for which room is kept would not have its quota beside the entry, when those have given theirs back
-// for whom it waits.
-bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room) const {
-  std::set<WorkloadId> victims;
-  for (const Victim& victim : entry.victims) victims.insert(victim.id);
-  return delays(entry.queue, entry.assignment.usage, victims, room);
-}
-
-// The same for usage of a queue, once these are gone as well.
-bool Admission::Keeper::delays(QuotaNode queue, const Amounts& usage, const std::set<WorkloadId>& without,
-                               const KeptRoom& room) const {
+// for whom it waits. `before`: those whose rooms count as in use.
+bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room, std::span<const WorkloadId> before) const {
   Ledger& ledger = *admission.ledger_;
   QuotaTree& tree = ledger.tree();
-  std::vector<WorkloadId> gone;
+  std::set<WorkloadId> gone;
   for (const WorkloadId id : room.gives_way)
-    if (ledger.find(id) != nullptr) gone.push_back(id);
-  for (const WorkloadId id : without)
-    if (ledger.find(id) != nullptr && !room.gives_way.contains(id)) gone.push_back(id);
+    if (ledger.find(id) != nullptr) gone.insert(id);
+  for (const Victim& victim : entry.victims)
+    if (ledger.find(victim.id) != nullptr) gone.insert(victim.id);
+  std::vector<const KeptRoom*> left;
+  for (const WorkloadId id : before)
+    if (room.gives_way.contains(id)) left.push_back(&admission.kept_.rooms.at(id));
   tree.remove_usage(room.queue, room.held);
+  for (const KeptRoom* each : left) tree.remove_usage(each->queue, each->usage);
   for (const WorkloadId id : gone) ledger.take_out(id);
   const bool own = has_own_room(room);
-  tree.add_usage(queue, usage);
+  tree.add_usage(entry.queue, entry.assignment.usage);
   const bool with = own ? has_own_room(room) : tree.has_room(room.queue, room.usage);
-  tree.remove_usage(queue, usage);
+  tree.remove_usage(entry.queue, entry.assignment.usage);
   for (const WorkloadId id : gone) ledger.put_back(id);
+  for (const KeptRoom* each : left) tree.add_usage(each->queue, each->usage);
   tree.add_usage(room.queue, room.held);
   return !with;
 }
@@ -95,27 +109,44 @@ bool Admission::Keeper::may_have(Entry& entry) const {
   return !entry.held_up;
 }
 
+// In their order, each beside those before it.
 std::string Admission::Keeper::why_not(Entry& entry) const {
-  const QuotaTree& tree = admission.ledger_->tree();
+  QuotaTree& tree = admission.ledger_->tree();
   const QuotaNode root = tree.root(entry.queue);
   const auto may_lack = [&](const KeptRoom& room) {  // what the entry would get
-    return tree.root(room.queue) == root && (room.queue == entry.queue || entry.assignment.borrowing > 0);
+    return room.queue == entry.queue || entry.assignment.borrowing > 0;
   };
   std::vector<WorkloadId> in_order;
+  bool may_lack_any = false;
   for (const auto& [id, room] : admission.kept_.rooms)
-    if (id != entry.id && may_lack(room)) in_order.push_back(id);
-  std::ranges::sort(in_order, [&](WorkloadId a, WorkloadId b) { return before(a, b); });
-  for (const WorkloadId id : in_order) {
-    const KeptRoom& room = admission.kept_.rooms.at(id);
-    if (!has_first_turn(id, room, entry) || !delays(entry, room)) continue;
-    if (ends_by(entry, room.free_by)) {
-      entry.borrows_room = true;
-      continue;
+    if (id != entry.id && tree.root(room.queue) == root) {
+      in_order.push_back(id);
+      may_lack_any |= may_lack(room);
     }
-    return fmt::format("quota that is free, or becomes free, in ClusterQueue {} is kept for Workload {}, which {}",
-                       room.cluster_queue, admission.record(id).status.workload.full_name(), since_when());
+  if (!may_lack_any) return "";
+  std::ranges::sort(in_order, [&](WorkloadId a, WorkloadId b) {
+    return comes_before(a, admission.kept_.rooms.at(a), b, rank(admission.kept_.rooms.at(b).borrowing));
+  });
+  std::string why;
+  size_t seen = 0;
+  for (; seen < in_order.size() && why.empty(); ++seen) {
+    const WorkloadId id = in_order[seen];
+    const KeptRoom& room = admission.kept_.rooms.at(id);
+    if (may_lack(room) && has_first_turn(id, room, entry) && delays(entry, room, std::span(in_order).first(seen))) {
+      if (ends_by(entry, room.free_by)) entry.borrows_room = true;
+      else
+        why = fmt::format("quota that is free, or becomes free, in ClusterQueue {} is kept for Workload {}, which {}",
+                          room.cluster_queue, admission.record(id).status.workload.full_name(), since_when());
+    }
+    tree.remove_usage(room.queue, room.held);
+    tree.add_usage(room.queue, room.usage);
   }
-  return "";
+  for (const WorkloadId id : std::span(in_order).first(seen)) {
+    const KeptRoom& room = admission.kept_.rooms.at(id);
+    tree.remove_usage(room.queue, room.usage);
+    tree.add_usage(room.queue, room.held);
+  }
+  return why;
 }
 
 bool Admission::Keeper::has_place(Entry& entry, std::string* why) const {
@@ -175,11 +206,33 @@ void Admission::Keeper::note_admitted(const Entry& entry) {
   note_taken(entry);
 }
 
+void Admission::Keeper::look_again_at(WorkloadId id, KeptRoom& room) {
+  room.looked_at = Time{INT64_MIN};
+  have_another_turn.push_back(id);
+}
+
 void Admission::Keeper::look_again() {
-  for (auto& [id, room] : admission.kept_.rooms) {
-    if (!std::exchange(room.outrun, false)) continue;
-    room.looked_at = Time{INT64_MIN};
-    have_another_turn.push_back(id);
+  for (auto& [id, room] : admission.kept_.rooms)
+    if (std::exchange(room.outrun, false)) look_again_at(id, room);
+}
+
+// The entry's room is new, or another: those who come after it look for theirs beside it.
+void Admission::Keeper::look_again_behind(const Entry& entry, const KeptRoom& room) {
+  const QuotaTree& tree = admission.ledger_->tree();
+  std::vector<std::string> nodes;
+  if (room.in_nodes) nodes = admission.places_->kept_nodes(entry.id);
+  const auto is_among_them = [&](const std::string& node) { return std::ranges::binary_search(nodes, node); };
+  for (auto& [id, other] : admission.kept_.rooms) {
+    if (id == entry.id) continue;
+    if (std::exchange(other.again_at, admission.now_) != admission.now_) other.again = 0;
+    if (other.again == kAgainMax) continue;
+    const bool of_one_tree =
+        tree.root(other.queue) == tree.root(room.queue) && comes_before(entry.id, room, id, rank(other.borrowing));
+    if (of_one_tree || (room.in_nodes && other.in_nodes && takes_places_of(entry, room, id, other) &&
+                        std::ranges::any_of(admission.places_->kept_nodes(id), is_among_them))) {
+      ++other.again;
+      look_again_at(id, other);
+    }
   }
 }
 
@@ -187,8 +240,7 @@ void Admission::Keeper::note_taken(const Entry& entry) {
   for (const WorkloadId id : entry.over) {
     const auto kept = admission.kept_.rooms.find(id);
     if (kept == admission.kept_.rooms.end() || !takes_first(entry, id, kept->second)) continue;
-    kept->second.looked_at = Time{INT64_MIN};
-    admission.enqueue(id);
+    wake(id, kept->second);
   }
 }
 
@@ -215,15 +267,15 @@ bool Admission::Keeper::note_reserved(Temporary reserved, bool decided) {
 }
 
 // The order in which places are had, over all queues, so that of those for whom some are kept nobody waits in a circle:
-// one for whom others have been evicted, who borrows less, then as above.
+// one for whom others have been evicted, who borrows nearer, then as above.
 bool Admission::Keeper::has_first_place(const PlaceTurn& a, const PlaceTurn& b) const {
   const OrderKey &x = admission.record(a.id).key, &y = admission.record(b.id).key;
-  return std::tie(a.round, a.borrowing, x.less_important, x.since, x.uid) <
-         std::tie(b.round, b.borrowing, y.less_important, y.since, y.uid);
+  return std::tie(a.round, a.rank, x.less_important, x.since, x.uid) <
+         std::tie(b.round, b.rank, y.less_important, y.since, y.uid);
 }
 
 Admission::Keeper::PlaceTurn Admission::Keeper::turn_of(WorkloadId id, const KeptRoom& room) const {
-  return {id, admission.record(id).key.behind_sticky ? 2 : 0, room.borrowing};
+  return {id, admission.record(id).key.behind_sticky ? 2 : 0, rank(room.borrowing)};
 }
 
 // Whether the entry has the better right to places than the one for whom they are kept; while he waits for quota, of
@@ -233,9 +285,7 @@ bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const Kep
   const bool is_promised = admission.round_of(entry) == 0;
   if (room.lacks_quota && !is_promised && tree.root(room.queue) == tree.root(entry.queue))
     return !has_first_turn(id, room, entry);
-  const auto own = admission.kept_.rooms.find(entry.id);
-  const int borrowing = own == admission.kept_.rooms.end() ? entry.assignment.borrowing : own->second.borrowing;
-  return has_first_place({entry.id, admission.round_of(entry), borrowing}, turn_of(id, room));
+  return has_first_place({entry.id, admission.round_of(entry), rank_of(entry)}, turn_of(id, room));
 }
 
 bool Admission::is_late(WorkloadId id) const {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 #include <utility>
 
 namespace berth::quota {
@@ -29,18 +28,15 @@ bool Admission::Keeper::before(WorkloadId a, WorkloadId b) const {
   return std::tie(x.less_important, x.since, x.uid) < std::tie(y.less_important, y.since, y.uid);
 }
 
-std::vector<WorkloadId> Admission::Keeper::holders_around(QuotaNode queue) const {
-  const Ledger& ledger = *admission.ledger_;
-  std::vector<WorkloadId> out;
-  for (const QuotaNode each : ledger.tree().queues_below(ledger.tree().root(queue)))
-    out.insert(out.end(), ledger.holders(each).begin(), ledger.holders(each).end());
-  return out;
-}
-
 // When room may be kept for it.
 Time Admission::Keeper::due_at(const Record& record) const {
   if (!record.waits_since) return Time{INT64_MAX};
   return std::max(*record.waits_since + options().after, record.keeps_from);
+}
+
+// For whom none could be kept lately, and not for those alone for whom some is.
+bool Admission::Keeper::stays_roomless(WorkloadId id, const Record& record) const {
+  return record.keeps_from > admission.now_ && !admission.kept_.behind.contains(id);
 }
 
 // Has those of a queue looked at whose time has come, of the first in order for which no room is kept, and may be.
@@ -49,9 +45,11 @@ void Admission::Keeper::wake_first_ones(Waiting& waiting) {
   std::array<WorkloadId, kFirstOnes> due;
   size_t seen = 0, is_due = 0, paused = 0;
   Time next_due{INT64_MAX};
+  waiting.first_roomless = {};
+  bool is_first_known = false;
   const std::array all = {&waiting.pending, &waiting.parked, &waiting.behind};
   std::array next = {all[0]->begin(), all[1]->begin(), all[2]->begin()};
-  for (int32_t kept = 0; seen < kFirstOnes && kept < options().per_queue;) {
+  for (int32_t kept = 0; seen < kFirstOnes && (kept < options().per_queue || !is_first_known);) {
     size_t first = all.size();
     for (size_t i = 0; i < all.size(); ++i)
       if (next[i] != all[i]->end() && (first == all.size() || *next[i] < *next[first])) first = i;
@@ -63,8 +61,14 @@ void Admission::Keeper::wake_first_ones(Waiting& waiting) {
       continue;
     }
     const Record& record = admission.record(id);
+    if (!is_first_known && !stays_roomless(id, record)) {
+      WorkloadId& roomless = waiting.first_roomless;
+      if (!roomless.valid() || before(id, roomless)) roomless = id;
+      is_first_known = record.key.behind_sticky;
+    }
     const bool pauses = record.keeps_from > admission.now_;
     if (pauses && paused++ == kPausedMax) break;
+    if (kept >= options().per_queue) continue;
     if (!pauses) ++seen;
     const Time at = due_at(record);
     if (at > admission.now_) next_due = std::min(next_due, at);
@@ -90,13 +94,37 @@ void Admission::Keeper::forget(WorkloadId id) {
   look_at_queue(room.cluster_queue);
   const Standing standing = admission.record(id).standing;
   if (waits(standing)) admission.release_places(id);
-  if (room.queue.valid()) admission.wake_tree(room.queue);  // who has been held up for it
+  for (auto& [other, behind] : admission.kept_.rooms)  // who was to have his after it, may have it sooner
+    if (behind.gives_way.erase(id) > 0) wake(other, behind);
+  if (!room.queue.valid()) return;
+  admission.wake_tree(room.queue);  // who has been held up for it
+  look_at_those_behind(room.queue);
 }
 
 void Admission::Keeper::end_room(const Entry& entry) {
   if (admission.kept_.rooms.erase(entry.id) == 0) return;
   look_at_queue(entry.spec->name);
   admission.wake_tree(entry.queue);
+  look_at_those_behind(entry.queue);
+}
+
+// Those for whom none could be kept beside what was kept for others.
+void Admission::Keeper::look_at_those_behind(QuotaNode queue) {
+  const QuotaTree& tree = admission.ledger_->tree();
+  std::erase_if(admission.kept_.behind, [&](WorkloadId id) {
+    Record& record = admission.record(id);
+    const QuotaNode own = waits(record.standing) ? tree.queue(record.status.cluster_queue) : QuotaNode{};
+    if (own.valid() && tree.root(own) != tree.root(queue)) return false;
+    record.keeps_from = Time{INT64_MIN};
+    if (own.valid()) look_at_queue(record.status.cluster_queue);
+    return true;
+  });
+}
+
+// What is kept for it is looked at again at its turn, which it is to have.
+void Admission::Keeper::wake(WorkloadId id, KeptRoom& room) const {
+  room.looked_at = Time{INT64_MIN};
+  if (waits(admission.record(id).standing)) admission.enqueue(id);
 }
 
 void Admission::Keeper::measure(WorkloadId id) {
@@ -122,123 +150,19 @@ void Admission::Keeper::begin_cycle() {
   }
   for (const WorkloadId id : over) forget(id);
   admission.kept_.next_due.reset();
-  for (auto& [name, waiting] : admission.waiting_) wake_first_ones(waiting);
+  WorkloadId& roomless = admission.kept_.first_roomless;
+  roomless = {};
+  for (auto& [name, waiting] : admission.waiting_) {
+    wake_first_ones(waiting);
+    const WorkloadId first = waiting.first_roomless;
+    if (first.valid() && (!roomless.valid() || before(first, roomless))) roomless = first;
+  }
+  for (auto& [id, room] : admission.kept_.rooms)
+    if (room.may_lose != somebody_comes_first(id)) tell_anew(id, room);
 }
 
 std::string Admission::Keeper::since_when() const {
   return fmt::format("has waited for {}", format_duration(options().after));
-}
-
-// Nothing is known of one that runs longer than it said, unless it can be told to leave, or has been.
-Time Admission::Keeper::given_back_by(const Holder& holder) const {
-  if (holder.evicted || admission.is_late(holder.id)) return admission.now_;
-  const std::optional<Time> end = admission.expected_end(holder.id);
-  return end && *end > admission.now_ ? *end : Time{INT64_MAX};
-}
-
-// What it would get if nobody had quota but those that come before it and for whom room is kept.
-Assignment Admission::Keeper::when_alone(const Entry& entry, const PassedFlavors& without) {
-  Ledger& ledger = *admission.ledger_;
-  const std::vector<WorkloadId> holders = holders_around(entry.queue);
-  for (const WorkloadId id : holders) ledger.take_out(id);
-  const Record& record = admission.record(entry.id);
-  const Preemption preemption(ledger, admission.options_.fair, admission.places_, admission.now_);
-  const FlavorRequest request{
-      admission.claimant(record), &record.status.workload, entry.spec, {}, 0, nullptr, &without};
-  Assignment out = assign_flavors(ledger, preemption, admission.flavors_, request);
-  for (const WorkloadId id : holders) ledger.put_back(id);
-  return out;
-}
-
-// Borrows at most as much as it would alone: what it borrows beyond that its lenders may want back before its time.
-bool Admission::Keeper::has_own_room(const KeptRoom& room) const {
-  const QuotaTree& tree = admission.ledger_->tree();
-  return tree.has_room(room.queue, room.usage) && std::ranges::all_of(room.usage, [&](const auto& part) {
-           return tree.lowest_subtree_that_fits(room.queue, part.first, part.second).height <= room.borrowing;
-         });
-}
-
-// Those whose quota it waits for: all that have given it back by the time when that is enough; those of whom nobody
-// knows when, in the order in which they got it.
-void Admission::Keeper::find_who_gives_way(WorkloadId id, KeptRoom& room) {
-  Ledger& ledger = *admission.ledger_;
-  room.free_by = admission.now_;
-  if (ledger.tree().has_room(room.queue, room.usage)) return;
-  std::vector<std::tuple<Time, Time, std::string, WorkloadId>> holders;
-  for (const WorkloadId holder : holders_around(room.queue))
-    if (holder != id) {
-      const Holder& held = ledger.holder(holder);
-      holders.emplace_back(given_back_by(held), held.reserved, held.uid, holder);
-    }
-  std::sort(holders.begin(), holders.end());
-  bool enough = false;
-  for (const auto& [end, reserved, uid, holder] : holders) {
-    if (enough && (end > room.free_by || end == Time{INT64_MAX})) break;
-    ledger.take_out(holder);
-    room.gives_way.insert(holder);
-    if (enough) continue;
-    room.free_by = end;
-    enough = has_own_room(room);
-  }
-  for (const WorkloadId holder : room.gives_way) ledger.put_back(holder);
-}
-
-// Where it waits for quota, those of others of its tree who do so, too, and have it after it.
-bool Admission::Keeper::takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id,
-                                        const KeptRoom& other) const {
-  const QuotaTree& tree = admission.ledger_->tree();
-  const bool of_one_tree = tree.root(other.queue) == tree.root(room.queue);
-  if (of_one_tree && other.lacks_quota) return !has_first_turn(id, other, entry);
-  if (of_one_tree && room.lacks_quota) return false;
-  return has_first_place(turn_of(entry.id, room), turn_of(id, other));
-}
-
-// Places are kept where it has its quota, or where it is known when: else they would stand idle for nobody knows how
-// long. False: with these flavors it would have no place even if all others had left.
-bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room) {
-  Entry given = entry;
-  given.assignment = assignment;
-  if (admission.places_ == nullptr || admission.provisions(given)) return true;
-  const bool has_quota = room.gives_way.empty();
-  room.lacks_quota = !has_quota;
-  std::vector<WorkloadId> over;
-  for (const auto& [id, other] : admission.kept_.rooms)
-    if (id != entry.id && other.in_nodes && takes_places_of(entry, room, id, other)) over.push_back(id);
-  PlaceRequest request = admission.place_of(given);
-  request.over = &over;
-  if (!admission.places_->could_fit(request)) return false;
-  if (entry.held_up || room.free_by == Time{INT64_MAX}) return true;
-  const std::optional<Time> free_by = admission.places_->keep(request, room.free_by);
-  if (!free_by) return !has_quota;
-  room.in_nodes = !admission.places_->kept_nodes(entry.id).empty();
-  room.free_by = *free_by;
-  return true;
-}
-
-bool Admission::Keeper::find_room(const Entry& entry, KeptRoom& room) {
-  QuotaTree& tree = admission.ledger_->tree();
-  std::vector<const KeptRoom*> earlier;  // what they wait for counts as in use
-  for (const auto& [id, other] : admission.kept_.rooms)
-    if (id != entry.id && before(id, entry.id) && tree.root(other.queue) == tree.root(entry.queue))
-      earlier.push_back(&other);
-  for (const KeptRoom* other : earlier) tree.add_usage(other->queue, other->usage);
-  PassedFlavors without;
-  bool found = false;
-  for (bool goes_on = true; goes_on && !found;) {
-    const Assignment assignment = when_alone(entry, without);
-    Entry given = entry;
-    given.assignment = assignment;
-    if (assignment.outcome != Outcome::kFit || admission.exceeds_user_limit(given)) break;
-    room.pod_sets = assignment.pod_sets;
-    room.usage = assignment.usage;
-    room.borrowing = assignment.borrowing;
-    room.gives_way.clear();
-    find_who_gives_way(entry.id, room);
-    found = look_at_places(entry, assignment, room);
-    goes_on = pass_over(assignment, *entry.spec, without);
-  }
-  for (const KeptRoom* other : earlier) tree.remove_usage(other->queue, other->usage);
-  return found;
 }
 
 // Whether the queue's share of kept room is not used up by those that come before; the last of the others gives way.
@@ -291,7 +215,10 @@ void Admission::Keeper::consider(Entry& entry) {
   if (is_kept) take_back(entry, known->second);
   if (!entry.victims.empty() || (is_kept && holds_still(entry.id, known->second))) return;
   if (!is_kept && (record.keeps_from > admission.now_ || !may_keep(entry.id, entry.spec->name))) return;
-  if (looks_left-- <= 0) return;
+  if (looks_left-- <= 0) {
+    if (is_kept) have_another_turn.push_back(entry.id);
+    return;
+  }
   if (entry.assignment.user_limit.empty() && keep(entry)) {
     record.keeps_pause = {};
     return;
@@ -322,15 +249,30 @@ bool Admission::Keeper::keep(const Entry& entry) {
   room.queue = entry.queue;
   room.looked_at = admission.now_;
   const auto known = rooms.find(entry.id);
+  if (known != rooms.end()) {
+    room.again_at = known->second.again_at;
+    room.again = known->second.again;
+  }
+  const bool had_nodes = known != rooms.end() && known->second.in_nodes;
+  std::vector<std::string> had;
+  if (had_nodes) had = admission.places_->kept_nodes(entry.id);
   if (!find_room(entry, room)) return false;
   has_kept |= room.in_nodes;
+  const std::optional<Duration> declared = declared_runtime(admission.record(entry.id));
+  // Where shares count, who comes first may change with them, so that two would wait for each other.
+  if (!admission.options_.fair) room.left_by = Time{INT64_MAX};
+  if (room.left_by && declared && room.free_by < Time{INT64_MAX})
+    room.left_by = std::max(room.free_by, admission.now_) + *declared;
+  bool is_another = known == rooms.end() || known->second.usage != room.usage || known->second.left_by < room.left_by;
   if (known == rooms.end()) {
     ++admission.kept_.in_all;
     look_at_queue(room.cluster_queue);
     if (entry.held_up) have_another_turn.push_back(entry.id);
-  } else if (known->second.in_nodes && !room.in_nodes) {
+  } else if (had_nodes && !room.in_nodes) {
     admission.release_places(entry.id);
   }
+  is_another |= room.in_nodes && had != admission.places_->kept_nodes(entry.id);
+  if (is_another) look_again_behind(entry, room);
   rooms[entry.id] = std::move(room);
   return true;
 }
@@ -338,21 +280,11 @@ bool Admission::Keeper::keep(const Entry& entry) {
 // Whether somebody waits that comes before it and for whom no room is kept, though it may be: he may have his turn any
 // time.
 bool Admission::Keeper::somebody_comes_first(WorkloadId id) const {
-  for (const auto& [name, waiting] : admission.waiting_)
-    for (const auto* some : {&waiting.pending, &waiting.parked, &waiting.behind})
-      for (const OrderKey& each : *some) {
-        const bool comes_first = before(each.id, id);
-        if (!comes_first && each.behind_sticky) break;
-        const bool is_put_off = admission.record(each.id).keeps_from > admission.now_;
-        if (comes_first && !is_put_off && !admission.kept_.rooms.contains(each.id)) return true;
-      }
-  return false;
+  const WorkloadId first = admission.kept_.first_roomless;
+  return first.valid() && before(first, id);
 }
 
-void Admission::Keeper::tell(WorkloadId id) const {
-  const auto kept = admission.kept_.rooms.find(id);
-  if (kept == admission.kept_.rooms.end()) return;
-  const KeptRoom& room = kept->second;
+std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
   const bool lacks_quota = !room.in_nodes || !admission.ledger_->tree().has_room(room.queue, room.usage);
   std::string what = lacks_quota ? "quota that becomes free" : "";
   if (room.in_nodes) {
@@ -360,17 +292,37 @@ void Admission::Keeper::tell(WorkloadId id) const {
     what += fmt::format("{}what becomes free on node{} {}{}", lacks_quota ? ", and " : "", nodes.size() == 1 ? "" : "s",
                         fmt::join(nodes, ", "), lacks_quota ? "," : "");
   }
-  Record& record = admission.record(id);
-  std::string& kept_for_it = record.kept_for_it;
-  kept_for_it =
+  std::string out =
       fmt::format("It {}: {} {} kept for it", since_when(), what, lacks_quota && room.in_nodes ? "are" : "is");
-  if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX})
-    kept_for_it += fmt::format("; by what {}, that is enough by {}{}",
-                               lacks_quota ? "those declare who have it now" : "runs there declares",
-                               time_text(room.free_by, admission.options_.created_ahead),
-                               somebody_comes_first(id) ? " unless who comes before it takes it" : "");
-  kept_for_it += '.';
+  room.may_lose = somebody_comes_first(id);
+  if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX}) {
+    out += fmt::format("; by what {}, that is enough by {}",
+                       lacks_quota ? "those declare who have it now" : "runs there declares",
+                       time_text(room.free_by, admission.options_.created_ahead));
+    std::vector<std::string> unless;
+    if (room.may_lose) unless.emplace_back("who comes before it takes it");
+    if (room.borrowing > 0) unless.emplace_back("who lends it quota wants that back");
+    if (!unless.empty()) out += fmt::format(" unless {}", fmt::join(unless, ", or "));
+  }
+  return out + ".";
+}
+
+void Admission::Keeper::tell(WorkloadId id) const {
+  const auto kept = admission.kept_.rooms.find(id);
+  if (kept == admission.kept_.rooms.end()) return;
+  Record& record = admission.record(id);
+  record.kept_for_it = kept_text(id, kept->second);
   record.status.message = with_kept(record.status.message, record);
+}
+
+void Admission::Keeper::tell_anew(WorkloadId id, KeptRoom& room) const {
+  Record& record = admission.record(id);
+  std::string& message = record.status.message;
+  if (record.kept_for_it.empty() || !message.ends_with(record.kept_for_it)) return;
+  message.resize(message.size() - record.kept_for_it.size());
+  if (message.ends_with(' ')) message.pop_back();
+  record.kept_for_it = kept_text(id, room);
+  message = with_kept(message, record);
 }
 
 }  // namespace berth::quota

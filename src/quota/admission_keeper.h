@@ -15,6 +15,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,22 +74,31 @@ struct Admission::Keeper {
   bool is_due(const Record& record) const;
   Time due_at(const Record& record) const;
   void wake_first_ones(Waiting& waiting);
+  bool stays_roomless(WorkloadId id, const Record& record) const;
+  std::string kept_text(WorkloadId id, KeptRoom& room) const;
+  void tell_anew(WorkloadId id, KeptRoom& room) const;
   void look_at_queue(const std::string& cluster_queue) const;  // for whom room may be kept now is another
   void consider_time(Time at);
   bool before(WorkloadId a, WorkloadId b) const;
+  int rank(int borrowing) const;
+  int rank_of(const Entry& entry) const;
+  bool comes_before(WorkloadId a, const KeptRoom& room, WorkloadId b, int rank_of_b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
   struct PlaceTurn {
     WorkloadId id;
-    int round = 0, borrowing = 0;
+    int round = 0, rank = 0;
   };
   PlaceTurn turn_of(WorkloadId id, const KeptRoom& room) const;
+  void wake(WorkloadId id, KeptRoom& room) const;
+  void look_at_those_behind(QuotaNode queue);
+  void look_again_at(WorkloadId id, KeptRoom& room);
+  void look_again_behind(const Entry& entry, const KeptRoom& room);
   bool has_first_place(const PlaceTurn& a, const PlaceTurn& b) const;
   bool takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id, const KeptRoom& other) const;
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
-  bool delays(const Entry& entry, const KeptRoom& room) const;
-  bool delays(QuotaNode queue, const Amounts& usage, const std::set<WorkloadId>& without, const KeptRoom& room) const;
+  bool delays(const Entry& entry, const KeptRoom& room, std::span<const WorkloadId> before) const;
   bool may_keep(WorkloadId id, const std::string& cluster_queue);
   bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;
@@ -96,7 +107,7 @@ struct Admission::Keeper {
   bool look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room);
   Assignment when_alone(const Entry& entry, const PassedFlavors& without);
   bool has_own_room(const KeptRoom& room) const;
-  void find_who_gives_way(WorkloadId id, KeptRoom& room);
+  void find_who_gives_way(WorkloadId id, const std::set<WorkloadId>& passing, KeptRoom& room);
   Time given_back_by(const Holder& holder) const;
   void take_back(Entry& entry, const KeptRoom& room);
   std::vector<WorkloadId> holders_around(QuotaNode queue) const;

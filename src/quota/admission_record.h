@@ -128,14 +128,19 @@ struct KeptRoom {
   QuotaNode queue;                              // by the ledger's tree
   Amounts usage = {};                           // the same
   int borrowing = 0;                            // as Assignment's, were nothing else in use
-  std::set<WorkloadId> gives_way = {};          // holders that will have given back their quota
+  std::set<WorkloadId> gives_way = {};          // who will have given back his quota, those with room before it, too
   Amounts held = {};                            // in this cycle, as usage that is there for it only
   bool in_nodes = false;                        // places are kept
   bool lacks_quota = false;                     // when it was looked at
   Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
+  // When it will have been there and left, as it declares; INT64_MAX: nobody knows. None: others do not wait for that.
+  std::optional<Time> left_by = {};
   Time looked_at;
   Time woken{INT64_MIN};  // it had its turn since free_by
   bool outrun = false;    // somebody has been admitted since looked_at who may end later than free_by
+  bool may_lose = false;  // it was told that who comes before it may take it
+  Time again_at{INT64_MIN};  // when it was to be looked at again since others have theirs elsewhere,
+  int again = 0;             // so often at that time
 };
 
 // Usage that is there for a cycle only, of one who waits.
@@ -160,6 +165,8 @@ struct Kept {
   uint64_t in_all = 0;                // how often some has begun to be kept
   std::optional<Time> next_due = {};  // when it may begin for another
   Aside aside = {};
+  std::set<WorkloadId> behind = {};  // for whom none could be kept beside what is kept for others
+  WorkloadId first_roomless = {};    // of all queues: Waiting::first_roomless
 };
 
 // A queue's head in a cycle.

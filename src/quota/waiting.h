@@ -50,6 +50,7 @@ struct Waiting {
   std::vector<uint64_t> leaderless;                                  // groups that may be awake without a leader
   WorkloadId last_head = {};                                         // that had the turn in the last cycle
   std::optional<Time> quiet_until = {};  // nobody is due to have room kept before; none: that is to be looked at
+  WorkloadId first_roomless = {};        // as of then: by priority and age the first that has none and may yet start
 
   void add(const OrderKey& key, uint64_t likeness) {
     quiet_until.reset();

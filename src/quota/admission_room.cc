@@ -1,0 +1,164 @@
+// What room is to be kept for one who has waited long: its quota, beside those before it, and its places
+// (quota/admission_keeper.h).
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "quota/admission_keeper.h"
+
+namespace berth::quota {
+
+std::vector<WorkloadId> Admission::Keeper::holders_around(QuotaNode queue) const {
+  const Ledger& ledger = *admission.ledger_;
+  std::vector<WorkloadId> out;
+  for (const QuotaNode each : ledger.tree().queues_below(ledger.tree().root(queue)))
+    out.insert(out.end(), ledger.holders(each).begin(), ledger.holders(each).end());
+  return out;
+}
+
+// Nothing is known of one that runs longer than it said, unless it can be told to leave, or has been.
+Time Admission::Keeper::given_back_by(const Holder& holder) const {
+  if (holder.evicted || admission.is_late(holder.id)) return admission.now_;
+  const std::optional<Time> end = admission.expected_end(holder.id);
+  return end && *end > admission.now_ ? *end : Time{INT64_MAX};
+}
+
+// What it would get if nobody had quota but those that come before it and for whom room is kept.
+Assignment Admission::Keeper::when_alone(const Entry& entry, const PassedFlavors& without) {
+  Ledger& ledger = *admission.ledger_;
+  const std::vector<WorkloadId> holders = holders_around(entry.queue);
+  for (const WorkloadId id : holders) ledger.take_out(id);
+  const Record& record = admission.record(entry.id);
+  const Preemption preemption(ledger, admission.options_.fair, admission.places_, admission.now_);
+  const FlavorRequest request{
+      admission.claimant(record), &record.status.workload, entry.spec, {}, 0, nullptr, &without};
+  Assignment out = assign_flavors(ledger, preemption, admission.flavors_, request);
+  for (const WorkloadId id : holders) ledger.put_back(id);
+  return out;
+}
+
+// Borrows at most as much as it would alone: what it borrows beyond that its lenders may want back before its time.
+bool Admission::Keeper::has_own_room(const KeptRoom& room) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  return tree.has_room(room.queue, room.usage) && std::ranges::all_of(room.usage, [&](const auto& part) {
+           return tree.lowest_subtree_that_fits(room.queue, part.first, part.second).height <= room.borrowing;
+         });
+}
+
+// Those whose quota it waits for: all that have given it back by the time when that is enough; those of whom nobody
+// knows when, in the order in which they got it. `passing`: who comes before it, and will have left.
+void Admission::Keeper::find_who_gives_way(WorkloadId id, const std::set<WorkloadId>& passing, KeptRoom& room) {
+  Ledger& ledger = *admission.ledger_;
+  QuotaTree& tree = ledger.tree();
+  room.free_by = admission.now_;
+  std::vector<std::tuple<Time, Time, std::string, WorkloadId>> holders;
+  for (const WorkloadId other : passing) {
+    const KeptRoom& before = admission.kept_.rooms.at(other);
+    tree.add_usage(before.queue, before.usage);
+    holders.emplace_back(*before.left_by, Time{INT64_MAX}, admission.record(other).key.uid, other);
+  }
+  for (const WorkloadId holder : holders_around(room.queue))
+    if (holder != id) {
+      const Holder& held = ledger.holder(holder);
+      holders.emplace_back(given_back_by(held), held.reserved, held.uid, holder);
+    }
+  std::sort(holders.begin(), holders.end());
+  const auto take_out = [&](WorkloadId each) {
+    if (!passing.contains(each)) return ledger.take_out(each);
+    const KeptRoom& before = admission.kept_.rooms.at(each);
+    tree.remove_usage(before.queue, before.usage);
+  };
+  bool enough = tree.has_room(room.queue, room.usage);
+  if (!enough)
+    for (const auto& [end, reserved, uid, each] : holders) {
+      if (enough && (end > room.free_by || end == Time{INT64_MAX})) break;
+      take_out(each);
+      room.gives_way.insert(each);
+      if (enough) continue;
+      room.free_by = end;
+      enough = has_own_room(room);
+    }
+  for (const WorkloadId each : room.gives_way)
+    if (!passing.contains(each)) ledger.put_back(each);
+  for (const WorkloadId each : passing) {
+    const KeptRoom& before = admission.kept_.rooms.at(each);
+    if (!room.gives_way.contains(each)) tree.remove_usage(before.queue, before.usage);
+  }
+}
+
+// Where it waits for quota, those of others of its tree who do so, too, and have it after it.
+bool Admission::Keeper::takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id,
+                                        const KeptRoom& other) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  const bool of_one_tree = tree.root(other.queue) == tree.root(room.queue);
+  if (of_one_tree && other.lacks_quota) return !has_first_turn(id, other, entry);
+  if (of_one_tree && room.lacks_quota) return false;
+  return has_first_place(turn_of(entry.id, room), turn_of(id, other));
+}
+
+// Places are kept where it has its quota, or where it is known when: else they would stand idle for nobody knows how
+// long. False: with these flavors it would have no place even if all others had left.
+bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room) {
+  Entry given = entry;
+  given.assignment = assignment;
+  if (admission.places_ == nullptr || admission.provisions(given)) return true;
+  const bool has_quota = room.gives_way.empty();
+  room.lacks_quota = !has_quota;
+  std::vector<WorkloadId> over;
+  for (const auto& [id, other] : admission.kept_.rooms)
+    if (id != entry.id && other.in_nodes && takes_places_of(entry, room, id, other)) over.push_back(id);
+  PlaceRequest request = admission.place_of(given);
+  request.over = &over;
+  if (!admission.places_->could_fit(request)) return false;
+  if (entry.held_up || room.free_by == Time{INT64_MAX}) return true;
+  const std::optional<Time> free_by = admission.places_->keep(request, room.free_by);
+  if (!free_by) return !has_quota;
+  room.in_nodes = !admission.places_->kept_nodes(entry.id).empty();
+  room.free_by = *free_by;
+  return true;
+}
+
+// What those wait for who come before it counts as in use until they will have left: who they are is known once it is
+// how far it borrows.
+bool Admission::Keeper::find_room(const Entry& entry, KeptRoom& room) {
+  QuotaTree& tree = admission.ledger_->tree();
+  std::set<WorkloadId> passing, staying;  // of whom it is known when they will have left, and of whom it is not
+  int own_rank = 0;
+  const auto count_those_before = [&](int borrowing) {
+    own_rank = std::max(own_rank, rank(borrowing));
+    for (const auto& [id, other] : admission.kept_.rooms) {
+      const bool of_one_tree = id != entry.id && tree.root(other.queue) == tree.root(entry.queue);
+      if (!of_one_tree || !comes_before(id, other, entry.id, own_rank)) continue;
+      if (other.left_by.value_or(Time{INT64_MAX}) < Time{INT64_MAX}) passing.insert(id);
+      else if (staying.insert(id).second) tree.add_usage(other.queue, other.usage);
+    }
+  };
+  count_those_before(0);
+  PassedFlavors without;
+  bool found = false;
+  for (bool goes_on = true; goes_on && !found;) {
+    const Assignment assignment = when_alone(entry, without);
+    Entry given = entry;
+    given.assignment = assignment;
+    if (assignment.outcome != Outcome::kFit || admission.exceeds_user_limit(given)) break;
+    if (rank(assignment.borrowing) > own_rank) {
+      count_those_before(assignment.borrowing);
+      continue;
+    }
+    room.pod_sets = assignment.pod_sets;
+    room.usage = assignment.usage;
+    room.borrowing = assignment.borrowing;
+    room.gives_way.clear();
+    find_who_gives_way(entry.id, passing, room);
+    found = look_at_places(entry, assignment, room);
+    goes_on = pass_over(assignment, *entry.spec, without);
+  }
+  for (const WorkloadId id : staying) {
+    const KeptRoom& other = admission.kept_.rooms.at(id);
+    tree.remove_usage(other.queue, other.usage);
+  }
+  if (!found && !staying.empty()) admission.kept_.behind.insert(entry.id);
+  return found;
+}
+
+}  // namespace berth::quota
