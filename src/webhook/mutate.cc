@@ -49,9 +49,10 @@ void mutate_pod(Json& pod, const Rules& rules, std::vector<std::string>& warning
   name_scheduler(pod["spec"], rules, warnings);
 }
 
-// Whoever brings it into a queue counts, so that nobody uses up the part of another.
+// Whoever brings it into a queue counts, so that nobody uses up the part of another: also of what says that it is part
+// of a whole, which anybody can say.
 void name_user(Json& object, const std::string& user) {
-  if (user.empty() || !waits(object)) return;
+  if (user.empty()) return;
   object["metadata"]["annotations"][std::string(api::kUserAnnotation)] = user;
 }
 
@@ -62,7 +63,7 @@ AdmissionAnswer mutate(const AdmissionRequest& request, const Rules& rules) {
   const bool creates = request.operation == "CREATE", updates = request.operation == "UPDATE";
   if (!(creates || updates) || !request.subresource.empty()) return answer;
   if (label_of(request.object, kQueueLabel).empty()) return answer;
-  if (updates && (waits(request.old_object) || !waits(request.object))) return answer;
+  if (updates && !comes_to_wait(request.object, request.old_object)) return answer;
   answer.object = request.object;
   name_user(answer.object, request.user);
   if (updates) return answer;  // what else there is may run, and cannot be changed then

@@ -9,8 +9,8 @@
 // Of one that comes into a queue later, by an update of its label or owners, nothing is changed but the annotation: it
 // becomes who makes the update. A Job without that label gets it first where the namespace has a LocalQueue named
 // default (webhook/cluster.h). Who names another scheduler keeps it, with a warning. What belongs to an object that
-// waits itself (the pods of a Job, a Job of a JobSet) is left alone. Pure functions; the same object twice is changed
-// once.
+// waits itself (the pods of a Job, a Job of a JobSet) gets the annotation alone. Pure functions; the same object twice
+// is changed once.
 #pragma once
 
 #include "webhook/review.h"

@@ -41,6 +41,11 @@ bool waits(const nlohmann::json& object) {
   return !label_of(object, api::kQueueLabel).empty() && whole_of(object).empty();
 }
 
+bool comes_to_wait(const nlohmann::json& object, const nlohmann::json& before) {
+  if (label_of(object, api::kQueueLabel).empty()) return false;
+  return label_of(before, api::kQueueLabel).empty() || (waits(object) && !waits(before));
+}
+
 bool is_managed_whole(const std::string& kind) { return kind == "Job"; }
 
 }  // namespace berth::webhook

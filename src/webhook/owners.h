@@ -13,6 +13,9 @@ std::string whole_of(const nlohmann::json& object);
 // It waits by itself: it names a queue, and is no part of such a whole.
 bool waits(const nlohmann::json& object);
 
+// It comes into a queue with this update: it named none before, or was part of a whole.
+bool comes_to_wait(const nlohmann::json& object, const nlohmann::json& before);
+
 // Whether Berth lets such a whole wait: a Job. Of the others nobody counts the quota.
 bool is_managed_whole(const std::string& kind);
 

@@ -63,8 +63,24 @@ TEST(User, WhoCreatesItIsWrittenDownWhateverItSays) {
     request.object["metadata"]["annotations"]["other"] = "stays";
     EXPECT_EQ(mutate(request, {}).object["metadata"]["annotations"],
               (Json{{"berth.dev/user", "ann"}, {"other", "stays"}}));
+  }
+}
+
+TEST(User, OfWhatSaysThatItIsPartOfAWholeIsWhoCreatesItToo) {
+  for (const char* kind : kKinds) {
+    AdmissionRequest request = ann_creates(kind, kInQueue, "bob");
     request.object["metadata"]["ownerReferences"] = kPartOfASet;
-    EXPECT_EQ(mutate(request, {}).object, request.object) << "the whole has been written down";
+    Json expected = request.object;
+    expected["metadata"]["annotations"] = Json{{"berth.dev/user", "ann"}};
+    EXPECT_EQ(mutate(request, {}).object, expected) << "and nothing else is changed";
+    AdmissionRequest later = ann_updates(kind, Json::object(), "nobody-1", kInQueue, "nobody-1");
+    later.object["metadata"]["ownerReferences"] = later.old_object["metadata"]["ownerReferences"] = kPartOfASet;
+    EXPECT_EQ(named_by(later), "ann");
+    EXPECT_TRUE(validate(AdmissionRequest(later), {}).allowed) << "as it came";
+    later.object["metadata"]["annotations"]["berth.dev/user"] = "nobody-2";
+    EXPECT_FALSE(validate(later, {}).allowed);
+    later.object["metadata"]["annotations"]["berth.dev/user"] = "ann";
+    EXPECT_TRUE(validate(later, {}).allowed) << "as mutate() has made it";
   }
 }
 

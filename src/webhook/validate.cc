@@ -225,7 +225,7 @@ void forget(std::vector<std::string>& now, const std::vector<std::string>& befor
 void check_user_change(const AdmissionRequest& request, Findings& findings) {
   const std::string user = annotation_of(request.object, api::kUserAnnotation);
   if (user == annotation_of(request.old_object, api::kUserAnnotation)) return;
-  if (user == request.user && waits(request.object) && !waits(request.old_object)) return;
+  if (user == request.user && comes_to_wait(request.object, request.old_object)) return;
   findings.invalid.push_back(
       fmt::format("metadata.annotations[{}]: {}", api::kUserAnnotation,
                   api::invalid_value(printable(user), "who submitted it stays as it was written")));

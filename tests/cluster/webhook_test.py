@@ -108,16 +108,28 @@ class Admission(WithWebhook):
         self.user_is_kept(JOBS, "late", "nobody-5")
         self.assertIs(self.patch(JOBS, "late", suspend=True)["spec"]["suspend"], True)
 
-    def test_who_takes_a_job_out_of_its_whole_is_its_user(self) -> None:
+    def test_who_says_that_it_is_part_of_a_whole_is_its_user_too(self) -> None:
         part = job("part", labels={QUEUE: "lq"})
         part["metadata"]["annotations"] = {USER: "nobody-1"}
         part["metadata"]["ownerReferences"] = [{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
                                                 "name": "none", "uid": "none", "controller": True}]  # fmt: skip
-        self.assertEqual(self.create(JOBS, part)["metadata"]["annotations"][USER], "nobody-1")
+        made = self.create(JOBS, part)["metadata"]["annotations"]
+        self.assertNotEqual(made[USER], "nobody-1", "anybody can say that it is part of a whole")
         self.user_is_kept(JOBS, "part", "nobody-2")
         alone = {"metadata": {"ownerReferences": None}}
-        made = self.api.call("PATCH", f"{JOBS}/part", alone, content_type=MERGE)
-        self.assertNotEqual(made["metadata"]["annotations"][USER], "nobody-1")
+        alone = self.api.call("PATCH", f"{JOBS}/part", alone, content_type=MERGE)
+        self.assertEqual(alone["metadata"]["annotations"][USER], made[USER])
+        # One that is given its queue later.
+        late = job("late-part")
+        late["metadata"] |= {"annotations": {USER: "nobody-1"}, "ownerReferences": part["metadata"]["ownerReferences"]}
+        late["spec"]["suspend"] = True
+        self.assertEqual(self.create(JOBS, late)["metadata"]["annotations"][USER], "nobody-1")
+        self.assertEqual(self.patch(JOBS, "late-part", labels={QUEUE: "lq"})["metadata"]["annotations"][USER], made[USER])
+        # A pod that says that it is a Job's, which the controller of Jobs has not made.
+        forged = pod("forged", labels={QUEUE: "lq"})
+        forged["metadata"] |= {"annotations": {USER: "nobody-1"}, "ownerReferences": [
+            {"apiVersion": "batch/v1", "kind": "Job", "name": "none", "uid": "none", "controller": True}]}  # fmt: skip
+        self.assertEqual(self.create(PODS, forged)["metadata"]["annotations"][USER], made[USER])
 
     def test_a_pod_keeps_its_user(self) -> None:
         named = {"annotations": {USER: "nobody-1", "kueue.x-k8s.io/pod-group-total-count": "2"}}
