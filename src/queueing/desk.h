@@ -118,6 +118,8 @@ class Desk {
   void recount(const std::string& namespace_name);
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   bool is_orphan(const WorkloadRecord& record) const;
+  bool is_abandoned(const SeenWorkload& seen);
+  void remove(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool has_lost_job(const SeenWorkload& seen) const;
   bool want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
             const workloads::GroupEnd& end, Wanted& wanted, std::vector<Note>& notes, std::vector<Write>& writes);
@@ -138,6 +140,8 @@ class Desk {
   bool stop_pods(GroupRecord& group, const std::string& why, bool evicted, std::vector<Write>& writes);
   void let_pods_go(GroupRecord& group, bool over, std::vector<Write>& writes);
   void adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord& workload, std::vector<Write>& writes);
+  void own(const Name& name, GroupRecord& group, const WorkloadRecord& workload,
+           const std::vector<api::OwnerReference>& owners, std::vector<Write>& writes);
   static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
   bool is_needed(const Name& name, const SeenWorkload& seen, const quota::Admission& admission) const;

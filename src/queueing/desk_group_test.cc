@@ -169,5 +169,72 @@ TEST_F(DeskGroupTest, AnEvictedOneHoldsNothingUntilItsPodsAreThereAgain) {
   for (const char* pod : {"d", "e", "f"}) EXPECT_FALSE(gated(pod)) << pod;
 }
 
+// Its pods are its only owners: what it has waited, and how often it was evicted, is not lost with them.
+struct DeskEvictedGroupTest : DeskGroupTest {
+  void evict_pair() {
+    for (const char* pod : {"a", "b"}) submit_pod(pod, "blue", 4, "pair", 2);
+    settle();
+    submit("owner", "red", 4);
+    settle();
+    ASSERT_EQ(pods.size(), 0u);
+  }
+  std::string pair_is(const char* type) { return condition_in(workloads["pair"], type); }
+  Json owners_of_pair() { return workloads["pair"]["metadata"]["ownerReferences"]; }
+};
+
+TEST_F(DeskEvictedGroupTest, ItOutlastsItsPodsAndIsThatOfThoseThatComeInTheirPlace) {
+  evict_pair();
+  EXPECT_EQ(owners_of_pair(), Json::array()) << "else the garbage collector takes it";
+  EXPECT_EQ(condition("owner", "Admitted"), "True Admitted");
+  EXPECT_EQ(pair_is("QuotaReserved"), "False WaitingForReplacementPods");
+  end_job("owner");
+  settle();
+  EXPECT_EQ(pair_is("Admitted"), "False NoReservation") << "nobody is there for whom it would have quota";
+  for (const char* pod : {"c", "d"}) {
+    EXPECT_TRUE(pair_is("QuotaReserved").starts_with("False")) << pod;
+    submit_pod(pod, "blue", 4, "pair", 2);
+    settle();
+  }
+  EXPECT_EQ(owners_of_pair().size(), 2u);
+  EXPECT_EQ(pair_is("Admitted"), "True Admitted");
+  EXPECT_FALSE(gated("c") || gated("d"));
+  EXPECT_EQ(workloads["pair"]["metadata"]["uid"], "uid-pair");
+  EXPECT_EQ(workloads.size(), 1u);
+}
+
+TEST_F(DeskEvictedGroupTest, OneWhosePodsDoNotComeAgainGoesAfterAnHour) {
+  evict_pair();
+  const Duration known = step;
+  step = Duration::seconds(50 * 60);
+  EXPECT_THAT(look(), ::testing::IsEmpty());
+  EXPECT_TRUE(workloads.contains("pair"));
+  ASSERT_TRUE(desk.wakeup());
+  EXPECT_LE(*desk.wakeup(), now + Duration::seconds(600));
+  step = Duration::seconds(11 * 60);
+  settle();
+  step = known;
+  EXPECT_FALSE(workloads.contains("pair"));
+  EXPECT_THAT(notes, ::testing::Contains("pair Abandoned"));
+}
+
+TEST_F(DeskEvictedGroupTest, PodsOfAnotherSizeHaveAWorkloadOfTheirOwn) {
+  evict_pair();
+  end_job("owner");
+  for (const char* pod : {"c", "d"}) submit_pod(pod, "blue", 2, "pair", 2);
+  settle();
+  EXPECT_EQ(pair_is("Admitted"), "True Admitted");
+  EXPECT_FALSE(gated("c") || gated("d"));
+  EXPECT_EQ(owners_of_pair().size(), 2u);
+}
+
+TEST_F(DeskEvictedGroupTest, AnotherBerthThatTakesOverKnowsItWithoutItsPods) {
+  evict_pair();
+  World later;
+  later.take_over(*this);
+  later.settle();
+  EXPECT_EQ(condition_in(later.workloads["pair"], "QuotaReserved"), "False WaitingForReplacementPods");
+  EXPECT_EQ(condition_in(later.workloads["pair"], "Evicted"), "True Preempted");
+}
+
 }  // namespace
 }  // namespace berth::queueing

@@ -1,13 +1,59 @@
 // The part of Desk that knows whose Workloads are, and tells the engine so.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "api/kueue_names.h"
+#include "api/patch.h"
 #include "queueing/desk.h"
+#include "queueing/step.h"
 #include "workloads/kueue/pod_group.h"
 #include "workloads/kueue/queued.h"
 
 namespace berth::queueing {
+namespace {
+
+constexpr Duration kOutlastsFor = Duration::seconds(3600);  // after it was evicted, or may wait in its queue again
+
+}  // namespace
+
+bool outlasts_pods(const SeenWorkload& seen) {
+  const api::ObjectMeta& metadata = seen.workload.metadata;
+  return metadata.owners.empty() && metadata.annotation(api::kIsGroupAnnotation) != nullptr && seen.is("Evicted");
+}
+
+// Of one that outlasts its pods: none have come for a long time, or others that are like none of its own, which are to
+// have a Workload of their own.
+bool Desk::is_abandoned(const SeenWorkload& seen) {
+  if (!outlasts_pods(seen) || seen.is("QuotaReserved")) return false;
+  if (const GroupRecord* group = group_of(seen)) {
+    const auto is_ours = [&](const auto& pod) {
+      const api::Pod& one = pod.second.seen.pod;
+      return one.metadata.deleted || std::ranges::any_of(seen.workload.pod_sets, [&](const auto& set) {
+               return workloads::is_of_set(one, seen.workload, set);
+             });
+    };
+    return std::ranges::none_of(group->pods, is_ours);
+  }
+  const Result<Time> evicted = parse_rfc3339(seen.condition("Evicted")->since);
+  if (!evicted) return false;
+  const Time since = seen.requeue && seen.requeue->at ? std::max(*evicted, *seen.requeue->at) : *evicted;
+  if (since + kOutlastsFor <= wall_) return true;
+  const Time then = now_ + (since + kOutlastsFor - wall_);
+  wakeup_ = std::min(wakeup_.value_or(then), then);
+  return false;
+}
+
+void Desk::remove(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
+  Write write{.kind = Write::Kind::kDeleteWorkload,
+              .party = Write::Party::kWorkload,
+              .namespace_name = name.first,
+              .name = name.second,
+              .body = api::delete_options_json(record.seen.workload.metadata.uid)};
+  write.notes = {note_of(record.seen.workload.metadata, "Workload", "Abandoned", "Its pods have not come again")};
+  if (!send(record.lane, std::move(write), writes) && !record.lane.busy) dirty_workloads_.insert(name);
+}
 
 engine::OwnerQueued Desk::owner(const std::string& uid) const {
   const auto job = job_by_uid_.find(uid);

@@ -110,8 +110,11 @@ const GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
 std::string Desk::lacking_pods(const WorkloadRecord& record) const {
   const SeenWorkload& seen = record.seen;
   const bool waits = !seen.is("QuotaReserved") || seen.is("Evicted") || record.evicted_by;
-  const GroupRecord* group = waits ? group_of(seen) : nullptr;
-  if (group == nullptr || seen.workload.metadata.annotation(api::kIsGroupAnnotation) == nullptr) return "";
+  if (!waits || seen.workload.metadata.annotation(api::kIsGroupAnnotation) == nullptr) return "";
+  static const GroupRecord kNone;
+  const GroupRecord* group = group_of(seen);
+  if (group == nullptr && outlasts_pods(seen)) group = &kNone;
+  if (group == nullptr) return "";
   int32_t total = 0, missing = 0;
   bool fast = false;
   for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
@@ -175,14 +178,17 @@ void Desk::look_at(const Name& name, GroupRecord& group, const quota::Admission&
   }
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || over) return;
-  adopt_pods(name, group, workload, writes);
   const quota::WorkloadStatus& status = admission.status(id);
   const bool leaving = is_leaving(status);
+  if (!leaving) adopt_pods(name, group, workload, writes);
   if (status.phase == quota::WorkloadPhase::kAdmitted && !leaving) {
     if (is_told(stored)) start_pods(group, workload, admission, writes);
     return;
   }
   if (leaving && !stored.is("Evicted")) return;  // people hear first why
+  const bool is_group = stored.workload.metadata.annotation(api::kIsGroupAnnotation) != nullptr;
+  if (leaving && is_group && !stored.workload.metadata.owners.empty() && has_begun(name, group))
+    return own(name, group, workload, {}, writes);  // what it has waited and been through outlasts its pods
   const std::string why = leaving ? why_evicted(workload) : "Not admitted by cluster queue";
   say_left(name, stop_pods(group, why, leaving, writes) && leaving && !has_begun(name, group));
 }
@@ -355,7 +361,17 @@ void Desk::adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord
     owner.name = one.name;
     owner.uid = one.uid;
   }
-  if (owners.size() == metadata.owners.size() || workload.lane.busy) return;
+  if (owners.size() != metadata.owners.size()) own(name, group, workload, owners, writes);
+}
+
+// The Workload lasts as long as one of these, or until it is abandoned.
+void Desk::own(const Name& name, GroupRecord& group, const WorkloadRecord& workload,
+               const std::vector<api::OwnerReference>& owners, std::vector<Write>& writes) {
+  const api::ObjectMeta& metadata = workload.seen.workload.metadata;
+  if (workload.lane.busy) {
+    dirty_groups_.insert(name);
+    return;
+  }
   Json body = {{"metadata", metadata_json(metadata)}};
   body["metadata"]["ownerReferences"] = Json::parse(owners_json(owners));
   send(group.lane,

@@ -26,9 +26,10 @@ struct WorkloadRecord {
   bool released = false;    // and the engine knows so
   bool told_ready = false;  // the engine knows its pods as ready
   Time told_at{INT64_MIN};
-  std::optional<quota::AdmissionDecision> evicted_by = {};         // in this term
-  std::string evicted_for;                                         // in this term, for whom: "Job default/urgent"
-  CheckWords words = {};                                           // that are to stand in its status
+  std::optional<quota::AdmissionDecision> evicted_by = {};  // in this term
+  std::string evicted_for;                                  // in this term, for whom: "Job default/urgent"
+  std::string inactive_since;  // the eviction for which it was made inactive: lastTransitionTime of Evicted
+  CheckWords words = {};       // that are to stand in its status
   std::tuple<int64_t, int64_t, std::string> followed{-1, -1, ""};  // generations and names: it is as its owner
   bool recount = false;                                            // what pods are given has changed since it was told
   bool reshaped = false;   // its pod sets were written; the engine may have decided about those before

@@ -115,6 +115,24 @@ TEST_F(DeskRequeued, WhoseLocalQueueIsStoppedIsNotBeforeItGoesOn) {
   EXPECT_EQ(condition("train", "Requeued"), "True LocalQueueRestarted");
 }
 
+// What it was made inactive for is said once: whoever makes it active again has said something since.
+TEST_F(DeskRequeued, WhoIsMadeActiveAgainWhileItLeavesStaysSo) {
+  submit("train", "red", 2);
+  change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/max-exec-time-seconds", "3600"}}}}}});
+  settle();
+  change("train", {{"status", {{"active", 1}, {"startTime", "2026-01-01T00:00:00Z"}, {"conditions", nlohmann::json::array()}}}});
+  for (int minute = 0; minute < 65; ++minute) settle();
+  EXPECT_EQ(condition("train", "QuotaReserved"), "True QuotaReserved") << "it is on its way out";
+  EXPECT_EQ(workload("train")["spec"]["active"], false);
+  set_active(true);
+  EXPECT_EQ(workload("train")["spec"]["active"], true);
+  change("train", {{"status", {{"active", 0}}}});
+  settle();
+  EXPECT_EQ(workload("train")["spec"]["active"], true);
+  EXPECT_EQ(condition("train", "Requeued"), "True Reactivated");
+  EXPECT_EQ(condition("train", "Admitted"), "True Admitted");
+}
+
 TEST_F(DeskRequeued, WhoIsMadeInactiveIsNotBeforeItIsActiveAgain) {
   submit("train", "red", 4);
   settle();

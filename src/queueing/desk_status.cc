@@ -173,10 +173,14 @@ std::vector<int32_t> Desk::reclaimable_of(const SeenWorkload& seen, const JobRec
   return more ? out : std::vector<int32_t>();
 }
 
-// One that was evicted for good waits no more, until somebody makes it active again. People have heard why by then.
+// One that was evicted for good waits no more, until somebody makes it active again, if only while it leaves. People
+// have heard why by then.
 void Desk::deactivate(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
   const SeenWorkload& seen = record.seen;
-  if (!seen.workload.active || !seen.condition("Evicted")->reason.starts_with("DeactivatedDueTo")) return;
+  const StoredCondition& evicted = *seen.condition("Evicted");
+  if (!evicted.reason.starts_with("DeactivatedDueTo")) return;
+  if (!seen.workload.active) record.inactive_since = evicted.since;
+  if (!seen.workload.active || record.inactive_since == evicted.since) return;
   const Json body = {{"metadata", metadata_json(seen.workload.metadata)}, {"spec", {{"active", false}}}};
   Write write{.kind = Write::Kind::kPatchWorkload,
               .party = Write::Party::kWorkload,
@@ -189,7 +193,8 @@ void Desk::deactivate(const Name& name, WorkloadRecord& record, std::vector<Writ
 // Whoever the workload stands for has gone for good: the garbage collector is about to take it.
 bool Desk::is_orphan(const WorkloadRecord& record) const {
   const SeenWorkload& seen = record.seen;
-  return workloads::is_of_pods(seen.workload) && job_of(seen) == nullptr && group_of(seen) == nullptr;
+  return workloads::is_of_pods(seen.workload) && job_of(seen) == nullptr && group_of(seen) == nullptr &&
+         !outlasts_pods(seen);
 }
 
 // Its Job is gone, and was told to leave what belongs to it (--cascade=orphan): nobody is about to take it.
@@ -332,6 +337,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   if (!record.lane.busy && std::exchange(record.reshaped, false) && status.phase != quota::WorkloadPhase::kPending &&
       !seen.is("QuotaReserved"))
     return introduce_anew(record);
+  if (!is_leaving(status) && is_abandoned(seen)) return remove(name, record, writes);
   const workloads::GroupEnd end =
       has_lost_job(seen) ? workloads::GroupEnd{kOwnerNotFound, "The Job that it was made for is not there any more"}
                          : end_of(seen, job, group);

@@ -108,6 +108,12 @@ struct World {
     for (const Note& note : write.notes) notes.push_back(note.name + " " + note.reason);
     if (write.party == Write::Party::kPod) return store_pod(write, answer);
     Json body = Json::parse(write.body);
+    if (write.kind == Write::Kind::kDeleteWorkload) {
+      EXPECT_EQ(body["preconditions"]["uid"], workloads[write.name]["metadata"]["uid"]);
+      workloads[write.name]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+      desk.answered(answer, now);
+      return desk.see(*decode_any_workload(touched(workloads[write.name]).dump()));
+    }
     if (write.kind == Write::Kind::kCreateWorkload) {
       const std::string name = body["metadata"]["name"];
       body["metadata"]["uid"] = "uid-" + name;
@@ -170,12 +176,15 @@ struct World {
   }
   Json& workload(const std::string& job) {
     for (auto& [name, object] : workloads)
-      if (object["metadata"]["ownerReferences"][0]["name"] == job) return object;
+      for (const Json& owner : object["metadata"].value("ownerReferences", Json::array()))
+        if (owner["name"] == job) return object;
     throw std::runtime_error("no workload of " + job);
   }
   // "True Preempted", "" without it.
-  std::string condition(const std::string& job, const std::string& type) {
-    for (const Json& one : workload(job)["status"]["conditions"])
+  std::string condition(const std::string& job, const std::string& type) { return condition_in(workload(job), type); }
+  static std::string condition_in(const Json& workload, const std::string& type) {
+    if (!workload.contains("status")) return "";
+    for (const Json& one : workload["status"].value("conditions", Json::array()))
       if (one["type"] == type) return one["status"].get<std::string>() + " " + one["reason"].get<std::string>();
     return "";
   }

@@ -22,4 +22,8 @@ bool is_at_rest(const SeenJob& job);
 // equivalentToWorkload, whose words these are.
 std::string why_out_of_step(const SeenJob& job, const SeenWorkload& workload);
 
+// Of a group of pods that was evicted: nobody owns it, so that the garbage collector does not take it with the last of
+// its pods, and what it has waited and been through is kept for those that come in their place.
+bool outlasts_pods(const SeenWorkload& seen);
+
 }  // namespace berth::queueing

@@ -281,6 +281,7 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     return schedule(id);
   }
   if (record.admitted) record.ran = record.ran + (now_ - *std::exchange(record.admitted, std::nullopt));
+  if (std::exchange(record.begins_anew, false)) record.ran = {};
   leave(id);
   record.next_flavor.clear();
   record.promised.reset();

@@ -80,6 +80,7 @@ struct Record {
   // Times: admission_times.cc.
   std::optional<Time> admitted = {};            // since when it is, in this term
   Duration ran = {};                            // in terms before this
+  bool begins_anew = false;                     // made active again while it leaves: what it has run counts no more
   Readiness readiness = Readiness::kStarting;   // of its pods, in this term
   Time recovers_since;                          // kRecovering
   std::optional<EvictionReason> eviction = {};  // the last, until it has quota again

@@ -216,6 +216,7 @@ void Admission::end_usage(Record& record) {
 // Somebody made it active again: it begins with all its time and all its retries.
 void Admission::reactivate(Record& record) {
   if (record.deactivated()) record.ran = {};
+  record.begins_anew = record.deactivated() && leaving(record);
   record.eviction.reset();
   record.status.requeues = 0;
   record.status.requeue_at.reset();

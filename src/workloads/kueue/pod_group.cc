@@ -112,7 +112,8 @@ bool same_role(const api::PodTemplate& a, const api::PodTemplate& b) {
 
 bool is_of_pods(const api::Workload& workload) {
   const std::vector<api::OwnerReference>& owners = workload.metadata.owners;
-  return !owners.empty() && std::ranges::all_of(owners, [](const auto& owner) { return owner.kind == "Pod"; });
+  if (owners.empty()) return workload.metadata.annotation(api::kIsGroupAnnotation) != nullptr;
+  return std::ranges::all_of(owners, [](const auto& owner) { return owner.kind == "Pod"; });
 }
 
 bool is_of_set(const api::Pod& pod, const api::Workload& workload, const api::WorkloadPodSet& set) {
