@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -364,6 +365,17 @@ class Queues(QueueSuite):
         self.apply(job("owner", "red", 4))
         self.runs("owner")
         wait_until("both have gone", lambda: not {"leader", "worker"} & {one["metadata"]["name"] for one in self.pods()})
+        # Its Workload outlasts its pods, which were its owners, and is that of those that come in their place.
+        time.sleep(3)  # for the garbage collector
+        now = self.api.call("GET", f"{WORKLOADS}/train")
+        self.assertEqual((now["metadata"]["uid"], now["metadata"].get("ownerReferences", [])), (group["metadata"]["uid"], []))
+        why = {one["type"]: one["reason"] for one in now["status"]["conditions"]}
+        self.assertEqual((why["QuotaReserved"], why["Evicted"]), ("WaitingForReplacementPods", "Preempted"))
+        self.api.call("DELETE", f"{JOBS}/owner", {"propagationPolicy": "Background"})
+        self.create(waiting_pod("new-leader", "blue", 4, "train", 2), waiting_pod("new-worker", "blue", 2, "train", 2))
+        self.is_running("new-leader")
+        self.is_running("new-worker")
+        self.assertEqual(self.api.call("GET", f"{WORKLOADS}/train")["metadata"]["uid"], group["metadata"]["uid"])
 
     def test_a_pod_by_itself_waits_for_quota(self) -> None:
         self.node(1, gpus=8)
