@@ -120,7 +120,8 @@ TEST_F(DeskRequeued, WhoIsMadeActiveAgainWhileItLeavesStaysSo) {
   submit("train", "red", 2);
   change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/max-exec-time-seconds", "3600"}}}}}});
   settle();
-  change("train", {{"status", {{"active", 1}, {"startTime", "2026-01-01T00:00:00Z"}, {"conditions", nlohmann::json::array()}}}});
+  change("train",
+         {{"status", {{"active", 1}, {"startTime", "2026-01-01T00:00:00Z"}, {"conditions", nlohmann::json::array()}}}});
   for (int minute = 0; minute < 65; ++minute) settle();
   EXPECT_EQ(condition("train", "QuotaReserved"), "True QuotaReserved") << "it is on its way out";
   EXPECT_EQ(workload("train")["spec"]["active"], false);

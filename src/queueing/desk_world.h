@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "queueing/desk.h"
+#include "queueing/testing_queues.h"
 
 namespace berth::queueing {
 
-inline constexpr const char* kGpu = "nvidia.com/gpu";
 struct World {
   using Json = nlohmann::json;
   quota::Admission admission;
@@ -27,24 +27,7 @@ struct World {
 
   explicit World(const quota::AdmissionOptions& options = {}, quota::Places* places = nullptr)
       : admission(options, places), desk({"berth"}, bridge::default_topology_levels(), options.pods_ready.enabled) {
-    model::ResourceFlavor flavor;
-    flavor.name = "h100";
-    flavor.node_labels = {{"gpu", "h100"}};
-    flavor.tolerations = {{"gpu", "", model::TolerationOperator::kExists}};
-    admission.upsert(flavor);
-    admission.set_namespace_labels("default", {});
-    for (const char* name : {"red", "blue"}) {
-      model::ClusterQueue queue;
-      queue.name = name;
-      queue.cohort = "all";
-      queue.namespaces.selects_nothing = false;
-      queue.preemption.reclaim_within_cohort = model::PreemptionPolicy::kAny;
-      model::ResourceQuota quota;
-      quota.nominal = 4 * model::kWholeGpu;
-      queue.groups = {{{kGpu}, {{"h100", {{kGpu, quota}}}}}};
-      admission.upsert(queue);
-      admission.upsert(model::LocalQueue{"default", name, name});
-    }
+    add_red_and_blue(admission);
   }
   Json& touched(Json& object) {
     object["metadata"]["resourceVersion"] = std::to_string(++version);

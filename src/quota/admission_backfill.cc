@@ -77,7 +77,7 @@ bool Admission::Keeper::ends_by(const Entry& entry, Time until) const {
 
 // Whether the one for which room is kept would not have its quota beside the entry, when those have given theirs back
 // for whom it waits. `before`: those whose rooms count as in use.
-bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room, std::span<const WorkloadId> before) const {
+bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room, std::span<const KnownRoom> before) const {
   Ledger& ledger = *admission.ledger_;
   QuotaTree& tree = ledger.tree();
   std::set<WorkloadId> gone;
@@ -86,8 +86,8 @@ bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room, std::sp
   for (const Victim& victim : entry.victims)
     if (ledger.find(victim.id) != nullptr) gone.insert(victim.id);
   std::vector<const KeptRoom*> left;
-  for (const WorkloadId id : before)
-    if (room.gives_way.contains(id)) left.push_back(&admission.kept_.rooms.at(id));
+  for (const KnownRoom& each : before)
+    if (room.gives_way.contains(each.id)) left.push_back(each.room);
   tree.remove_usage(room.queue, room.held);
   for (const KeptRoom* each : left) tree.remove_usage(each->queue, each->usage);
   for (const WorkloadId id : gone) ledger.take_out(id);
@@ -116,35 +116,34 @@ std::string Admission::Keeper::why_not(Entry& entry) const {
   const auto may_lack = [&](const KeptRoom& room) {  // what the entry would get
     return room.queue == entry.queue || entry.assignment.borrowing > 0;
   };
-  std::vector<WorkloadId> in_order;
+  std::vector<KnownRoom> in_order;
   bool may_lack_any = false;
   for (const auto& [id, room] : admission.kept_.rooms)
     if (id != entry.id && tree.root(room.queue) == root) {
-      in_order.push_back(id);
+      in_order.push_back({id, &room});
       may_lack_any |= may_lack(room);
     }
   if (!may_lack_any) return "";
-  std::ranges::sort(in_order, [&](WorkloadId a, WorkloadId b) {
-    return comes_before(a, admission.kept_.rooms.at(a), b, rank(admission.kept_.rooms.at(b).borrowing));
+  std::ranges::sort(in_order, [&](const KnownRoom& a, const KnownRoom& b) {
+    return comes_before(a.id, *a.room, b.id, rank(b.room->borrowing));
   });
+  while (!may_lack(*in_order.back().room)) in_order.pop_back();
   std::string why;
   size_t seen = 0;
   for (; seen < in_order.size() && why.empty(); ++seen) {
-    const WorkloadId id = in_order[seen];
-    const KeptRoom& room = admission.kept_.rooms.at(id);
-    if (may_lack(room) && has_first_turn(id, room, entry) && delays(entry, room, std::span(in_order).first(seen))) {
-      if (ends_by(entry, room.free_by)) entry.borrows_room = true;
+    const auto [id, room] = in_order[seen];
+    if (may_lack(*room) && has_first_turn(id, *room, entry) && delays(entry, *room, std::span(in_order).first(seen))) {
+      if (ends_by(entry, room->free_by)) entry.borrows_room = true;
       else
         why = fmt::format("quota that is free, or becomes free, in ClusterQueue {} is kept for Workload {}, which {}",
-                          room.cluster_queue, admission.record(id).status.workload.full_name(), since_when());
+                          room->cluster_queue, admission.record(id).status.workload.full_name(), since_when());
     }
-    tree.remove_usage(room.queue, room.held);
-    tree.add_usage(room.queue, room.usage);
+    tree.remove_usage(room->queue, room->held);
+    tree.add_usage(room->queue, room->usage);
   }
-  for (const WorkloadId id : std::span(in_order).first(seen)) {
-    const KeptRoom& room = admission.kept_.rooms.at(id);
-    tree.remove_usage(room.queue, room.usage);
-    tree.add_usage(room.queue, room.held);
+  for (const KnownRoom& each : std::span(in_order).first(seen)) {
+    tree.remove_usage(each.room->queue, each.room->usage);
+    tree.add_usage(each.room->queue, each.room->held);
   }
   return why;
 }

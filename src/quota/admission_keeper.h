@@ -98,7 +98,11 @@ struct Admission::Keeper {
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
-  bool delays(const Entry& entry, const KeptRoom& room, std::span<const WorkloadId> before) const;
+  struct KnownRoom {
+    WorkloadId id;
+    const KeptRoom* room = nullptr;
+  };
+  bool delays(const Entry& entry, const KeptRoom& room, std::span<const KnownRoom> before) const;
   bool may_keep(WorkloadId id, const std::string& cluster_queue);
   bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;

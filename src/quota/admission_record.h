@@ -137,9 +137,9 @@ struct KeptRoom {
   // When it will have been there and left, as it declares; INT64_MAX: nobody knows. None: others do not wait for that.
   std::optional<Time> left_by = {};
   Time looked_at;
-  Time woken{INT64_MIN};  // it had its turn since free_by
-  bool outrun = false;    // somebody has been admitted since looked_at who may end later than free_by
-  bool may_lose = false;  // it was told that who comes before it may take it
+  Time woken{INT64_MIN};     // it had its turn since free_by
+  bool outrun = false;       // somebody has been admitted since looked_at who may end later than free_by
+  bool may_lose = false;     // it was told that who comes before it may take it
   Time again_at{INT64_MIN};  // when it was to be looked at again since others have theirs elsewhere,
   int again = 0;             // so often at that time
 };
