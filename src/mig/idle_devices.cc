@@ -16,6 +16,7 @@ namespace berth::mig {
 namespace {
 
 using engine::NodeState;
+using engine::NodeView;
 using engine::PodSlot;
 using engine::ResourceId;
 using engine::State;
@@ -38,12 +39,21 @@ bool all_located(const State& state, const NodeState& node, std::span<const PodS
     const engine::PodClass& cls = state.pod_class(pod.cls);
     if ((!cls.requests_gpu && !cls.shares_gpu) || std::ranges::find(kept, slot) != kept.end()) return true;
     if (!engine::may_be_listed(pod)) return false;
-    const std::string name = pod.pod.full_name();
-    return std::ranges::any_of(node.node.cut_by_agent(), [&](const model::GpuDevice& device) {
-      return model::may_have(node.node, device, name, *pod.pod.spec);
-    });
+    return model::is_located(node.node, pod.pod.full_name(), *pod.pod.spec);
   });
 }
+
+// No device is somebody's that the list says is nobody's: a pod may say itself where it is.
+bool agrees(const NodeView& node) {
+  const auto devices = node.node().cut_by_agent();
+  const model::DeviceSet idle = engine::idle_devices(node);
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (devices[i].pods.empty() && devices[i].unhealthy.empty() && (idle >> i & 1) == 0) return false;
+  return true;
+}
+
+// All that is in use of the node's GPUs is where the agent says.
+bool tells_all(const NodeView& node) { return engine::tells_all_in_use(node) && agrees(node); }
 
 // What devices_of() goes by, and with it whether something can be cut of them.
 std::string shape_of(const model::Node& node) {
@@ -66,7 +76,7 @@ std::string shape_of(const model::Node& node) {
 
 const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
   const bool told = !node.node.cut_by_agent().empty();
-  if (told ? !all_located(state, node, kept) || !without(state, node, kept, engine::tells_all_in_use)
+  if (told ? !all_located(state, node, kept) || !without(state, node, kept, tells_all)
            : without(state, node, kept, engine::uses_gpus))
     return nullptr;
   const std::string shape = shape_of(node.node);

@@ -1,10 +1,10 @@
 // IdleDevices: of nodes with dynamic MIG, the devices that could be cut anew now, and what they could be cut into.
 //
 // Where an agent tells the devices, idle are those that it has given to nobody, provided that it has located every pod
-// which the engine knows to use GPUs there (a bind on its way keeps all of them), and that what it tells is all that is
-// in use (engine::tells_all_in_use). Elsewhere counts are all that is known, and the devices are idle while no GPU
-// resource of the node is in use. What devices_of() answers is remembered by shape of the node, of which a fleet has
-// few. Owner thread only; deterministic.
+// which the engine knows to use GPUs there, on all that it asks for (a bind on its way keeps all of them), that what it
+// tells is all that is in use (engine::tells_all_in_use), and that Berth knows nobody on what it gives to nobody.
+// Elsewhere counts are all that is known, and the devices are idle while no GPU resource of the node is in use. What
+// devices_of() answers is remembered by shape of the node, of which a fleet has few. Owner thread only; deterministic.
 #pragma once
 
 #include <cstdint>

@@ -25,18 +25,16 @@ using engine::State;
 
 constexpr int kRetryDoublingsMax = 6;
 
-// What the devices in use leave free: no plan can count on where it lies, but that it is there. All pods are on these.
+// What the devices in use leave free: no plan can count on where it lies, but that it is there. All pods are on these;
+// below zero, where some are on ill ones, so that what is made has to do for these first.
 model::ResourceList free_in_use(const State& state, const NodeState& node, std::span<const GpuDevice> devices) {
-  model::ResourceList out;
   std::vector<GpuDevice> busy;
   for (const GpuDevice& device : devices)
     if (!device.idle()) busy.push_back(device);
-  out = advertised(busy);
-  for (uint32_t id = 0; id < node.used.size(); ++id) {
-    const std::string& name = state.resources().name(ResourceId{id});
-    if (out.contains(name))
-      out.set(name, std::max<int64_t>(0, out.get(name) - engine::NodeView::narrow(node.used[id])));
-  }
+  model::ResourceList out = advertised(busy);
+  for (uint32_t id = 0; id < node.used.size(); ++id)
+    if (const std::string& name = state.resources().name(ResourceId{id}); is_cut_resource(name))
+      out.set(name, out.get(name) - engine::NodeView::narrow(node.used[id]));
   return out;
 }
 

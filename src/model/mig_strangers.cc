@@ -8,6 +8,8 @@
 namespace berth::model {
 namespace {
 
+constexpr std::string_view kShared = ".shared";  // what the device plugin calls replicas, if it is told to
+
 bool names(const std::vector<std::string>& pods, const std::string& pod) {
   return std::ranges::find(pods, pod) != pods.end();
 }
@@ -19,7 +21,7 @@ std::string resource_of(const Node& node, const std::string& profile) {
 
 bool asks_for_instance(const Node& node, const std::string& profile, const SchedulingSpec& spec) {
   const std::string resource = resource_of(node, profile);
-  return spec.requests.get(resource) > 0 || spec.requests.get(resource + ".shared") > 0;
+  return spec.requests.get(resource) > 0 || spec.requests.get(resource + std::string(kShared)) > 0;
 }
 
 // The agent says so of the device without saying which instance it is.
@@ -31,18 +33,37 @@ bool may_have_any(const Node& node, const GpuDevice& device, const SchedulingSpe
 
 }  // namespace
 
-bool may_have(const Node& node, const GpuDevice& device, const std::string& pod, const SchedulingSpec& spec) {
-  if (!names(device.pods, pod)) return false;
-  if (!device.mig_enabled)
-    return spec.gpu_share.asked() || spec.requests.get(kWholeGpuResource) > 0 ||
-           spec.requests.get(node.gpus.resource) > 0;
-  bool told = false;
-  for (const MigDeviceInstance& instance : device.mig_instances) {
-    if (!names(instance.pods, pod)) continue;
-    if (asks_for_instance(node, instance.profile, spec)) return true;
-    told = true;
+bool is_located(const Node& node, const std::string& pod, const SchedulingSpec& spec) {
+  int64_t whole = 0;
+  std::map<std::string, int64_t> instances;  // by resource
+  for (const GpuDevice& device : node.cut_by_agent()) {
+    if (!names(device.pods, pod)) continue;
+    whole += device.mig_enabled ? 0 : 1;
+    const bool told =
+        std::ranges::any_of(device.mig_instances, [&](const auto& each) { return names(each.pods, pod); });
+    for (const MigDeviceInstance& each : device.mig_instances)
+      if (!told || names(each.pods, pod)) ++instances[resource_of(node, each.profile)];
   }
-  return !told && may_have_any(node, device, spec);
+  bool asks = false, located = true;
+  const auto count = [&](int64_t asked, int64_t has, bool in_replicas) {
+    asks |= asked > 0;
+    located &= asked <= 0 || has >= (in_replicas ? 1 : asked);
+  };
+  const auto of = [&](const std::string& resource) {
+    const auto at = instances.find(resource);
+    return at == instances.end() ? 0 : at->second;
+  };
+  const bool by_instance = node.gpus.sharing == GpuSharing::kInstances;
+  if (spec.gpu_share.asked()) count(1, whole, true);
+  for (const auto& [resource, amount] : spec.requests) {
+    const bool sliced = std::ranges::find(node.gpus.time_sliced, resource) != node.gpus.time_sliced.end();
+    const std::string plain =
+        resource.ends_with(kShared) ? resource.substr(0, resource.size() - kShared.size()) : resource;
+    if (plain == kWholeGpuResource) count(amount, by_instance ? of(plain) : whole, sliced || node.gpus.replicas != 1);
+    else if (resource == node.gpus.resource) count(amount, whole, node.gpus.replicas != 1);
+    else if (is_mig_resource(plain)) count(amount, of(plain), sliced);
+  }
+  return asks && located;
 }
 
 bool tells_instances(const Node& node) {

@@ -14,10 +14,12 @@ namespace berth::model {
 // Pods of which a list may tell, by "namespace/name", with what they ask for; null: it has ended, and has nothing.
 using ListedPods = std::map<std::string, const SchedulingSpec*>;
 
-// Whether the agent says that a pod of this name has the device or some of its instances, and one that asks so could:
-// a whole device is had by who asks for whole ones or for a share, an instance by who asks for its profile. Else the
-// name is that of an earlier pod.
-bool may_have(const Node& node, const GpuDevice& device, const std::string& pod, const SchedulingSpec& spec);
+// Whether the agent says of the pod where all is that it has of the node's GPUs: of as many whole devices, and of as
+// many instances of each profile, as it asks for, and of one at least where it has a share or replicas, of which a
+// device has several. A whole device is had by who asks for whole ones or for a share, an instance by who asks for its
+// profile: else the name is that of an earlier pod. Where the agent names it for a device without saying for which
+// instances, that is all of them that it could have there.
+bool is_located(const Node& node, const std::string& pod, const SchedulingSpec& spec);
 
 // Whether the agent says of any MIG instance that some pod has it.
 bool tells_instances(const Node& node);
