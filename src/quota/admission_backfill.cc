@@ -87,7 +87,7 @@ bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room, std::sp
     if (ledger.find(victim.id) != nullptr) gone.insert(victim.id);
   std::vector<const KeptRoom*> left;
   for (const KnownRoom& each : before)
-    if (room.gives_way.contains(each.id)) left.push_back(each.room);
+    if (each.id != entry.id && room.gives_way.contains(each.id)) left.push_back(each.room);
   tree.remove_usage(room.queue, room.held);
   for (const KeptRoom* each : left) tree.remove_usage(each->queue, each->usage);
   for (const WorkloadId id : gone) ledger.take_out(id);
@@ -112,27 +112,17 @@ bool Admission::Keeper::may_have(Entry& entry) const {
 // In their order, each beside those before it.
 std::string Admission::Keeper::why_not(Entry& entry) const {
   QuotaTree& tree = admission.ledger_->tree();
-  const QuotaNode root = tree.root(entry.queue);
   const auto may_lack = [&](const KeptRoom& room) {  // what the entry would get
     return room.queue == entry.queue || entry.assignment.borrowing > 0;
   };
-  std::vector<KnownRoom> in_order;
-  bool may_lack_any = false;
-  for (const auto& [id, room] : admission.kept_.rooms)
-    if (id != entry.id && tree.root(room.queue) == root) {
-      in_order.push_back({id, &room});
-      may_lack_any |= may_lack(room);
-    }
-  if (!may_lack_any) return "";
-  std::ranges::sort(in_order, [&](const KnownRoom& a, const KnownRoom& b) {
-    return comes_before(a.id, *a.room, b.id, rank(b.room->borrowing));
-  });
-  while (!may_lack(*in_order.back().room)) in_order.pop_back();
+  std::span<const KnownRoom> in_order = rooms_around(entry.queue);
+  while (!in_order.empty() && !may_lack(*in_order.back().room)) in_order = in_order.first(in_order.size() - 1);
   std::string why;
   size_t seen = 0;
   for (; seen < in_order.size() && why.empty(); ++seen) {
     const auto [id, room] = in_order[seen];
-    if (may_lack(*room) && has_first_turn(id, *room, entry) && delays(entry, *room, std::span(in_order).first(seen))) {
+    if (id == entry.id) continue;
+    if (may_lack(*room) && has_first_turn(id, *room, entry) && delays(entry, *room, in_order.first(seen))) {
       if (ends_by(entry, room->free_by)) entry.borrows_room = true;
       else
         why = fmt::format("quota that is free, or becomes free, in ClusterQueue {} is kept for Workload {}, which {}",
@@ -141,11 +131,26 @@ std::string Admission::Keeper::why_not(Entry& entry) const {
     tree.remove_usage(room->queue, room->held);
     tree.add_usage(room->queue, room->usage);
   }
-  for (const KnownRoom& each : std::span(in_order).first(seen)) {
+  for (const KnownRoom& each : in_order.first(seen)) {
+    if (each.id == entry.id) continue;
     tree.remove_usage(each.room->queue, each.room->usage);
     tree.add_usage(each.room->queue, each.room->held);
   }
   return why;
+}
+
+// Those of the queue's tree, in the order in which they have their quota.
+std::span<const KnownRoom> Admission::Keeper::rooms_around(QuotaNode queue) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  const QuotaNode root = tree.root(queue);
+  std::vector<KnownRoom>& out = admission.kept_.in_order[root];
+  if (!out.empty()) return out;
+  for (const auto& [id, room] : admission.kept_.rooms)
+    if (tree.root(room.queue) == root) out.push_back({id, &room});
+  std::ranges::sort(out, [&](const KnownRoom& a, const KnownRoom& b) {
+    return comes_before(a.id, *a.room, b.id, rank(b.room->borrowing));
+  });
+  return out;
 }
 
 bool Admission::Keeper::has_place(Entry& entry, std::string* why) const {
@@ -203,6 +208,23 @@ void Admission::Keeper::note_admitted(const Entry& entry) {
             room.free_by > admission.now_ && room.free_by < Time{INT64_MAX} && !tree.has_room(room.queue, room.usage);
     }
   note_taken(entry);
+}
+
+// It borrows, or one does that comes before it: in its tree, or on its nodes.
+bool Admission::Keeper::is_hedged(const Entry& entry, const KeptRoom& room) const {
+  if (room.borrowing > 0) return true;
+  const QuotaTree& tree = admission.ledger_->tree();
+  std::vector<std::string> nodes;
+  if (room.in_nodes) nodes = admission.places_->kept_nodes(entry.id);
+  return std::ranges::any_of(admission.kept_.rooms, [&](const auto& each) {
+    const auto& [id, other] = each;
+    if (id == entry.id || !other.hedged) return false;
+    if (room.gives_way.contains(id)) return true;
+    if (!room.in_nodes || !other.in_nodes || tree.root(other.queue) == tree.root(room.queue)) return false;
+    return !takes_places_of(entry, room, id, other) &&
+           std::ranges::any_of(admission.places_->kept_nodes(id),
+                               [&](const std::string& node) { return std::ranges::binary_search(nodes, node); });
+  });
 }
 
 void Admission::Keeper::look_again_at(WorkloadId id, KeptRoom& room) {

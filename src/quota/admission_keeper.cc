@@ -91,6 +91,7 @@ void Admission::Keeper::consider_time(Time at) {
 
 void Admission::Keeper::forget(WorkloadId id) {
   const KeptRoom room = std::move(admission.kept_.rooms.extract(id).mapped());
+  admission.kept_.in_order.clear();
   look_at_queue(room.cluster_queue);
   const Standing standing = admission.record(id).standing;
   if (waits(standing)) admission.release_places(id);
@@ -103,6 +104,7 @@ void Admission::Keeper::forget(WorkloadId id) {
 
 void Admission::Keeper::end_room(const Entry& entry) {
   if (admission.kept_.rooms.erase(entry.id) == 0) return;
+  admission.kept_.in_order.clear();
   look_at_queue(entry.spec->name);
   admission.wake_tree(entry.queue);
   look_at_those_behind(entry.queue);
@@ -140,6 +142,7 @@ void Admission::Keeper::measure(WorkloadId id) {
 
 void Admission::Keeper::begin_cycle() {
   if (!options().enabled) return;
+  admission.kept_.in_order.clear();
   std::vector<WorkloadId> over;
   for (auto& [id, room] : admission.kept_.rooms) {
     const Record& record = admission.record(id);
@@ -211,6 +214,10 @@ void Admission::Keeper::consider(Entry& entry) {
   if (!is_due(record)) return;
   const auto known = admission.kept_.rooms.find(entry.id);
   const bool is_kept = known != admission.kept_.rooms.end();
+  if (is_kept && !entry.assignment.user_limit.empty()) {
+    forget(entry.id);
+    return put_off(record);
+  }
   if (is_kept && entry.held_up) leave_nodes(entry.id);
   if (is_kept) take_back(entry, known->second);
   if (!entry.victims.empty() || (is_kept && holds_still(entry.id, known->second))) return;
@@ -256,7 +263,14 @@ bool Admission::Keeper::keep(const Entry& entry) {
   const bool had_nodes = known != rooms.end() && known->second.in_nodes;
   std::vector<std::string> had;
   if (had_nodes) had = admission.places_->kept_nodes(entry.id);
-  if (!find_room(entry, room)) return false;
+  std::vector<int32_t> fewest;
+  bool may_be_fewer = false;
+  for (const model::PodSet& set : admission.record(entry.id).status.workload.pod_sets) {
+    fewest.push_back(set.fewest());
+    may_be_fewer |= set.fewest() < set.needed();
+  }
+  if (!find_room(entry, {}, room) && !(may_be_fewer && find_room(entry, fewest, room))) return false;
+  room.hedged = is_hedged(entry, room);
   has_kept |= room.in_nodes;
   const std::optional<Duration> declared = declared_runtime(admission.record(entry.id));
   // Where shares count, who comes first may change with them, so that two would wait for each other.
@@ -274,6 +288,7 @@ bool Admission::Keeper::keep(const Entry& entry) {
   is_another |= room.in_nodes && had != admission.places_->kept_nodes(entry.id);
   if (is_another) look_again_behind(entry, room);
   rooms[entry.id] = std::move(room);
+  admission.kept_.in_order.clear();
   return true;
 }
 
@@ -302,6 +317,7 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
     std::vector<std::string> unless;
     if (room.may_lose) unless.emplace_back("who comes before it takes it");
     if (room.borrowing > 0) unless.emplace_back("who lends it quota wants that back");
+    else if (room.hedged) unless.emplace_back("who comes before it has to wait for what is lent to it");
     if (!unless.empty()) out += fmt::format(" unless {}", fmt::join(unless, ", or "));
   }
   return out + ".";

@@ -98,18 +98,16 @@ struct Admission::Keeper {
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
-  struct KnownRoom {
-    WorkloadId id;
-    const KeptRoom* room = nullptr;
-  };
+  std::span<const KnownRoom> rooms_around(QuotaNode queue) const;
   bool delays(const Entry& entry, const KeptRoom& room, std::span<const KnownRoom> before) const;
   bool may_keep(WorkloadId id, const std::string& cluster_queue);
   bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;
   bool keep(const Entry& entry);
-  bool find_room(const Entry& entry, KeptRoom& room);
+  bool find_room(const Entry& entry, const std::vector<int32_t>& counts, KeptRoom& room);
+  bool is_hedged(const Entry& entry, const KeptRoom& room) const;
   bool look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room);
-  Assignment when_alone(const Entry& entry, const PassedFlavors& without);
+  Assignment when_alone(const Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);
   bool has_own_room(const KeptRoom& room) const;
   void find_who_gives_way(WorkloadId id, const std::set<WorkloadId>& passing, KeptRoom& room);
   Time given_back_by(const Holder& holder) const;

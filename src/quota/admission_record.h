@@ -136,12 +136,20 @@ struct KeptRoom {
   Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
   // When it will have been there and left, as it declares; INT64_MAX: nobody knows. None: others do not wait for that.
   std::optional<Time> left_by = {};
+  Time quota_by{INT64_MAX};  // when its quota alone is free, by what they declare
+  bool slid = false;         // that time has become a later one, and its quota is not free yet
+  bool hedged = false;       // it borrows, or comes after one that does: whoever lends may want back what he lends
   Time looked_at;
   Time woken{INT64_MIN};     // it had its turn since free_by
   bool outrun = false;       // somebody has been admitted since looked_at who may end later than free_by
   bool may_lose = false;     // it was told that who comes before it may take it
   Time again_at{INT64_MIN};  // when it was to be looked at again since others have theirs elsewhere,
   int again = 0;             // so often at that time
+};
+
+struct KnownRoom {
+  WorkloadId id;
+  const KeptRoom* room = nullptr;
 };
 
 // Usage that is there for a cycle only, of one who waits.
@@ -168,6 +176,8 @@ struct Kept {
   Aside aside = {};
   std::set<WorkloadId> behind = {};  // for whom none could be kept beside what is kept for others
   WorkloadId first_roomless = {};    // of all queues: Waiting::first_roomless
+  // By the root of their tree, in the order in which they have their quota; empty: that is to be found out.
+  std::map<QuotaNode, std::vector<KnownRoom>> in_order = {};
 };
 
 // A queue's head in a cycle.

@@ -23,15 +23,17 @@ Time Admission::Keeper::given_back_by(const Holder& holder) const {
   return end && *end > admission.now_ ? *end : Time{INT64_MAX};
 }
 
-// What it would get if nobody had quota but those that come before it and for whom room is kept.
-Assignment Admission::Keeper::when_alone(const Entry& entry, const PassedFlavors& without) {
+// What it would get if nobody had quota but those that come before it and for whom room is kept. `counts`: of pods, by
+// pod set; empty: all.
+Assignment Admission::Keeper::when_alone(const Entry& entry, const std::vector<int32_t>& counts,
+                                         const PassedFlavors& without) {
   Ledger& ledger = *admission.ledger_;
   const std::vector<WorkloadId> holders = holders_around(entry.queue);
   for (const WorkloadId id : holders) ledger.take_out(id);
   const Record& record = admission.record(entry.id);
   const Preemption preemption(ledger, admission.options_.fair, admission.places_, admission.now_);
   const FlavorRequest request{
-      admission.claimant(record), &record.status.workload, entry.spec, {}, 0, nullptr, &without};
+      admission.claimant(record), &record.status.workload, entry.spec, counts, 0, nullptr, &without};
   Assignment out = assign_flavors(ledger, preemption, admission.flavors_, request);
   for (const WorkloadId id : holders) ledger.put_back(id);
   return out;
@@ -111,6 +113,7 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
   request.over = &over;
   if (!admission.places_->could_fit(request)) return false;
   if (entry.held_up || room.free_by == Time{INT64_MAX}) return true;
+  if (room.slid && !has_quota) return true;  // no nodes stand idle for who may never be lent so much
   const std::optional<Time> free_by = admission.places_->keep(request, room.free_by);
   if (!free_by) return !has_quota;
   room.in_nodes = !admission.places_->kept_nodes(entry.id).empty();
@@ -120,7 +123,7 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
 
 // What those wait for who come before it counts as in use until they will have left: who they are is known once it is
 // how far it borrows.
-bool Admission::Keeper::find_room(const Entry& entry, KeptRoom& room) {
+bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>& counts, KeptRoom& room) {
   QuotaTree& tree = admission.ledger_->tree();
   std::set<WorkloadId> passing, staying;  // of whom it is known when they will have left, and of whom it is not
   int own_rank = 0;
@@ -137,7 +140,7 @@ bool Admission::Keeper::find_room(const Entry& entry, KeptRoom& room) {
   PassedFlavors without;
   bool found = false;
   for (bool goes_on = true; goes_on && !found;) {
-    const Assignment assignment = when_alone(entry, without);
+    const Assignment assignment = when_alone(entry, counts, without);
     Entry given = entry;
     given.assignment = assignment;
     if (assignment.outcome != Outcome::kFit || admission.exceeds_user_limit(given)) break;
@@ -150,6 +153,10 @@ bool Admission::Keeper::find_room(const Entry& entry, KeptRoom& room) {
     room.borrowing = assignment.borrowing;
     room.gives_way.clear();
     find_who_gives_way(entry.id, passing, room);
+    room.quota_by = room.free_by;
+    const auto known = admission.kept_.rooms.find(entry.id);
+    room.slid = known != admission.kept_.rooms.end() && room.borrowing > 0 && room.quota_by > admission.now_ &&
+                (known->second.slid || (known->second.quota_by < room.quota_by && known->second.borrowing > 0));
     found = look_at_places(entry, assignment, room);
     goes_on = pass_over(assignment, *entry.spec, without);
   }
