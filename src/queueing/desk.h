@@ -119,7 +119,7 @@ class Desk {
   void look_at(const Name& name, WorkloadRecord& record, const quota::Admission& admission, std::vector<Write>& writes);
   bool is_orphan(const WorkloadRecord& record) const;
   bool is_abandoned(const SeenWorkload& seen);
-  void remove(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
+  void abandon(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   bool has_lost_job(const SeenWorkload& seen) const;
   bool want(const Name& name, WorkloadRecord& record, const quota::WorkloadStatus& status,
             const workloads::GroupEnd& end, Wanted& wanted, std::vector<Note>& notes, std::vector<Write>& writes);

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "api/kueue_names.h"
-#include "api/patch.h"
 #include "queueing/desk.h"
 #include "queueing/step.h"
+#include "queueing/write_json.h"
 #include "workloads/kueue/pod_group.h"
 #include "workloads/kueue/queued.h"
 
@@ -45,13 +45,22 @@ bool Desk::is_abandoned(const SeenWorkload& seen) {
   return false;
 }
 
-void Desk::remove(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
-  Write write{.kind = Write::Kind::kDeleteWorkload,
+// Has it taken by the garbage collector: its owner is a pod that is not there.
+void Desk::abandon(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
+  const api::ObjectMeta& metadata = record.seen.workload.metadata;
+  api::OwnerReference owner;
+  owner.api_version = "v1";
+  owner.kind = "Pod";
+  owner.name = metadata.name;
+  owner.uid = metadata.uid;
+  Json body = {{"metadata", metadata_json(metadata)}};
+  body["metadata"]["ownerReferences"] = Json::parse(owners_json({owner}));
+  Write write{.kind = Write::Kind::kPatchWorkload,
               .party = Write::Party::kWorkload,
               .namespace_name = name.first,
               .name = name.second,
-              .body = api::delete_options_json(record.seen.workload.metadata.uid)};
-  write.notes = {note_of(record.seen.workload.metadata, "Workload", "Abandoned", "Its pods have not come again")};
+              .body = body.dump()};
+  write.notes = {note_of(metadata, "Workload", "Abandoned", "Its pods have not come again")};
   if (!send(record.lane, std::move(write), writes) && !record.lane.busy) dirty_workloads_.insert(name);
 }
 

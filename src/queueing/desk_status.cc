@@ -337,7 +337,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
   if (!record.lane.busy && std::exchange(record.reshaped, false) && status.phase != quota::WorkloadPhase::kPending &&
       !seen.is("QuotaReserved"))
     return introduce_anew(record);
-  if (!is_leaving(status) && is_abandoned(seen)) return remove(name, record, writes);
+  if (!is_leaving(status) && is_abandoned(seen)) return abandon(name, record, writes);
   const workloads::GroupEnd end =
       has_lost_job(seen) ? workloads::GroupEnd{kOwnerNotFound, "The Job that it was made for is not there any more"}
                          : end_of(seen, job, group);

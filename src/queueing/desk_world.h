@@ -91,12 +91,6 @@ struct World {
     for (const Note& note : write.notes) notes.push_back(note.name + " " + note.reason);
     if (write.party == Write::Party::kPod) return store_pod(write, answer);
     Json body = Json::parse(write.body);
-    if (write.kind == Write::Kind::kDeleteWorkload) {
-      EXPECT_EQ(body["preconditions"]["uid"], workloads[write.name]["metadata"]["uid"]);
-      workloads[write.name]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
-      desk.answered(answer, now);
-      return desk.see(*decode_any_workload(touched(workloads[write.name]).dump()));
-    }
     if (write.kind == Write::Kind::kCreateWorkload) {
       const std::string name = body["metadata"]["name"];
       body["metadata"]["uid"] = "uid-" + name;

@@ -30,7 +30,6 @@ struct Write {
     kPatchPod,        // merge patch of a pod
     kPatchPodStatus,  // strategic merge patch of its status
     kDeletePod,       // DELETE with options
-    kDeleteWorkload,  // the same
     // Of the objects by which nodes are asked for (queueing/provisioning.h).
     kCreateTemplate,
     kDeleteTemplate,

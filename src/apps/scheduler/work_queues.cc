@@ -357,7 +357,6 @@ void WorkQueues::call(QueueKind kind, queueing::Write&& write, kube::Client::Don
       return client_.create(resource.collection(write.namespace_name), std::move(write.body), std::move(answered),
                             call);
     case Kind::kDeletePod:
-    case Kind::kDeleteWorkload:
     case Kind::kDeleteTemplate:
     case Kind::kDeleteRequest:
       return client_.remove(resource.object(write.namespace_name, name), std::move(write.body), std::move(answered),
