@@ -111,9 +111,9 @@ std::string Desk::lacking_pods(const WorkloadRecord& record) const {
   const SeenWorkload& seen = record.seen;
   const bool waits = !seen.is("QuotaReserved") || seen.is("Evicted") || record.evicted_by;
   if (!waits || seen.workload.metadata.annotation(api::kIsGroupAnnotation) == nullptr) return "";
-  static const GroupRecord kNone;
+  static const GroupRecord k_none;
   const GroupRecord* group = group_of(seen);
-  if (group == nullptr && outlasts_pods(seen)) group = &kNone;
+  if (group == nullptr && outlasts_pods(seen)) group = &k_none;
   if (group == nullptr) return "";
   int32_t total = 0, missing = 0;
   bool fast = false;

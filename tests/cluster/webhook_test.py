@@ -295,9 +295,18 @@ class Watching(WithWebhook):
         one = make("LocalQueue", name, {"clusterQueue": "team"}, namespace="default")
         cls.api.call("POST", path_of(one), one)
 
+    def why_refused(self, path: str, one: dict) -> str:
+        try:
+            self.api.call("POST", path + "?dryRun=All", one)
+        except ApiError as error:
+            return str(error)
+        return ""
+
     def test_an_unknown_queue_is_refused_and_one_made_just_now_is_not(self) -> None:
         for path, one in ((JOBS, job("j", labels={QUEUE: "nope"})), (PODS, pod("p", labels={QUEUE: "nope"}))):
-            self.assertIn("there is no LocalQueue of this name in namespace default", self.refused(path, one))
+            # Once an answer was slow, on a busy machine, the server is not asked for ten seconds.
+            why = wait_until("it is refused", lambda path=path, one=one: self.why_refused(path, one))
+            self.assertIn("there is no LocalQueue of this name in namespace default", why)
         for i in range(20):
             self.queue(f"new-{i}")
             self.api.call("POST", JOBS + "?dryRun=All", job("j", labels={QUEUE: f"new-{i}"}))
