@@ -64,13 +64,13 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
   const auto gives_way = [&](quota::WorkloadId id) {
     return id == request.id || (request.over != nullptr && std::ranges::find(*request.over, id) != request.over->end());
   };
-  const std::map<quota::WorkloadId, quota::KeptRoom>& rooms = admission_.kept().rooms;
-  const auto passes = [&](std::optional<quota::WorkloadId> workload) {
+  const auto room_of = [&](std::optional<quota::WorkloadId> workload) {
+    const auto& rooms = admission_.kept().rooms;
     const auto room = workload ? rooms.find(*workload) : rooms.end();
-    return room == rooms.end() || room->second.left_by;
+    return room == rooms.end() ? nullptr : &room->second;
   };
   const auto left_by = [&](const PodState& pod, std::optional<quota::WorkloadId> workload) -> std::optional<Time> {
-    if (workload && rooms.contains(*workload)) return rooms.at(*workload).left_by;
+    if (const quota::KeptRoom* room = room_of(workload)) return room->left_by;
     if (workload || pod.free_by == Time{INT64_MAX} || !pod.pod.runtime) return std::nullopt;
     return std::max(pod.free_by, now_) + *pod.pod.runtime;
   };
@@ -85,7 +85,9 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
       const auto workload = find(pod.pod.workload);
       const bool waits = pod.phase == PodPhase::kNominated;
       if (pod.pod.daemon || (workload && gives_way(*workload))) continue;
-      if (waits && (std::ranges::find(later, slot) != later.end() || !passes(workload))) continue;
+      const quota::KeptRoom* const room = waits ? room_of(workload) : nullptr;
+      if (room != nullptr && !room->left_by) continue;
+      if (waits && std::ranges::find(later, slot) != later.end()) continue;
       const std::optional<Time> end = waits ? left_by(pod, workload) : times_.end(slot);
       const bool leaves =
           pod.pod.terminating || pod.evicting ||

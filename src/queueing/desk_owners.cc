@@ -45,21 +45,21 @@ bool Desk::is_abandoned(const SeenWorkload& seen) {
   return false;
 }
 
-// Has it taken by the garbage collector: its owner is a pod that is not there.
+Write own_by(const SeenWorkload& seen, const std::vector<api::OwnerReference>& owners, Write::Party party) {
+  const api::ObjectMeta& metadata = seen.workload.metadata;
+  Json body = {{"metadata", metadata_json(metadata)}};
+  body["metadata"]["ownerReferences"] = Json::parse(owners_json(owners));
+  return {.kind = Write::Kind::kPatchWorkload,
+          .party = party,
+          .namespace_name = metadata.namespace_name,
+          .name = metadata.name,
+          .body = body.dump()};
+}
+
+// Has it taken by the garbage collector: its owner is a pod that is not there, with its own name and UID.
 void Desk::abandon(const Name& name, WorkloadRecord& record, std::vector<Write>& writes) {
   const api::ObjectMeta& metadata = record.seen.workload.metadata;
-  api::OwnerReference owner;
-  owner.api_version = "v1";
-  owner.kind = "Pod";
-  owner.name = metadata.name;
-  owner.uid = metadata.uid;
-  Json body = {{"metadata", metadata_json(metadata)}};
-  body["metadata"]["ownerReferences"] = Json::parse(owners_json({owner}));
-  Write write{.kind = Write::Kind::kPatchWorkload,
-              .party = Write::Party::kWorkload,
-              .namespace_name = name.first,
-              .name = name.second,
-              .body = body.dump()};
+  Write write = own_by(record.seen, {workloads::pod_owner(metadata)}, Write::Party::kWorkload);
   write.notes = {note_of(metadata, "Workload", "Abandoned", "Its pods have not come again")};
   if (!send(record.lane, std::move(write), writes) && !record.lane.busy) dirty_workloads_.insert(name);
 }

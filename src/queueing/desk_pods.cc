@@ -355,11 +355,7 @@ void Desk::adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord
     };
     if (one.deleted || std::ranges::find(owners, one.uid, &api::OwnerReference::uid) != owners.end()) continue;
     if (std::ranges::none_of(workload.seen.workload.pod_sets, is_of)) continue;
-    api::OwnerReference& owner = owners.emplace_back();
-    owner.api_version = "v1";
-    owner.kind = "Pod";
-    owner.name = one.name;
-    owner.uid = one.uid;
+    owners.push_back(workloads::pod_owner(one));
   }
   if (owners.size() != metadata.owners.size()) own(name, group, workload, owners, writes);
 }
@@ -367,20 +363,8 @@ void Desk::adopt_pods(const Name& name, GroupRecord& group, const WorkloadRecord
 // The Workload lasts as long as one of these, or until it is abandoned.
 void Desk::own(const Name& name, GroupRecord& group, const WorkloadRecord& workload,
                const std::vector<api::OwnerReference>& owners, std::vector<Write>& writes) {
-  const api::ObjectMeta& metadata = workload.seen.workload.metadata;
-  if (workload.lane.busy) {
-    dirty_groups_.insert(name);
-    return;
-  }
-  Json body = {{"metadata", metadata_json(metadata)}};
-  body["metadata"]["ownerReferences"] = Json::parse(owners_json(owners));
-  send(group.lane,
-       {.kind = Write::Kind::kPatchWorkload,
-        .party = Write::Party::kGroup,
-        .namespace_name = name.first,
-        .name = name.second,
-        .body = body.dump()},
-       writes);
+  if (workload.lane.busy) dirty_groups_.insert(name);
+  else send(group.lane, own_by(workload.seen, owners, Write::Party::kGroup), writes);
 }
 
 }  // namespace berth::queueing

@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "queueing/seen.h"
+#include "queueing/write.h"
 
 namespace berth::queueing {
 
@@ -25,5 +27,7 @@ std::string why_out_of_step(const SeenJob& job, const SeenWorkload& workload);
 // Of a group of pods that was evicted: nobody owns it, so that the garbage collector does not take it with the last of
 // its pods, and what it has waited and been through is kept for those that come in their place.
 bool outlasts_pods(const SeenWorkload& seen);
+// The write after which these own the Workload, and nobody else.
+Write own_by(const SeenWorkload& seen, const std::vector<api::OwnerReference>& owners, Write::Party party);
 
 }  // namespace berth::queueing

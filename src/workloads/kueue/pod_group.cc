@@ -78,15 +78,6 @@ std::string disagreement(const std::vector<const api::Pod*>& pods) {
   return "";
 }
 
-api::OwnerReference owner_of(const api::Pod& pod) {
-  api::OwnerReference out;
-  out.api_version = "v1";
-  out.kind = "Pod";
-  out.name = pod.metadata.name;
-  out.uid = pod.metadata.uid;
-  return out;
-}
-
 }  // namespace
 
 std::string_view group_of(const api::ObjectMeta& metadata) {
@@ -108,6 +99,15 @@ bool same_role(const api::PodTemplate& a, const api::PodTemplate& b) {
                     *hash_b = b.metadata.annotation(api::kRoleHashAnnotation);
   if (hash_a != nullptr && hash_b != nullptr && *hash_a != *hash_b) return false;
   return shape(a.spec) == shape(b.spec) && place_annotations(a.metadata) == place_annotations(b.metadata);
+}
+
+api::OwnerReference pod_owner(const api::ObjectMeta& pod) {
+  api::OwnerReference out;
+  out.api_version = "v1";
+  out.kind = "Pod";
+  out.name = pod.name;
+  out.uid = pod.uid;
+  return out;
 }
 
 bool is_of_pods(const api::Workload& workload) {
@@ -177,7 +177,7 @@ ComposedGroup compose_group(const std::vector<const api::Pod*>& pods) {
   workload.pod_sets.clear();
   for (size_t i = 0; i < static_cast<size_t>(here); ++i) {
     const api::Pod& pod = *pods[i];
-    workload.metadata.owners.push_back(owner_of(pod));
+    workload.metadata.owners.push_back(pod_owner(pod.metadata));
     api::PodTemplate role{pod.metadata, pod.spec};
     role.spec.scheduling_gates.clear();
     const auto known = std::ranges::find_if(

@@ -24,6 +24,9 @@ bool waits_for_admission(const api::Pod& pod);
 // kueue.x-k8s.io/role-hash, where both have it.
 bool same_role(const api::PodTemplate& a, const api::PodTemplate& b);
 
+// A pod with this metadata as an owner.
+api::OwnerReference pod_owner(const api::ObjectMeta& pod);
+
 // The Workload stands for plain pods: they own it, or it is that of a group which nobody owns just now.
 bool is_of_pods(const api::Workload& workload);
 // The pod, which is the workload's, counts for the set. One that waits has to be like the set's template, whatever its
