@@ -35,10 +35,10 @@ double milliseconds() {
   return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
 }
 
-// An engine with nodes of eight GPUs and queues of one cohort for every ten, and what it decided.
+// An engine with nodes of eight GPUs and cohorts of so many queues each, and what it decided.
 class Cluster {
  public:
-  Cluster(int nodes, int queues, int64_t nominal, engine::EngineOptions options = {})
+  Cluster(int nodes, int queues, int64_t nominal, engine::EngineOptions options = {}, int queues_each = 10)
       : engine_(policy::default_policies(), std::move(options)) {
     engine::NodesReplaced list;
     for (int i = 0; i < nodes; ++i) {
@@ -54,7 +54,7 @@ class Cluster {
     for (int i = 0; i < queues; ++i) {
       model::ClusterQueue queue;
       queue.name = queue_name(i);
-      queue.cohort = "cohort-" + std::to_string(i / 10);
+      queue.cohort = "cohort-" + std::to_string(i / queues_each);
       queue.namespaces.selects_nothing = false;
       queue.preemption.reclaim_within_cohort = model::PreemptionPolicy::kAny;
       queue.groups = {{{kGpu}, {{"gpus", {{kGpu, {nominal, {}, {}}}}}}}};
@@ -134,13 +134,13 @@ struct Times {
   nlohmann::json json() const { return {{"mean_ms", sum / std::max(1, count)}, {"longest_ms", longest}}; }
 };
 
-nlohmann::json bench_waiting(int workloads, int queues, int nodes) {
+nlohmann::json bench_waiting(int workloads, int queues, int nodes, int queues_each) {
   constexpr int kRounds = 50;
-  Cluster cluster(nodes, queues, std::max<int64_t>(1, nodes * kGpus * 8 / 10 / queues));
+  Cluster cluster(nodes, queues, std::max<int64_t>(1, nodes * kGpus * 8 / 10 / queues), {}, queues_each);
   Rng rng(1);
   const auto any_queue = [&] { return static_cast<int>(rng.below(static_cast<uint64_t>(queues))); };
   for (int i = 0; i < workloads; ++i) cluster.submit(any_queue(), int64_t{1} << rng.below(4));
-  nlohmann::json out = {{"workloads", workloads}, {"queues", queues}, {"nodes", nodes}};
+  nlohmann::json out = {{"workloads", workloads}, {"queues", queues}, {"nodes", nodes}, {"queues_each", queues_each}};
   out["first_ms"] = cluster.settle();
   std::vector<std::string> running = cluster.admitted();
   out["admitted"] = running.size();
@@ -238,7 +238,7 @@ int main(int argc, char** argv) {
                              : is("drain")
                                  ? bench_drain(argument(argc, argv, 2, 3'000))
                                  : bench_waiting(argument(argc, argv, 1, 50'000), argument(argc, argv, 2, 1'000),
-                                                 argument(argc, argv, 3, 10'000));
+                                                 argument(argc, argv, 3, 10'000), argument(argc, argv, 4, 10));
   std::printf("%s\n", out.dump(1).c_str());
   return 0;
 }

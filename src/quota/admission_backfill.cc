@@ -15,6 +15,18 @@ namespace {
 // ends.
 constexpr int kAgainMax = 8;
 
+int64_t& spare_of(KnownRoom& known, FlavorResource fr) {
+  const auto at = std::ranges::find(known.spare, fr, &Amounts::value_type::first);
+  return at != known.spare.end() ? at->second : known.spare.emplace_back(fr, 0).second;
+}
+
+// What the entry would get is known to leave the one with the room his.
+bool is_spare(KnownRoom& known, const Entry& entry) {
+  return entry.queue != known.room->queue && std::ranges::all_of(entry.assignment.usage, [&](const auto& part) {
+           return part.second <= spare_of(known, part.first);
+         });
+}
+
 }  // namespace
 
 // By how far it borrows, of those who borrow. Nobody holds up who borrows nothing; where one for whom room is kept
@@ -76,10 +88,13 @@ bool Admission::Keeper::ends_by(const Entry& entry, Time until) const {
 }
 
 // Whether the one for which room is kept would not have its quota beside the entry, when those have given theirs back
-// for whom it waits. `before`: those whose rooms count as in use.
-bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room, std::span<const KnownRoom> before) const {
+// for whom it waits. `before`: those whose rooms count as in use. `learns`: in this the entry is like any other of the
+// tree, so that they may have as much, wherever in it they are.
+bool Admission::Keeper::delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before,
+                               bool learns) const {
   Ledger& ledger = *admission.ledger_;
   QuotaTree& tree = ledger.tree();
+  const KeptRoom& room = *known.room;
   std::set<WorkloadId> gone;
   for (const WorkloadId id : room.gives_way)
     if (ledger.find(id) != nullptr) gone.insert(id);
@@ -92,9 +107,16 @@ bool Admission::Keeper::delays(const Entry& entry, const KeptRoom& room, std::sp
   for (const KeptRoom* each : left) tree.remove_usage(each->queue, each->usage);
   for (const WorkloadId id : gone) ledger.take_out(id);
   const bool own = has_own_room(room);
-  tree.add_usage(entry.queue, entry.assignment.usage);
-  const bool with = own ? has_own_room(room) : tree.has_room(room.queue, room.usage);
-  tree.remove_usage(entry.queue, entry.assignment.usage);
+  const auto has_it_beside = [&](QuotaNode node) {
+    tree.add_usage(node, entry.assignment.usage);
+    const bool has_it = own ? has_own_room(room) : tree.has_room(room.queue, room.usage);
+    tree.remove_usage(node, entry.assignment.usage);
+    return has_it;
+  };
+  const bool with = has_it_beside(entry.queue);
+  // What others take counts for it most where it is in use right above its queue.
+  if (with && learns && entry.queue != room.queue && has_it_beside(tree.parent(room.queue)))
+    for (const auto& [fr, amount] : entry.assignment.usage) spare_of(known, fr) = std::max(spare_of(known, fr), amount);
   for (const WorkloadId id : gone) ledger.put_back(id);
   for (const KeptRoom* each : left) tree.add_usage(each->queue, each->usage);
   tree.add_usage(room.queue, room.held);
@@ -115,23 +137,30 @@ std::string Admission::Keeper::why_not(Entry& entry) const {
   const auto may_lack = [&](const KeptRoom& room) {  // what the entry would get
     return room.queue == entry.queue || entry.assignment.borrowing > 0;
   };
-  std::span<const KnownRoom> in_order = rooms_around(entry.queue);
+  std::span<KnownRoom> in_order = rooms_around(entry.queue);
   while (!in_order.empty() && !may_lack(*in_order.back().room)) in_order = in_order.first(in_order.size() - 1);
   std::string why;
-  size_t seen = 0;
-  for (; seen < in_order.size() && why.empty(); ++seen) {
-    const auto [id, room] = in_order[seen];
-    if (id == entry.id) continue;
-    if (may_lack(*room) && has_first_turn(id, *room, entry) && delays(entry, *room, in_order.first(seen))) {
-      if (ends_by(entry, room->free_by)) entry.borrows_room = true;
-      else
-        why = fmt::format("quota that is free, or becomes free, in ClusterQueue {} is kept for Workload {}, which {}",
-                          room->cluster_queue, admission.record(id).status.workload.full_name(), since_when());
+  size_t in_use = 0;  // of the rooms
+  bool own_seen = false;
+  for (size_t seen = 0; seen < in_order.size() && why.empty(); ++seen) {
+    KnownRoom& known = in_order[seen];
+    const KeptRoom& room = *known.room;
+    own_seen |= known.id == entry.id;
+    if (known.id == entry.id || !may_lack(room) || is_spare(known, entry) || !has_first_turn(known.id, room, entry))
+      continue;
+    for (; in_use < seen; ++in_use) {
+      if (in_order[in_use].id == entry.id) continue;
+      const KeptRoom& before = *in_order[in_use].room;
+      tree.remove_usage(before.queue, before.held);
+      tree.add_usage(before.queue, before.usage);
     }
-    tree.remove_usage(room->queue, room->held);
-    tree.add_usage(room->queue, room->usage);
+    if (!delays(entry, known, in_order.first(seen), entry.victims.empty() && !own_seen)) continue;
+    if (ends_by(entry, room.free_by)) entry.borrows_room = true;
+    else
+      why = fmt::format("quota that is free, or becomes free, in ClusterQueue {} is kept for Workload {}, which {}",
+                        room.cluster_queue, admission.record(known.id).status.workload.full_name(), since_when());
   }
-  for (const KnownRoom& each : in_order.first(seen)) {
+  for (const KnownRoom& each : in_order.first(in_use)) {
     if (each.id == entry.id) continue;
     tree.remove_usage(each.room->queue, each.room->usage);
     tree.add_usage(each.room->queue, each.room->held);
@@ -140,7 +169,7 @@ std::string Admission::Keeper::why_not(Entry& entry) const {
 }
 
 // Those of the queue's tree, in the order in which they have their quota.
-std::span<const KnownRoom> Admission::Keeper::rooms_around(QuotaNode queue) const {
+std::span<KnownRoom> Admission::Keeper::rooms_around(QuotaNode queue) const {
   const QuotaTree& tree = admission.ledger_->tree();
   const QuotaNode root = tree.root(queue);
   std::vector<KnownRoom>& out = admission.kept_.in_order[root];
@@ -229,12 +258,23 @@ bool Admission::Keeper::is_hedged(const Entry& entry, const KeptRoom& room) cons
 
 void Admission::Keeper::look_again_at(WorkloadId id, KeptRoom& room) {
   room.looked_at = Time{INT64_MIN};
-  have_another_turn.push_back(id);
+  admission.kept_.to_look_at.insert(id);
 }
 
 void Admission::Keeper::look_again() {
   for (auto& [id, room] : admission.kept_.rooms)
-    if (std::exchange(room.outrun, false)) look_again_at(id, room);
+    if (std::exchange(room.outrun, false)) look_again_at(id, room);  // others have been given what it waits for
+  const std::map<WorkloadId, KeptRoom>& rooms = admission.kept_.rooms;
+  std::set<WorkloadId>& all = admission.kept_.to_look_at;
+  std::erase_if(all, [&](WorkloadId id) { return !rooms.contains(id) || !waits(admission.record(id).standing); });
+  std::vector<WorkloadId> next(std::min(all.size(), kLooksMax));
+  std::ranges::partial_sort_copy(all, next, [&](WorkloadId a, WorkloadId b) {
+    return comes_before(a, rooms.at(a), b, rank(rooms.at(b).borrowing));
+  });
+  for (const WorkloadId id : next) {
+    all.erase(id);
+    have_another_turn.push_back(id);
+  }
 }
 
 // The entry's room is new, or another: those who come after it look for theirs beside it.

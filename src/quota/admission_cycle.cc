@@ -30,6 +30,7 @@ Amounts reservation(const QuotaTree& tree, QuotaNode queue, const Assignment& as
 // For the entry, until the end of the cycle.
 void keep_quota(const Entry& entry, const Amounts& amounts, QuotaTree& tree, Kept& kept, Temporary& temporary) {
   tree.add_usage(entry.queue, amounts);
+  kept.in_order.clear();
   temporary.push_back({entry.id, entry.queue, amounts});
   if (const auto room = kept.rooms.find(entry.id); room != kept.rooms.end()) room->second.held = amounts;
 }
@@ -211,6 +212,7 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   holder.reserved = now_;
   holder.won_in = record.key.behind_sticky ? 0 : epoch_;
   ledger_->reserve(std::move(holder));
+  kept_.in_order.clear();
   record.standing = Standing::kHolding;
   record.key.behind_sticky = true;
   record.next_flavor.clear();

@@ -219,13 +219,15 @@ void Admission::Keeper::consider(Entry& entry) {
     return put_off(record);
   }
   if (is_kept && entry.held_up) leave_nodes(entry.id);
+  admission.kept_.to_look_at.erase(entry.id);
   if (is_kept) take_back(entry, known->second);
   if (!entry.victims.empty() || (is_kept && holds_still(entry.id, known->second))) return;
   if (!is_kept && (record.keeps_from > admission.now_ || !may_keep(entry.id, entry.spec->name))) return;
-  if (looks_left-- <= 0) {
-    if (is_kept) have_another_turn.push_back(entry.id);
+  if (looks_left == 0) {
+    if (is_kept) admission.kept_.to_look_at.insert(entry.id);
     return;
   }
+  --looks_left;
   if (entry.assignment.user_limit.empty() && keep(entry)) {
     record.keeps_pause = {};
     return;

@@ -26,7 +26,8 @@ namespace berth::quota {
 
 struct Admission::Keeper {
   Admission& admission;
-  int looks_left = 4;     // at what could be kept, in one cycle; others have theirs in the next
+  static constexpr size_t kLooksMax = 4;  // at what could be kept, in one cycle; others have theirs in the next
+  size_t looks_left = kLooksMax;
   bool has_kept = false;  // places, in this cycle: who was found a place before may have lost it to them
   // By the room that they have now these may come before those for whom they were held up; or what they were told of
   // the time when it is free is true no more.
@@ -59,7 +60,8 @@ struct Admission::Keeper {
   // It has taken places, or is to have them when others have left, that were kept for those who come after it: these
   // look for others.
   void note_taken(const Entry& entry);
-  // Has those told anew of the time whose quota others have been given.
+  // At the end of a cycle, whose room is to be looked at again: as many as the next has looks have their turn in it,
+  // the first of all, since the others look for theirs beside them.
   void look_again();
   // What is kept at the end of a cycle by those who wait on. True: others that waited aside for what was kept before
   // have their turn.
@@ -98,8 +100,8 @@ struct Admission::Keeper {
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
-  std::span<const KnownRoom> rooms_around(QuotaNode queue) const;
-  bool delays(const Entry& entry, const KeptRoom& room, std::span<const KnownRoom> before) const;
+  std::span<KnownRoom> rooms_around(QuotaNode queue) const;
+  bool delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before, bool learns) const;
   bool may_keep(WorkloadId id, const std::string& cluster_queue);
   bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;

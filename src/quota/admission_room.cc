@@ -1,7 +1,7 @@
 // What room is to be kept for one who has waited long: its quota, beside those before it, and its places
 // (quota/admission_keeper.h).
 #include <algorithm>
-#include <string>
+#include <string_view>
 #include <tuple>
 
 #include "quota/admission_keeper.h"
@@ -53,7 +53,7 @@ void Admission::Keeper::find_who_gives_way(WorkloadId id, const std::set<Workloa
   Ledger& ledger = *admission.ledger_;
   QuotaTree& tree = ledger.tree();
   room.free_by = admission.now_;
-  std::vector<std::tuple<Time, Time, std::string, WorkloadId>> holders;
+  std::vector<std::tuple<Time, Time, std::string_view, WorkloadId>> holders;
   for (const WorkloadId other : passing) {
     const KeptRoom& before = admission.kept_.rooms.at(other);
     tree.add_usage(before.queue, before.usage);

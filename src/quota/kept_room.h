@@ -43,6 +43,7 @@ struct KeptRoom {
 struct KnownRoom {
   WorkloadId id;
   const KeptRoom* room = nullptr;
+  Amounts spare = {};  // so much others of its tree may have beside it, as far as that was looked at
 };
 
 // Usage that is there for a cycle only, of one who waits.
@@ -67,9 +68,11 @@ struct Kept {
   uint64_t in_all = 0;                // how often some has begun to be kept
   std::optional<Time> next_due = {};  // when it may begin for another
   Aside aside = {};
-  std::set<WorkloadId> behind = {};  // for whom none could be kept beside what is kept for others
-  WorkloadId first_roomless = {};    // of all queues: Waiting::first_roomless
-  // By the root of their tree, in the order in which they have their quota; empty: that is to be found out.
+  std::set<WorkloadId> behind = {};      // for whom none could be kept beside what is kept for others
+  std::set<WorkloadId> to_look_at = {};  // whose room is to be looked at again
+  WorkloadId first_roomless = {};        // of all queues: Waiting::first_roomless
+  // By the root of their tree, in the order in which they have their quota; empty: that is to be found out. True until
+  // rooms or what is in use have changed.
   std::map<QuotaNode, std::vector<KnownRoom>> in_order = {};
 };
 
