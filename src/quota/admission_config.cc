@@ -116,7 +116,9 @@ const model::LocalQueue* Admission::local_queue(const model::Workload& workload)
 
 void Admission::rebuild_ledger() {
   if (!std::exchange(stale_, false)) return;
-  Ledger next(QuotaTree(queues_, cohorts_));
+  QuotaTree tree(queues_, cohorts_);
+  kept_.alone.emplace(tree);
+  Ledger next(std::move(tree));
   for (const auto& [name, queue] : queues_) next.set_terms(next.tree().queue(name), queue.victims);
   for (const Record& record : records_) {
     if (record.standing != Standing::kHolding) continue;

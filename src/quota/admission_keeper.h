@@ -14,10 +14,13 @@
 // first to be evicted.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "quota/admission.h"
@@ -32,6 +35,10 @@ struct Admission::Keeper {
   // By the room that they have now these may come before those for whom they were held up; or what they were told of
   // the time when it is free is true no more.
   std::vector<WorkloadId> have_another_turn = {};
+  // Who has quota, by the root of the tree: when he gives it back, and got it, the uid. Nobody gets any while room is
+  // looked for.
+  using GivesBack = std::tuple<Time, Time, std::string_view, WorkloadId>;
+  std::map<QuotaNode, std::vector<GivesBack>> holders = {};
 
   // The queues, or the workload's facts, are others than before: so is what is kept for it.
   void measure(WorkloadId id);
@@ -109,12 +116,12 @@ struct Admission::Keeper {
   bool find_room(const Entry& entry, const std::vector<int32_t>& counts, KeptRoom& room);
   bool is_hedged(const Entry& entry, const KeptRoom& room) const;
   bool look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room);
-  Assignment when_alone(const Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);
+  Assignment when_alone(const Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) const;
   bool has_own_room(const KeptRoom& room) const;
-  void find_who_gives_way(WorkloadId id, const std::set<WorkloadId>& passing, KeptRoom& room);
+  void find_who_gives_way(const std::set<WorkloadId>& passing, KeptRoom& room);
   Time given_back_by(const Holder& holder) const;
   void take_back(Entry& entry, const KeptRoom& room);
-  std::vector<WorkloadId> holders_around(QuotaNode queue) const;
+  std::span<const GivesBack> holders_around(QuotaNode queue);
   void forget(WorkloadId id);
   void forget_those_behind(const Entry& entry);
   bool somebody_comes_first(WorkloadId id) const;

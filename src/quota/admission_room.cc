@@ -8,14 +8,6 @@
 
 namespace berth::quota {
 
-std::vector<WorkloadId> Admission::Keeper::holders_around(QuotaNode queue) const {
-  const Ledger& ledger = *admission.ledger_;
-  std::vector<WorkloadId> out;
-  for (const QuotaNode each : ledger.tree().queues_below(ledger.tree().root(queue)))
-    out.insert(out.end(), ledger.holders(each).begin(), ledger.holders(each).end());
-  return out;
-}
-
 // Nothing is known of one that runs longer than it said, unless it can be told to leave, or has been.
 Time Admission::Keeper::given_back_by(const Holder& holder) const {
   if (holder.evicted || admission.is_late(holder.id)) return admission.now_;
@@ -23,20 +15,32 @@ Time Admission::Keeper::given_back_by(const Holder& holder) const {
   return end && *end > admission.now_ ? *end : Time{INT64_MAX};
 }
 
+// Of the queue's tree, in the order in which they give back what they have.
+std::span<const Admission::Keeper::GivesBack> Admission::Keeper::holders_around(QuotaNode queue) {
+  const Ledger& ledger = *admission.ledger_;
+  const QuotaNode root = ledger.tree().root(queue);
+  const auto [at, is_new] = holders.try_emplace(root);
+  std::vector<GivesBack>& out = at->second;
+  if (!is_new) return out;
+  for (const QuotaNode each : ledger.tree().queues_below(root))
+    for (const WorkloadId id : ledger.holders(each)) {
+      const Holder& held = ledger.holder(id);
+      out.emplace_back(given_back_by(held), held.reserved, held.uid, id);
+    }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 // What it would get if nobody had quota but those that come before it and for whom room is kept. `counts`: of pods, by
 // pod set; empty: all.
 Assignment Admission::Keeper::when_alone(const Entry& entry, const std::vector<int32_t>& counts,
-                                         const PassedFlavors& without) {
-  Ledger& ledger = *admission.ledger_;
-  const std::vector<WorkloadId> holders = holders_around(entry.queue);
-  for (const WorkloadId id : holders) ledger.take_out(id);
+                                         const PassedFlavors& without) const {
   const Record& record = admission.record(entry.id);
-  const Preemption preemption(ledger, admission.options_.fair, admission.places_, admission.now_);
+  Ledger& alone = *admission.kept_.alone;
+  const Preemption preemption(alone, admission.options_.fair, admission.places_, admission.now_);
   const FlavorRequest request{
       admission.claimant(record), &record.status.workload, entry.spec, counts, 0, nullptr, &without};
-  Assignment out = assign_flavors(ledger, preemption, admission.flavors_, request);
-  for (const WorkloadId id : holders) ledger.put_back(id);
-  return out;
+  return assign_flavors(alone, preemption, admission.flavors_, request);
 }
 
 // Borrows at most as much as it would alone: what it borrows beyond that its lenders may want back before its time.
@@ -49,32 +53,26 @@ bool Admission::Keeper::has_own_room(const KeptRoom& room) const {
 
 // Those whose quota it waits for: all that have given it back by the time when that is enough; those of whom nobody
 // knows when, in the order in which they got it. `passing`: who comes before it, and will have left.
-void Admission::Keeper::find_who_gives_way(WorkloadId id, const std::set<WorkloadId>& passing, KeptRoom& room) {
+void Admission::Keeper::find_who_gives_way(const std::set<WorkloadId>& passing, KeptRoom& room) {
   Ledger& ledger = *admission.ledger_;
   QuotaTree& tree = ledger.tree();
   room.free_by = admission.now_;
-  std::vector<std::tuple<Time, Time, std::string_view, WorkloadId>> holders;
+  std::vector<GivesBack> before;
   for (const WorkloadId other : passing) {
-    const KeptRoom& before = admission.kept_.rooms.at(other);
-    tree.add_usage(before.queue, before.usage);
-    holders.emplace_back(*before.left_by, Time{INT64_MAX}, admission.record(other).key.uid, other);
+    const KeptRoom& theirs = admission.kept_.rooms.at(other);
+    tree.add_usage(theirs.queue, theirs.usage);
+    before.emplace_back(*theirs.left_by, Time{INT64_MAX}, admission.record(other).key.uid, other);
   }
-  for (const WorkloadId holder : holders_around(room.queue))
-    if (holder != id) {
-      const Holder& held = ledger.holder(holder);
-      holders.emplace_back(given_back_by(held), held.reserved, held.uid, holder);
-    }
-  std::sort(holders.begin(), holders.end());
-  const auto take_out = [&](WorkloadId each) {
-    if (!passing.contains(each)) return ledger.take_out(each);
-    const KeptRoom& before = admission.kept_.rooms.at(each);
-    tree.remove_usage(before.queue, before.usage);
-  };
+  std::sort(before.begin(), before.end());
+  const std::span<const GivesBack> all = holders_around(room.queue);
   bool enough = tree.has_room(room.queue, room.usage);
   if (!enough)
-    for (const auto& [end, reserved, uid, each] : holders) {
+    for (size_t i = 0, j = 0; i < all.size() || j < before.size();) {
+      const bool holds = j == before.size() || (i < all.size() && all[i] < before[j]);
+      const auto& [end, reserved, uid, each] = holds ? all[i++] : before[j++];
       if (enough && (end > room.free_by || end == Time{INT64_MAX})) break;
-      take_out(each);
+      if (holds) ledger.take_out(each);
+      else tree.remove_usage(admission.kept_.rooms.at(each).queue, admission.kept_.rooms.at(each).usage);
       room.gives_way.insert(each);
       if (enough) continue;
       room.free_by = end;
@@ -83,8 +81,8 @@ void Admission::Keeper::find_who_gives_way(WorkloadId id, const std::set<Workloa
   for (const WorkloadId each : room.gives_way)
     if (!passing.contains(each)) ledger.put_back(each);
   for (const WorkloadId each : passing) {
-    const KeptRoom& before = admission.kept_.rooms.at(each);
-    if (!room.gives_way.contains(each)) tree.remove_usage(before.queue, before.usage);
+    const KeptRoom& theirs = admission.kept_.rooms.at(each);
+    if (!room.gives_way.contains(each)) tree.remove_usage(theirs.queue, theirs.usage);
   }
 }
 
@@ -124,7 +122,7 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
 // What those wait for who come before it counts as in use until they will have left: who they are is known once it is
 // how far it borrows.
 bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>& counts, KeptRoom& room) {
-  QuotaTree& tree = admission.ledger_->tree();
+  QuotaTree &tree = admission.ledger_->tree(), &alone = admission.kept_.alone->tree();
   std::set<WorkloadId> passing, staying;  // of whom it is known when they will have left, and of whom it is not
   int own_rank = 0;
   const auto count_those_before = [&](int borrowing) {
@@ -133,7 +131,8 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
       const bool of_one_tree = id != entry.id && tree.root(other.queue) == tree.root(entry.queue);
       if (!of_one_tree || !comes_before(id, other, entry.id, own_rank)) continue;
       if (other.left_by.value_or(Time{INT64_MAX}) < Time{INT64_MAX}) passing.insert(id);
-      else if (staying.insert(id).second) tree.add_usage(other.queue, other.usage);
+      else if (staying.insert(id).second)
+        for (QuotaTree* each : {&tree, &alone}) each->add_usage(other.queue, other.usage);
     }
   };
   count_those_before(0);
@@ -152,7 +151,7 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
     room.usage = assignment.usage;
     room.borrowing = assignment.borrowing;
     room.gives_way.clear();
-    find_who_gives_way(entry.id, passing, room);
+    find_who_gives_way(passing, room);
     room.quota_by = room.free_by;
     const auto known = admission.kept_.rooms.find(entry.id);
     room.slid = known != admission.kept_.rooms.end() && room.borrowing > 0 && room.quota_by > admission.now_ &&
@@ -162,7 +161,7 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
   }
   for (const WorkloadId id : staying) {
     const KeptRoom& other = admission.kept_.rooms.at(id);
-    tree.remove_usage(other.queue, other.usage);
+    for (QuotaTree* each : {&tree, &alone}) each->remove_usage(other.queue, other.usage);
   }
   if (!found && !staying.empty()) admission.kept_.behind.insert(entry.id);
   return found;

@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 #include "quota/decision.h"
-#include "quota/quota_tree.h"
+#include "quota/ledger.h"
 
 namespace berth::quota {
 
@@ -71,6 +71,7 @@ struct Kept {
   std::set<WorkloadId> behind = {};      // for whom none could be kept beside what is kept for others
   std::set<WorkloadId> to_look_at = {};  // whose room is to be looked at again
   WorkloadId first_roomless = {};        // of all queues: Waiting::first_roomless
+  std::optional<Ledger> alone = {};      // the same queues without holders
   // By the root of their tree, in the order in which they have their quota; empty: that is to be found out. True until
   // rooms or what is in use have changed.
   std::map<QuotaNode, std::vector<KnownRoom>> in_order = {};
