@@ -57,6 +57,10 @@ void Desk::take_in(SeenWorkload seen) {
   const bool same = record.in_engine && says_the_same(record.seen.workload, seen.workload);
   if (!record.seen.checks.empty() || !seen.checks.empty()) checked_.insert(name);
   record.seen = std::move(seen);
+  if (const auto& sets = record.seen.workload.pod_sets; record.unneeded.size() != sets.size()) {
+    record.unneeded.clear();
+    for (const api::WorkloadPodSet& set : sets) record.unneeded.push_back(set.reclaimable);
+  }
   if (const api::OwnerReference* owner = record.seen.workload.metadata.controller(); owner != nullptr) {
     const auto [own, is_new] = workload_of_owner_.try_emplace(owner->uid, name);
     const Name before = std::exchange(own->second, name);
@@ -182,6 +186,9 @@ void Desk::tell_engine(WorkloadRecord& record) {
     return;
   }
   api::Workload told = seen.workload;
+  if (workloads::is_of_pods(seen.workload))
+    for (size_t i = 0; i < told.pod_sets.size(); ++i)
+      told.pod_sets[i].reclaimable = std::min(told.pod_sets[i].reclaimable, record.unneeded[i]);
   if (auto owner = owned(seen)) {  // that is what will run, whoever has edited the Workload
     for (size_t i = 0; i < std::min(owner->sets.size(), told.pod_sets.size()); ++i)
       owner->sets[i].reclaimable = told.pod_sets[i].reclaimable;

@@ -143,7 +143,7 @@ class Desk {
   void own(const Name& name, GroupRecord& group, const WorkloadRecord& workload,
            const std::vector<api::OwnerReference>& owners, std::vector<Write>& writes);
   static workloads::GroupEnd end_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
-  static std::vector<int32_t> reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group);
+  static std::vector<int32_t> reclaimable_of(WorkloadRecord& record, const JobRecord* job, const GroupRecord* group);
   bool is_needed(const Name& name, const SeenWorkload& seen, const quota::Admission& admission) const;
   void let_go(const Name& name, WorkloadRecord& record, std::vector<Write>& writes);
   void say_left(const Name& name, bool left);

@@ -80,6 +80,49 @@ TEST_F(DeskHands, WhatSomebodyWritesOfReclaimablePodsIsSetRight) {
   EXPECT_FALSE(suspended("train"));
 }
 
+TEST_F(DeskHands, WhatSomebodyWritesOfReclaimablePodsOfAGroupIsSetRight) {
+  for (const char* pod : {"a", "b"}) submit_pod(pod, "red", 4, "pair", 2);
+  settle();
+  submit("next", "red", 8);
+  settle();
+  const auto forge = [&](int count) {
+    workloads["pair"]["status"]["reclaimablePods"] = {{{"name", "main"}, {"count", count}}};
+    desk.see(*decode_any_workload(touched(workloads["pair"]).dump()));
+    settle();
+  };
+  forge(2);
+  EXPECT_EQ(workloads["pair"]["status"]["reclaimablePods"].dump(), "[]");
+  EXPECT_EQ(condition("next", "QuotaReserved"), "False WaitingForQuota");
+  change_pod("a", {{"status", {{"phase", "Succeeded"}}}});
+  settle();
+  const std::string one = workloads["pair"]["status"]["reclaimablePods"].dump();
+  EXPECT_EQ(one, R"([{"count":1,"name":"main"}])");
+  for (const int count : {0, 2}) {
+    forge(count);
+    EXPECT_EQ(workloads["pair"]["status"]["reclaimablePods"].dump(), one);
+  }
+  desk.pod_gone("default", "a");
+  settle();
+  EXPECT_EQ(workloads["pair"]["status"]["reclaimablePods"].dump(), one) << "it has succeeded all the same";
+}
+
+TEST_F(DeskHands, AJobWhoseWorkloadIsSaidToHaveFinishedHearsSo) {
+  submit("train", "red", 8);
+  settle();
+  submit("next", "red", 8);
+  settle();
+  Json conditions = workload("next")["status"]["conditions"];
+  conditions.push_back({{"type", "Finished"},
+                        {"status", "True"},
+                        {"reason", "Mine"},
+                        {"message", ""},
+                        {"lastTransitionTime", "2026-01-01T00:00:00Z"}});
+  change_status("next", {{"conditions", conditions}});
+  settle();
+  EXPECT_TRUE(suspended("next"));
+  EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("next ErrWorkloadCompose: its Workload")));
+}
+
 TEST_F(DeskHands, WhoIsMadeActiveAgainHasAllOfItsTimeWhoeverLooks) {
   submit("train", "red", 2);
   change("train", {{"metadata", {{"labels", {{"kueue.x-k8s.io/max-exec-time-seconds", "3600"}}}}}});

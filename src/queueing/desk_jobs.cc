@@ -261,6 +261,11 @@ void Desk::look_at(const Name& name, JobRecord& record, const quota::Admission& 
     return send(create_workload(record));
   }
   const SeenWorkload& stored = workload->seen;
+  if (stored.is("Finished"))
+    return tell(record, "ErrWorkloadCompose",
+                fmt::format("its Workload {} says that it has finished, and the Job has not: it is not admitted, nor "
+                            "counted; delete the Workload, so that the Job gets another",
+                            stored.workload.metadata.name));
   tell_of_labels(record, stored);
   const quota::WorkloadId id = admission.find(stored.workload.metadata.uid);
   if (!id.valid() || workload->ended) return;

@@ -104,6 +104,32 @@ TEST_F(DeskRequeued, WhoseClusterQueueIsStoppedIsNotBeforeItGoesOn) {
   EXPECT_EQ(message(), "The ClusterQueue was restarted after being stopped");
 }
 
+// It waits for pods in the place of those that were stopped, too.
+TEST_F(DeskRequeued, AGroupWhoseQueueIsStoppedIsNotBeforeItGoesOn) {
+  const auto is = [&](const char* type) { return condition_in(workloads["pair"], type); };
+  for (const bool local : {false, true}) {
+    const auto stop = [&](model::StopPolicy policy) { local ? stop_local_queue(policy) : stop_cluster_queue(policy); };
+    const std::string queue = local ? "LocalQueue" : "ClusterQueue";
+    for (const char* pod : {"a", "b"}) submit_pod(pod, "red", 2, "pair", 2);
+    settle();
+    stop(model::StopPolicy::kHoldAndDrain);
+    EXPECT_EQ(is("Requeued"), "False " + queue + "Stopped");
+    EXPECT_EQ(is("QuotaReserved"), "False Suspended");
+    EXPECT_EQ(is("WaitingForReplacementPods"), "True " + queue + "Stopped");
+    stop(model::StopPolicy::kNone);
+    EXPECT_EQ(is("Requeued"), "True " + queue + "Restarted");
+    EXPECT_EQ(is("QuotaReserved"), "False WaitingForReplacementPods");
+    for (const char* pod : {"c", "d"}) submit_pod(pod, "red", 2, "pair", 2);
+    settle();
+    EXPECT_EQ(is("Admitted"), "True Admitted");
+    for (const char* pod : {"c", "d"}) change_pod(pod, {{"status", {{"phase", "Succeeded"}}}});
+    settle();
+    for (const char* pod : {"c", "d"}) pods.erase(pod), desk.pod_gone("default", pod);
+    workloads.erase("pair"), desk.workload_gone("default", "pair");
+    settle();
+  }
+}
+
 TEST_F(DeskRequeued, WhoseLocalQueueIsStoppedIsNotBeforeItGoesOn) {
   submit("train", "red", 4);
   settle();

@@ -32,6 +32,13 @@ Json reclaimable_json(const api::Workload& workload, const std::vector<int32_t>&
   return out;
 }
 
+int32_t succeeded_of(const GroupRecord& group, const api::Workload& workload, const api::WorkloadPodSet& set) {
+  return static_cast<int32_t>(std::ranges::count_if(group.pods, [&](const auto& each) {
+    const api::Pod& pod = each.second.seen.pod;
+    return pod.status.phase == "Succeeded" && workloads::is_of_set(pod, workload, set);
+  }));
+}
+
 // As it is stored: of flavors, how good a choice they were is not.
 bool same(const std::optional<StoredAdmission>& a, const std::optional<StoredAdmission>& b) {
   return a.has_value() == b.has_value() && (!a || admission_json(*a) == admission_json(*b));
@@ -153,24 +160,23 @@ workloads::GroupEnd Desk::end_of(const SeenWorkload& seen, const JobRecord* job,
 }
 
 // By pod set, how many pods are needed no more; empty: what is stored says so already.
-std::vector<int32_t> Desk::reclaimable_of(const SeenWorkload& seen, const JobRecord* job, const GroupRecord* group) {
+std::vector<int32_t> Desk::reclaimable_of(WorkloadRecord& record, const JobRecord* job, const GroupRecord* group) {
+  const SeenWorkload& seen = record.seen;
+  if (job == nullptr && !workloads::is_of_pods(seen.workload)) return {};  // whoever made it says that
+  const bool counts = group != nullptr && seen.workload.metadata.annotation(api::kIsGroupAnnotation) != nullptr;
   std::vector<int32_t> out;
-  bool more = false;
-  for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
+  bool differs = false;
+  for (size_t i = 0; i < seen.workload.pod_sets.size(); ++i) {
+    const api::WorkloadPodSet& set = seen.workload.pod_sets[i];
     if (job != nullptr) {
       out.push_back(workloads::reclaimable(job->seen.job, set.count, job->seen.job.succeeded));
-      more |= out.back() != set.reclaimable;
-      continue;
+    } else {  // a pod that has succeeded may be deleted then
+      const int32_t now = counts ? succeeded_of(*group, seen.workload, set) : 0;
+      out.push_back(record.unneeded[i] = std::max(now, record.unneeded[i]));
     }
-    int32_t now = 0;
-    if (group != nullptr && seen.workload.metadata.annotation(api::kIsGroupAnnotation) != nullptr)
-      for (const auto& [name, pod] : group->pods)
-        now +=
-            pod.seen.pod.status.phase == "Succeeded" && workloads::is_of_set(pod.seen.pod, seen.workload, set) ? 1 : 0;
-    out.push_back(std::max(now, set.reclaimable));
-    more |= now > set.reclaimable;
+    differs |= out.back() != set.reclaimable;
   }
-  return more ? out : std::vector<int32_t>();
+  return differs ? out : std::vector<int32_t>();
 }
 
 // One that was evicted for good waits no more, until somebody makes it active again, if only while it leaves. People
@@ -343,7 +349,7 @@ void Desk::look_at(const Name& name, WorkloadRecord& record, const quota::Admiss
                          : end_of(seen, job, group);
   if (end.reason.empty() && withdraw(name, record, status, writes)) return;
   if (!want(name, record, status, end, wanted, write.notes, writes)) return;
-  if (const auto unneeded = end.reason.empty() ? reclaimable_of(seen, job, group) : std::vector<int32_t>();
+  if (const auto unneeded = end.reason.empty() ? reclaimable_of(record, job, group) : std::vector<int32_t>();
       !unneeded.empty())
     wanted.change("reclaimablePods", reclaimable_json(seen.workload, unneeded));
   const bool same_admission = same(wanted.admission, seen.admission);

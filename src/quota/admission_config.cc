@@ -299,7 +299,6 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     status.evicted = "Deactivated";
     return hold_back(id, "Deactivated", "The workload is deactivated");
   }
-  if (!status.workload.problem.empty()) return hold_back(id, "Misconfigured", status.workload.problem);
   if (local == nullptr) return hold_back(id, "Misconfigured", fmt::format("LocalQueue {} doesn't exist", name));
   if (local->stop != model::StopPolicy::kNone)
     return hold_back(id, "Suspended", fmt::format("LocalQueue {} is inactive", name));
@@ -311,6 +310,7 @@ void Admission::settle(WorkloadId id, std::vector<AdmissionDecision>& decisions)
     return hold_back(id, "Suspended",
                      fmt::format("ClusterQueue {} is inactive: {}", local->cluster_queue,
                                  why_inactive(queue->second, reason, flavors_, checks_, spending_)));
+  if (!status.workload.problem.empty()) return hold_back(id, "Misconfigured", status.workload.problem);
   if (backs_off(record))
     return hold_back(id, record.eviction->reason,
                      fmt::format("{}; it waits in its queue again from {} on", record.eviction->message,
