@@ -370,7 +370,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     const int64_t silent = forecast.blockers - forecast.declaring;
     if (!forecast.unknown.empty()) continue;
     const quota::WorkloadId then = longest.second.admission().find(uid);
-    const bool may_be_cut = any_cut && asks_for_gpus(*this, uid);
+    const bool may_be_cut = any_cut && in_the_way.might_be_cut_for(uid);
     if (then.valid() && longest.second.admission().status(then).phase == quota::WorkloadPhase::kQuotaReserved)
       forecast.unknown =
           admission().status(admission().find(uid)).phase == quota::WorkloadPhase::kPending ? kChecksThen : kChecks;

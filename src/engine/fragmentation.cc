@@ -156,7 +156,8 @@ ResourceRoom measure(const State& state, const Resource& resource, GpuUnit unit,
     for (ShapeRoom& shape : out.shapes) add_node(node, open, habit, free, shape);
     if (idle == nullptr) continue;
     const int64_t in_use = std::max<int64_t>(0, free - idle->advertised.get(out.resource));  // free on those GPUs
-    for (ShapeRoom& shape : out.shapes) add_cut(node, habit, free, open ? in_use + each * idle->count : 0, shape);
+    const int64_t most = idle->most ? idle->most->get(out.resource) : each * idle->count;
+    for (ShapeRoom& shape : out.shapes) add_cut(node, habit, free, open ? in_use + most : 0, shape);
   }
   for (ShapeRoom& shape : out.shapes)
     if (shape.fit_if_cut) *shape.fit_if_cut += shape.fit;

@@ -65,6 +65,9 @@ GpuTotals sum_gpus(const State& state);
 struct IdleGpus {
   int64_t count = 0;
   model::ResourceList advertised;  // what they are as they are cut
+  // How many of each resource they can be where some have to make up for what is in use on GPUs that are ill; none: as
+  // many as there are on so many GPUs of the model.
+  std::optional<model::ResourceList> most = {};
 };
 // Null where there are none. Asked once for each resource, of nodes with dynamic MIG.
 using FindIdleGpus = std::function<const IdleGpus*(NodeSlot)>;

@@ -52,7 +52,20 @@ int64_t free_beside_idle(const NodeView& node, ResourceId resource) {
   int64_t free = node.free(resource);
   for (model::DeviceSet left = idle_devices(node); left != 0; left &= left - 1)
     free -= amount_on(devices[static_cast<size_t>(std::countr_zero(left))], name);
-  return std::max<int64_t>(free, 0);
+  return free;
+}
+
+model::ResourceList asked_of_idle(const PodClass& pod, const NodeView& node) {
+  model::ResourceList out;
+  for (ResourceId id{0}; id.value < node.resources().size(); ++id.value) {
+    const std::string& resource = node.resources().name(id);
+    if (!node.resources().is_gpu(id) || (node.node().mig && most_on_device(*node.node().mig.model, resource) == 0))
+      continue;
+    const int64_t shared = pod.shares_gpu && resource == model::kWholeGpuResource ? 1 : 0;
+    const int64_t lacks = pod.request(id) + shared - free_beside_idle(node, id);
+    if (lacks > 0) out.set(resource, lacks);
+  }
+  return out;
 }
 
 int64_t most_on_device(const model::MigModel& model, const std::string& resource) {

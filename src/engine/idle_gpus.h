@@ -24,8 +24,13 @@ model::DeviceSet idle_devices(const NodeView& node);
 // somebody has some of the others: a list may name a pod on some of its devices only, or two pods on one.
 bool tells_all_in_use(const NodeView& node);
 
-// How much of what is free of the resource lies on devices that are not idle; 0 where no agent tells the devices.
+// How much of what is free of the resource lies on devices that are not idle; 0 where no agent tells the devices. Below
+// 0 where more is in use or promised than those are, as by pods that run on ill ones: so much the idle ones are to be.
 int64_t free_beside_idle(const NodeView& node, ResourceId resource);
+
+// What the idle devices are to be, so that the node has what the pod asks for beside all that is in use or promised. A
+// share counts as a whole GPU.
+model::ResourceList asked_of_idle(const PodClass& pod, const NodeView& node);
 
 // How many of the resource a GPU of the model is if it is nothing else; 0: it cannot be that.
 int64_t most_on_device(const model::MigModel& model, const std::string& resource);

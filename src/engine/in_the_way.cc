@@ -11,6 +11,7 @@
 #include "base/int128.h"
 #include "engine/engine.h"
 #include "engine/evaluate.h"
+#include "engine/gpu_asks.h"
 #include "engine/idle_gpus.h"
 #include "engine/queued_workloads.h"
 #include "quota/admission.h"
@@ -21,13 +22,40 @@ namespace {
 constexpr const char* kNeverFits = "it would not start with nothing in use either";
 
 // Whether the node could have a pod of the class if nobody were there; terms between pods are not asked.
-bool could_have(const Engine& engine, const PodClass& cls, NodeSlot node) {
-  const NodeView view = engine.state().view(node);
+bool could_have(const Engine& engine, const PodClass& cls, const NodeView& view) {
   for (const ResourceAmount& request : cls.requests)
     if (request.amount > view.allocatable(request.id)) return false;
   Reasons reasons;
   run_filters(engine.policies(), cls, view, reasons);
   return std::ranges::all_of(reasons, [](const Reason& reason) { return reason.info->preemption_helps; });
+}
+
+// Whether it could, too, if the node's GPUs were cut for the class. Of one that others cut nobody knows what it will
+// have.
+bool could_have_if_cut(const Engine& engine, const ResourceTable& resources, const PodClass& cls, NodeSlot slot) {
+  const State& state = engine.state();
+  const NodeState& node = state.node(slot);
+  const model::DynamicMig& mig = node.node.mig;
+  if ((!cls.requests_gpu && !cls.shares_gpu) || (!mig && !node.is_being_cut())) return false;
+  const NodeView view(node, resources, state.volumes(), state.mix());
+  std::vector<ResourceAmount> has;
+  const auto could_be = [&](ResourceId id, int64_t asked) {
+    int64_t most = view.allocatable(id);
+    if (resources.is_gpu(id))
+      most = std::max(most, mig ? mig.devices * most_on_device(*mig.model, resources.name(id)) : asked);
+    has.push_back({id, most});
+    return asked <= most;
+  };
+  for (const ResourceAmount& request : cls.requests)
+    if (!could_be(request.id, request.amount)) return false;
+  if (cls.shares_gpu && node.share_resource.valid() && !could_be(node.share_resource, 1)) return false;
+  NodeState cut = node;
+  for (const ResourceAmount& each : has) {
+    if (each.id.value >= cut.allocatable.size()) cut.allocatable.resize(each.id.value + 1, 0);
+    cut.allocatable[each.id.value] = std::max(cut.allocatable[each.id.value], each.amount);
+  }
+  cut.repartitioning = cut.node.cut_by_others = false;
+  return could_have(engine, cls, NodeView(cut, resources, state.volumes(), state.mix()));
 }
 
 // What one pod of the set asks for in the flavor of the queue where that is least.
@@ -57,12 +85,13 @@ int64_t idle_gpus(const NodeView& node) {
   return uses_gpus(node) ? 0 : node.node().mig.devices;
 }
 
-// How many idle GPUs it takes, at least, to have what is asked for of the resource; none where there is enough as it
-// is, INT64_MAX where they have it in no layout.
-int64_t gpus_to_cut(const NodeView& node, ResourceId resource, int64_t asked) {
-  if (asked <= node.free(resource)) return 0;
+// How many idle GPUs it takes, at least, to have what is asked for of the resource beside what is in use; INT64_MAX
+// where they have it in no layout.
+int64_t idle_gpus_for(const NodeView& node, ResourceId resource, int64_t asked) {
   const int64_t each = most_on_device(*node.node().mig.model, node.resources().name(resource));
-  return each == 0 ? INT64_MAX : (asked - free_beside_idle(node, resource) - 1) / each + 1;
+  const int64_t lacks = asked - free_beside_idle(node, resource);
+  if (each == 0) return asked <= node.free(resource) ? 0 : INT64_MAX;
+  return lacks <= 0 ? 0 : (lacks - 1) / each + 1;
 }
 
 }  // namespace
@@ -70,20 +99,6 @@ int64_t gpus_to_cut(const NodeView& node, ResourceId resource, int64_t asked) {
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid) {
   const quota::WorkloadId id = admission.find(uid);
   return id.valid() && admission.status(id).reason == "PendingEvaluation" && admission.explain(id).position > 1;
-}
-
-bool asks_for_gpus(const Engine& engine, const std::string& uid) {
-  const State& state = engine.state();
-  const quota::Admission& admission = engine.admission();
-  if (const PodSlot pod = state.find_pod(uid); pod.valid()) {
-    const PodClass& cls = state.pod_class(state.pod(pod).cls);
-    return cls.requests_gpu || cls.shares_gpu;
-  }
-  const quota::WorkloadId id = admission.find(uid);
-  return id.valid() && std::ranges::any_of(admission.status(id).workload.pod_sets, [](const model::PodSet& set) {
-           const auto is_gpu = [](const auto& request) { return model::is_gpu_resource(request.first); };
-           return (set.spec != nullptr && set.spec->gpu_share.asked()) || std::ranges::any_of(set.requests, is_gpu);
-         });
 }
 
 // If it had the GPUs that it lacks, nothing else would keep the pod away.
@@ -96,14 +111,15 @@ bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot slot) {
   int64_t whole = 0, sliced = 0;  // how many of these it takes; instances of all profiles may lie on the same
   std::vector<ResourceAmount> lacks;
   const auto add = [&](ResourceId id, int64_t asked) {
-    const int64_t takes = std::min(gpus_to_cut(view, id, asked), idle + 1);
+    const int64_t takes = std::min(idle_gpus_for(view, id, asked), idle + 1);
     int64_t& sum = view.resources().name(id) == model::kWholeGpuResource ? whole : sliced;
     sum = std::max(sum, takes);
-    if (takes > 0 && takes <= idle) lacks.push_back({id, asked - view.free(id)});
+    if (asked > view.free(id)) lacks.push_back({id, asked - view.free(id)});
   };
-  for (const ResourceAmount& request : cls.requests)
-    if (state.resources().is_gpu(request.id)) add(request.id, request.amount);
-  if (cls.shares_gpu && node.share_resource.valid()) add(node.share_resource, cls.request(node.share_resource) + 1);
+  for (ResourceId id{0}; id.value < state.resources().size(); ++id.value) {
+    const int64_t shared = cls.shares_gpu && id == node.share_resource ? 1 : 0;
+    if (state.resources().is_gpu(id)) add(id, cls.request(id) + shared);
+  }
   if (lacks.empty() || whole + sliced > idle) return false;
   NodeState cut = node;
   for (const ResourceAmount& lack : lacks) {
@@ -125,11 +141,8 @@ const std::vector<PodSlot>& InTheWay::of_place(quota::WorkloadId id) {
   return known->second;
 }
 
-// Where its choices are not known, on all nodes.
-std::vector<PodSlot> InTheWay::on_nodes_for(quota::WorkloadId id, const Options& options) const {
-  const State& state = engine_.state();
-  const model::Workload& workload = engine_.admission().status(id).workload;
-  ResourceTable resources = state.resources();
+std::vector<PodClass> InTheWay::classes_of(const model::Workload& workload, const Options& options,
+                                           ResourceTable& resources) const {
   std::vector<PodClass> classes;
   for (const quota::PlaceOption& option : options == nullptr ? std::vector<quota::PlaceOption>() : *options)
     for (size_t set = 0; set < workload.pod_sets.size() && set < option.pod_sets.size(); ++set) {
@@ -140,9 +153,50 @@ std::vector<PodSlot> InTheWay::on_nodes_for(quota::WorkloadId id, const Options&
       spec->claims.clear();
       classes.push_back(compile_class(std::move(spec), resources));
     }
+  return classes;
+}
+
+bool InTheWay::might_be_cut_for(std::span<const PodClass> classes, const ResourceTable& resources) const {
+  const State& state = engine_.state();
+  return std::ranges::any_of(state.nodes_by_name(), [&](const auto& node) {
+    return state.node(node.second).present && std::ranges::any_of(classes, [&](const PodClass& cls) {
+             return could_have_if_cut(engine_, resources, cls, node.second);
+           });
+  });
+}
+
+bool InTheWay::might_be_cut_for(const std::string& uid) {
+  const State& state = engine_.state();
+  if (const PodSlot pod = state.find_pod(uid); pod.valid()) {
+    const ClassId cls = state.pod(pod).cls;
+    const auto [known, added] = might_.try_emplace(cls.value);
+    if (added) known->second = might_be_cut_for(std::span(&state.pod_class(cls), 1), state.resources());
+    return known->second;
+  }
+  const quota::WorkloadId id = engine_.admission().find(uid);
+  if (!id.valid()) return false;
+  const model::Workload& workload = engine_.admission().status(id).workload;
+  if (is_sliced(workload)) return false;
+  const auto options = options_.find(id);
+  if (options == options_.end()) return asks_for_gpus(workload);
+  const auto [known, added] = might_with_.try_emplace(options->second.get());
+  if (added) {
+    ResourceTable resources = state.resources();
+    const std::vector<PodClass> classes = classes_of(workload, options->second, resources);
+    known->second = might_be_cut_for(classes, resources);
+  }
+  return known->second;
+}
+
+// Where its choices are not known, on all nodes.
+std::vector<PodSlot> InTheWay::on_nodes_for(quota::WorkloadId id, const Options& options) const {
+  const State& state = engine_.state();
+  const model::Workload& workload = engine_.admission().status(id).workload;
+  ResourceTable resources = state.resources();
+  const std::vector<PodClass> classes = classes_of(workload, options, resources);
   std::vector<PodSlot> out;
   for (const auto& [name, node] : state.nodes_by_name()) {
-    const auto here = [&, node = node](const PodClass& cls) { return could_have(engine_, cls, node); };
+    const auto here = [&, node = node](const PodClass& cls) { return could_have(engine_, cls, state.view(node)); };
     if (!state.node(node).present || (options != nullptr && std::ranges::none_of(classes, here))) continue;
     for (const PodSlot slot : state.node(node).pods) {
       const PodState& pod = state.pod(slot);

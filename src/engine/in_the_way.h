@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "engine/ids.h"
 #include "engine/pod_class.h"
 #include "quota/decision.h"
+
+namespace berth::model {
+struct Workload;
+}
 
 namespace berth::quota {
 class Admission;
@@ -25,7 +30,6 @@ class Engine;
 // Whether the moment is right, so soon after another change, is not asked, nor what terms between pods say.
 bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot node);
 
-bool asks_for_gpus(const Engine& engine, const std::string& uid);                     // a pod or workload that waits
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid);  // a workload, in its queue
 
 // Of one moment: the engine outlives it, and nothing is applied to it meanwhile.
@@ -42,8 +46,17 @@ class InTheWay {
   void count(const PodClass& cls, Forecast& out) const;
   void count(quota::WorkloadId id, Forecast& out);
 
+  // Whether some node whose GPUs are, or may be, cut anew could have a pod that waits, or one of a workload's that asks
+  // for GPUs, if nobody were there and they were cut for it. No node is cut for workloads of which slices are to stand
+  // together.
+  bool might_be_cut_for(const std::string& uid);
+
  private:
   using Options = std::shared_ptr<const std::vector<quota::PlaceOption>>;
+  // Of the workload's pods with each of its choices of flavors.
+  std::vector<PodClass> classes_of(const model::Workload& workload, const Options& options,
+                                   ResourceTable& resources) const;
+  bool might_be_cut_for(std::span<const PodClass> classes, const ResourceTable& resources) const;
   std::vector<PodSlot> on_nodes_for(quota::WorkloadId id, const Options& options) const;
   void count_users(quota::WorkloadId id, Forecast& out) const;
   void count_holder(quota::WorkloadId holder, Forecast& out) const;
@@ -53,6 +66,8 @@ class InTheWay {
   const Time now_;
   std::map<quota::WorkloadId, Options> options_;
   std::map<const void*, std::vector<PodSlot>> known_;  // by options
+  std::map<uint32_t, bool> might_;                     // of a class
+  std::map<const void*, bool> might_with_;             // by options
 };
 
 }  // namespace berth::engine

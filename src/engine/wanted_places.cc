@@ -8,26 +8,13 @@
 #include <set>
 #include <utility>
 
+#include "engine/gpu_asks.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
 namespace {
 
 constexpr size_t kLooksMax = 64;  // at workloads behind one that gives way
-
-bool asks_for_gpus(const model::PodSet& set) {
-  const auto is_gpu = [](const auto& request) { return request.second > 0 && model::is_gpu_resource(request.first); };
-  return std::ranges::any_of(set.requests, is_gpu) || (set.spec != nullptr && set.spec->gpu_share.asked());
-}
-
-bool asks_for_gpus(const model::Workload& workload) {
-  return std::ranges::any_of(workload.pod_sets, [](const model::PodSet& set) { return asks_for_gpus(set); });
-}
-
-// Which domains would do for slices is more than is told.
-bool is_sliced(const model::Workload& workload) {
-  return std::ranges::any_of(workload.pod_sets, [](const model::PodSet& set) { return !set.slices.empty(); });
-}
 
 }  // namespace
 
@@ -94,7 +81,7 @@ void QueuedWorkloads::note_wanted() {
     for (const quota::WantsPlace& wants : all) {
       if (!seen.insert(wants.id).second) continue;
       const model::Workload& workload = admission_.status(wants.id).workload;
-      if (!asks_for_gpus(workload) || is_sliced(workload)) continue;
+      if (!asks_for_gpus(workload) || is_sliced(workload)) continue;  // which domains would do is not told
       const auto [at, fresh] = groups.try_emplace(wants.options.get(), wanted_.size());
       if (fresh) wanted_.emplace_back();
       wanted_[at->second].workloads.push_back(wants.id);

@@ -11,6 +11,7 @@
 #include "mig/node_without.h"
 #include "model/device_ties.h"
 #include "model/mig_strangers.h"
+#include "packing/mig_config.h"
 
 namespace berth::mig {
 namespace {
@@ -72,6 +73,24 @@ std::string shape_of(const model::Node& node) {
   return out;
 }
 
+// How many of each resource so many devices can be beside that.
+model::ResourceList most_beside(const model::ResourceList& owed, model::DynamicMig devices, int64_t count) {
+  devices.devices = count;
+  std::vector<std::string> resources{std::string(model::kWholeGpuResource)};
+  for (const model::MigProfile& profile : devices.model->profiles)
+    resources.push_back(model::mig_resource_name(profile));
+  model::ResourceList out;
+  for (const std::string& resource : resources) {
+    int64_t most = 0;
+    for (model::ResourceList asked = owed;; ++most) {
+      asked.add(resource, 1);
+      if (!packing::can_be_cut_for(devices, asked)) break;
+    }
+    if (most > 0) out.set(resource, most);
+  }
+  return out;
+}
+
 }  // namespace
 
 const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState& node, std::span<const PodSlot> kept) {
@@ -115,9 +134,16 @@ const IdleDevices::Known* IdleDevices::find_beside_kept(const State& state, engi
 }
 
 std::vector<engine::ResourceRoom> measure_fragmentation(const engine::Engine& engine, IdleDevices& idle) {
-  const auto find_idle = [&](engine::NodeSlot slot) {
+  engine::IdleGpus beside_owed;
+  const auto find_idle = [&](engine::NodeSlot slot) -> const engine::IdleGpus* {
     const IdleDevices::Known* known = idle.find(engine.state(), slot);
-    return known == nullptr ? nullptr : &known->idle;
+    if (known == nullptr) return nullptr;
+    const NodeView node = engine.state().view(slot);
+    const model::ResourceList owed = engine::asked_of_idle({}, node);
+    if (owed.empty()) return &known->idle;
+    beside_owed = known->idle;
+    beside_owed.most = most_beside(owed, node.node().mig, known->idle.count);
+    return &beside_owed;
   };
   return engine::measure_fragmentation(engine.state(), find_idle, engine::queued_pods(engine.workloads()));
 }

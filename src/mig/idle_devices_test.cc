@@ -62,6 +62,22 @@ TEST(IdleDevices, BesideThoseInUseCountWithWhatTheseLeaveFree) {
   EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), 0);
 }
 
+TEST(IdleDevices, MakeUpFirstForWhatRunsOnIllOnes) {
+  Driver driver(room_policies());
+  model::Node node = dgx({{"nvidia.com/gpu", 0}}, 3);
+  model::GpuDevice a, b, ill;
+  a.uuid = "a", b.uuid = "b", ill.uuid = "ill";
+  a.mig_enabled = b.mig_enabled = true;
+  ill.unhealthy = "XID 79";
+  ill.pods = {"default/x"};
+  node.devices.devices = {a, b, ill};
+  driver.add(node);
+  driver.add(bound_to(make_pod("x", {{"nvidia.com/gpu", 1}}), "dgx"));
+  EXPECT_EQ(if_cut(driver, "nvidia.com/gpu"), 1);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-7g.40gb"), 1);
+  EXPECT_EQ(if_cut(driver, "nvidia.com/mig-1g.5gb"), 7);
+}
+
 TEST(IdleDevices, AreNoneWhereTheListNamesAnEarlierPod) {
   Driver driver(room_policies());
   model::Node node = dgx({{"nvidia.com/mig-1g.5gb", 2}}, 2);

@@ -11,6 +11,7 @@
 
 #include "engine/policy.h"
 #include "model/device_topology.h"
+#include "policy/why_not_cut.h"
 
 namespace berth::policy {
 namespace {
@@ -80,12 +81,15 @@ std::string memory_detail(const PodClass& pod, const NodeView& node, const Reaso
                      model::format_resource("memory", node.node().gpus.memory_bytes));
 }
 
-std::string no_gpus_detail(const PodClass&, const NodeView& node, const Reason&) {
+std::string no_gpus_detail(const PodClass& pod, const NodeView& node, const Reason&) {
   const model::DynamicMig& mig = node.node().mig;
   const std::string ill = model::ill_gpus(node.node().devices);
   if (!mig) return ill.empty() ? ill : ill.substr(2);
-  return fmt::format("its {} GPUs are cut into MIG instances, and made whole only while they are idle{}", mig.devices,
-                     ill);
+  const auto devices = node.node().cut_by_agent();
+  const int64_t cut = devices.empty() ? mig.devices : std::ranges::count_if(devices, &model::GpuDevice::mig_enabled);
+  const std::string of = cut == mig.devices ? "its" : fmt::format("{} of its", cut);
+  return fmt::format("{} {} GPU{} {} cut into MIG instances{}{}", of, mig.devices, mig.devices == 1 ? "" : "s",
+                     cut == 1 ? "is" : "are", ill, why_not_cut(pod, node));
 }
 
 constexpr ReasonInfo kNoGpus{.text = "node(s) had no GPU to share", .detail = &no_gpus_detail};

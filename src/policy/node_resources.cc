@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 
 #include "engine/idle_gpus.h"
@@ -12,6 +11,7 @@
 #include "model/gpu.h"
 #include "model/mig.h"
 #include "packing/mig_config.h"
+#include "policy/why_not_cut.h"
 
 namespace berth::policy {
 namespace {
@@ -76,24 +76,6 @@ bool never_together(const PodClass& pod, const NodeView& node) {
   return !has_them && !packing::can_be_cut_for(mig, asked);
 }
 
-// Why the GPUs of a node, which could give what is asked for were all of them idle, are not cut anew for it now.
-std::string why_not_cut(ResourceId resource, int64_t asked, const NodeView& node) {
-  constexpr std::string_view kSoon = ", though not right after another change";
-  if (node.node().cut_by_agent().empty())
-    return uses_gpus(node) ? "; its GPUs are cut anew only while none is in use or promised"
-                           : fmt::format("; its GPUs are idle and may be cut anew{}", kSoon);
-  model::DynamicMig idle = node.node().mig;
-  idle.devices = std::popcount(idle_devices(node));
-  if (idle.devices == 0) return "; only GPUs that are idle are cut anew, and none is";
-  model::ResourceList of_idle;
-  of_idle.set(node.resources().name(resource), asked - free_beside_idle(node, resource));
-  if (!packing::can_be_cut_for(idle, of_idle))
-    return fmt::format("; only GPUs that are idle are cut anew, and {} {} too few", idle.devices,
-                       idle.devices == 1 ? "is" : "are");
-  return fmt::format("; its {} idle GPU{} may be cut anew once the agent has told where all pods are{}", idle.devices,
-                     idle.devices == 1 ? "" : "s", kSoon);
-}
-
 // What is to be known of the GPUs of a node that has too few of them: those that are ill, and that others are cut.
 std::string gpu_facts(const PodClass& pod, ResourceId id, int64_t asked, const NodeView& node) {
   const std::string& resource = node.resources().name(id);
@@ -113,7 +95,7 @@ std::string gpu_facts(const PodClass& pod, ResourceId id, int64_t asked, const N
                              mig.model->name, how);
   }
   const bool may = slices ? most_of(resource, node).has_value() : asked <= mig.devices;
-  return may && !node.is_being_cut() ? out + why_not_cut(id, asked, node) : out;
+  return may ? out + why_not_cut(pod, node) : out;
 }
 
 std::string detail(const PodClass& pod, const NodeView& node, const Reason& reason) {
