@@ -110,30 +110,14 @@ const GroupRecord* Desk::group_of(const SeenWorkload& workload) const {
 std::string Desk::lacking_pods(const WorkloadRecord& record) const {
   const SeenWorkload& seen = record.seen;
   const bool waits = !seen.is("QuotaReserved") || seen.is("Evicted") || record.evicted_by;
-  if (!waits || seen.workload.metadata.annotation(api::kIsGroupAnnotation) == nullptr) return "";
+  if (!waits) return "";
   static const GroupRecord k_none;
   const GroupRecord* group = group_of(seen);
   if (group == nullptr && outlasts_pods(seen)) group = &k_none;
   if (group == nullptr) return "";
-  int32_t total = 0, missing = 0;
-  bool fast = false;
-  for (const api::WorkloadPodSet& set : seen.workload.pod_sets) {
-    int32_t there = 0;
-    for (const auto& [name, pod] : group->pods) {
-      const api::Pod& one = pod.seen.pod;
-      const std::string* may_begin = one.metadata.annotation(api::kFastAdmissionAnnotation);
-      fast |= may_begin != nullptr && *may_begin == "true";
-      const bool counts = one.status.phase == "Succeeded" || (!one.terminal() && !one.metadata.deleted);
-      if (counts && workloads::is_of_set(one, seen.workload, set)) ++there;
-    }
-    total += set.count;
-    missing += std::max(0, set.count - there);
-  }
-  if (missing == 0 || (fast && missing < total)) return "";
-  return fmt::format(
-      "{} of the {} pods of its group are not there, or not like those that it was made of: it waits for others in "
-      "their place",
-      missing, total);
+  std::vector<const api::Pod*> pods;
+  for (const auto& [name, pod] : group->pods) pods.push_back(&pod.seen.pod);
+  return workloads::lacking_pods(pods, seen.workload);
 }
 
 // Its group's pods by pod set, where nodes can tell them apart.

@@ -139,6 +139,15 @@ void QueueController::change(Owner owner, const api::Workload& workload, const b
   outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
 }
 
+void QueueController::refuse(Owner owner, std::string why) {
+  Record& record = all_[by_owner_.at(owner)];
+  if (record.refused == why || record.finished) return;
+  record.refused = std::move(why);
+  if (!record.waits_for_class.empty()) return;
+  record.workload.problem = record.refused;
+  outbox_.emplace_back(engine::WorkloadUpserted{record.workload});
+}
+
 void QueueController::name_members(Owner owner, const api::Workload& workload,
                                    const std::vector<std::vector<const api::Pod*>>& pods,
                                    const bridge::TopologyLevels& levels) {

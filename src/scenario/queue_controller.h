@@ -52,6 +52,8 @@ class QueueController {
   // Its pods that are there, by pod set, where nodes can tell them apart (workloads::told_apart()).
   void name_members(Owner owner, const api::Workload& workload, const std::vector<std::vector<const api::Pod*>>& pods,
                     const bridge::TopologyLevels& levels);
+  // Why it is not to be let in as it is; empty: it may be.
+  void refuse(Owner owner, std::string why);
   // As many of its pods are needed no more, by pod set.
   void reclaim(Owner owner, const std::vector<int32_t>& pods);
   void finish(Owner owner, Time now);

@@ -39,16 +39,20 @@ void Simulation::wait_in_queue(SimPod& pod) {
   name_members(pod.group);
 }
 
-// Tells who of a group that its queue knows is there.
+// Tells who of a group that its queue knows is there. One that waits and has lost pods is not let in before others are
+// there in their place.
 void Simulation::name_members(size_t number) {
   PodGroup& group = groups_.all[number];
   const QueueController::Owner owner{SIZE_MAX, number};
   if (!group.workload || group.ended || group.pods.size() < 2 || !queues_.knows(owner)) return;
-  std::vector<const api::Pod*> pods;
-  for (const size_t index : group.pods)
-    if (pods_[index].stage != Stage::kEnded && !pods_[index].object.metadata.deleted)
-      pods.push_back(&pods_[index].object);
+  std::vector<const api::Pod*> there, pods;  // all, and those that are to run
+  for (const size_t index : group.pods) {
+    const SimPod& pod = pods_[index];
+    if (pod.stage != Stage::kEnded || pod.object.terminal()) there.push_back(&pod.object);
+    if (pod.stage != Stage::kEnded && !pod.object.metadata.deleted) pods.push_back(&pod.object);
+  }
   queues_.name_members(owner, *group.workload, workloads::told_apart(pods, *group.workload), options_.topology_levels);
+  if (group.infos.empty()) queues_.refuse(owner, workloads::lacking_pods(there, *group.workload));
 }
 
 // A pod of a group that its queue knew already: what has been let in is waited for no more.
@@ -116,7 +120,9 @@ void Simulation::follow_group(const SimPod& pod) {
   group.ended = left.empty() || !workloads::end_of_group(left, total).reason.empty();
   if (group.ended) queues_.finish(owner, now_);
   else queues_.reclaim(owner, succeeded);
-  if (!group.ended && !group.infos.empty()) let_in(group);
+  if (group.ended) return;
+  if (!group.infos.empty()) let_in(group);
+  else name_members(pod.group);
 }
 
 }  // namespace berth::scenario

@@ -141,6 +141,28 @@ std::vector<std::vector<const api::Pod*>> told_apart(const std::vector<const api
   return out;
 }
 
+std::string lacking_pods(const std::vector<const api::Pod*>& pods, const api::Workload& workload) {
+  if (workload.metadata.annotation(api::kIsGroupAnnotation) == nullptr) return "";
+  const auto may_begin = [](const api::Pod* pod) {
+    const std::string* says = pod->metadata.annotation(api::kFastAdmissionAnnotation);
+    return says != nullptr && *says == "true";
+  };
+  int32_t total = 0, missing = 0;
+  for (const api::WorkloadPodSet& set : workload.pod_sets) {
+    const auto there = std::ranges::count_if(pods, [&](const api::Pod* pod) {
+      const bool counts = pod->status.phase == "Succeeded" || (!pod->terminal() && !pod->metadata.deleted);
+      return counts && is_of_set(*pod, workload, set);
+    });
+    total += set.count;
+    missing += std::max(0, set.count - static_cast<int32_t>(there));
+  }
+  if (missing == 0 || (missing < total && std::ranges::any_of(pods, may_begin))) return "";
+  return fmt::format(
+      "{} of the {} pods of its group are not there, or not like those that it was made of: it waits for others in "
+      "their place",
+      missing, total);
+}
+
 std::string why_outside(const api::Pod& pod, const api::Workload& workload) {
   const auto has_it = [&](const api::WorkloadPodSet& set) { return is_of_set(pod, workload, set); };
   if (!std::ranges::any_of(workload.pod_sets, has_it))
