@@ -6,7 +6,7 @@ GOAL_MS = 50.0
 
 
 def tables(result: dict) -> str:
-    waiting, victims, drain = result["waiting"], result["victims"], result["drain"]
+    waiting, together, victims, drain = (result[part] for part in ("waiting", "one_cohort", "victims", "drain"))
     lines = [f"{waiting['workloads']:,} workloads of one pod with 1 to 8 GPUs in {waiting['queues']:,} queues of cohorts of ten, "
              f"{waiting['nodes']:,} nodes of eight GPUs; CPU ms of the thread, until nothing more is decided.\n",
              "| what happens | mean | longest |", "|---|---|---|",
@@ -17,6 +17,10 @@ def tables(result: dict) -> str:
              f"| ten minutes later room is kept for {waiting['rooms']:,}, a few in each cycle | {waiting['due_ms']:,.0f} in all | |",
              line("then one has ended, and others have room kept", waiting["kept"]["ended"]),
              line("one has come, and waits", waiting["kept"]["came"]), line("nothing", waiting["kept"]["idle"]),
+             f"\nAll of {together['queues']} queues in one cohort, {together['workloads']:,} workloads on {together['nodes']:,} nodes: where one has "
+             f"ended it takes {together['ended']['mean_ms']:.1f} ms, {together['ended']['longest_ms']:.1f} at most; with room kept for "
+             f"{together['rooms']} of them {together['kept']['ended']['mean_ms']:.1f} and {together['kept']['ended']['longest_ms']:.1f}, since each "
+             "that is let in changes what is kept for all behind it.",
              "\n| victims | nodes | by | taken | CPU ms |", "|---|---|---|---|---|"]
     for one in victims:
         lines.append(f"| {one['victims']:,} | {one['nodes']:,} | {'fair shares' if one['fair'] else 'priority and borrowing'} | "

@@ -171,7 +171,7 @@ def part_sets(options, _figures):
 
 def part_queues(_options, _figures):
     say("queues")
-    result = {"waiting": program("queue_bench"), "victims": program("queue_bench", "victims"), "drain": program("queue_bench", "drain")}
+    result = {"waiting": program("queue_bench"), "one_cohort": program("queue_bench", "6000", "120", "1200", "120"), "victims": program("queue_bench", "victims"), "drain": program("queue_bench", "drain")}
     return result, queues_page.tables(result)
 
 
