@@ -163,7 +163,7 @@ class Engine {
   void end_pauses();
 
   struct Reserve;    // room kept for who has waited long: engine/engine_reserve.h
-  struct Rehearsal;  // what comes next: engine/forecast.cc
+  struct Rehearsal;  // what comes next: engine/rehearsal.h
   std::string verdict_text(const PodClass& cls, const Candidates& candidates, const PreemptionView& preemption,
                            const FailureSets& sets) const;
   void update_verdict(ClassQueue& cls);

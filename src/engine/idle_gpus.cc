@@ -5,6 +5,7 @@
 
 #include "model/devices.h"
 #include "model/gpu.h"
+#include "packing/mig_config.h"
 
 namespace berth::engine {
 namespace {
@@ -55,17 +56,36 @@ int64_t free_beside_idle(const NodeView& node, ResourceId resource) {
   return free;
 }
 
+bool lists_what_is_there(const NodeView& node) {
+  const auto devices = node.node().cut_by_agent();
+  if (devices.empty()) return true;
+  for (ResourceId id{0}; id.value < node.resources().size(); ++id.value) {
+    const std::string& resource = node.resources().name(id);
+    if (resource != model::kWholeGpuResource && !model::is_mig_resource(resource)) continue;
+    int64_t listed = 0;
+    for (const model::GpuDevice& device : devices)
+      if (device.unhealthy.empty()) listed += amount_on(device, resource);
+    if (listed != node.allocatable(id)) return false;
+  }
+  return true;
+}
+
 model::ResourceList asked_of_idle(const PodClass& pod, const NodeView& node) {
   model::ResourceList out;
   for (ResourceId id{0}; id.value < node.resources().size(); ++id.value) {
     const std::string& resource = node.resources().name(id);
-    if (!node.resources().is_gpu(id) || (node.node().mig && most_on_device(*node.node().mig.model, resource) == 0))
-      continue;
-    const int64_t shared = pod.shares_gpu && resource == model::kWholeGpuResource ? 1 : 0;
-    const int64_t lacks = pod.request(id) + shared - free_beside_idle(node, id);
-    if (lacks > 0) out.set(resource, lacks);
+    const bool shares = pod.shares_gpu && resource == model::kWholeGpuResource;
+    const int64_t asked = node.resources().is_gpu(id) ? pod.request(id) + (shares ? 1 : 0) : 0;
+    if (asked > 0 && asked > free_beside_idle(node, id)) out.set(resource, asked - free_beside_idle(node, id));
   }
   return out;
+}
+
+bool idle_could_be_cut_for(const PodClass& pod, const NodeView& node) {
+  model::DynamicMig idle = node.node().mig;
+  const bool told = !node.node().cut_by_agent().empty();
+  idle.devices = told ? std::popcount(idle_devices(node)) : uses_gpus(node) ? 0 : idle.devices;
+  return idle.devices > 0 && packing::can_be_cut_for(idle, asked_of_idle(pod, node));
 }
 
 int64_t most_on_device(const model::MigModel& model, const std::string& resource) {

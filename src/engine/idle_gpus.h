@@ -28,9 +28,17 @@ bool tells_all_in_use(const NodeView& node);
 // 0 where more is in use or promised than those are, as by pods that run on ill ones: so much the idle ones are to be.
 int64_t free_beside_idle(const NodeView& node, ResourceId resource);
 
-// What the idle devices are to be, so that the node has what the pod asks for beside all that is in use or promised. A
-// share counts as a whole GPU.
+// What the agent lists and what kubelet has allocatable is the same; else one of both is out of date, and nothing is
+// cut.
+bool lists_what_is_there(const NodeView& node);
+
+// What the idle devices are to be so that the pod has all that it asks for, beside what of that is in use or promised.
+// A share counts as a whole GPU.
 model::ResourceList asked_of_idle(const PodClass& pod, const NodeView& node);
+
+// Whether those that nobody has, in this moment, could be cut so that the pod has all that it asks for; where no agent
+// tells the devices, all of the node or none.
+bool idle_could_be_cut_for(const PodClass& pod, const NodeView& node);
 
 // How many of the resource a GPU of the model is if it is nothing else; 0: it cannot be that.
 int64_t most_on_device(const model::MigModel& model, const std::string& resource);

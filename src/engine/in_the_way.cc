@@ -14,6 +14,7 @@
 #include "engine/gpu_asks.h"
 #include "engine/idle_gpus.h"
 #include "engine/queued_workloads.h"
+#include "packing/mig_config.h"
 #include "quota/admission.h"
 
 namespace berth::engine {
@@ -39,16 +40,18 @@ bool could_have_if_cut(const Engine& engine, const ResourceTable& resources, con
   if ((!cls.requests_gpu && !cls.shares_gpu) || (!mig && !node.is_being_cut())) return false;
   const NodeView view(node, resources, state.volumes(), state.mix());
   std::vector<ResourceAmount> has;
+  model::ResourceList gpus;
+  bool has_gpus = true;
   const auto could_be = [&](ResourceId id, int64_t asked) {
-    int64_t most = view.allocatable(id);
-    if (resources.is_gpu(id))
-      most = std::max(most, mig ? mig.devices * most_on_device(*mig.model, resources.name(id)) : asked);
-    has.push_back({id, most});
-    return asked <= most;
+    const bool gpu = resources.is_gpu(id);
+    if (gpu) gpus.add(resources.name(id), asked), has.push_back({id, asked});
+    if (gpu) has_gpus &= asked <= view.allocatable(id);
+    return gpu || asked <= view.allocatable(id);
   };
   for (const ResourceAmount& request : cls.requests)
     if (!could_be(request.id, request.amount)) return false;
-  if (cls.shares_gpu && node.share_resource.valid() && !could_be(node.share_resource, 1)) return false;
+  if (cls.shares_gpu && node.share_resource.valid()) could_be(node.share_resource, 1);
+  if (!has_gpus && mig && !packing::can_be_cut_for(mig, gpus)) return false;
   NodeState cut = node;
   for (const ResourceAmount& each : has) {
     if (each.id.value >= cut.allocatable.size()) cut.allocatable.resize(each.id.value + 1, 0);
@@ -79,21 +82,6 @@ bool exceeds_limits_alone(const model::ClusterQueue& queue, const quota::Flavors
   });
 }
 
-// Where no agent cuts them one by one, all of the node's GPUs or none.
-int64_t idle_gpus(const NodeView& node) {
-  if (!node.node().cut_by_agent().empty()) return std::popcount(idle_devices(node));
-  return uses_gpus(node) ? 0 : node.node().mig.devices;
-}
-
-// How many idle GPUs it takes, at least, to have what is asked for of the resource beside what is in use; INT64_MAX
-// where they have it in no layout.
-int64_t idle_gpus_for(const NodeView& node, ResourceId resource, int64_t asked) {
-  const int64_t each = most_on_device(*node.node().mig.model, node.resources().name(resource));
-  const int64_t lacks = asked - free_beside_idle(node, resource);
-  if (each == 0) return asked <= node.free(resource) ? 0 : INT64_MAX;
-  return lacks <= 0 ? 0 : (lacks - 1) / each + 1;
-}
-
 }  // namespace
 
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid) {
@@ -107,20 +95,12 @@ bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot slot) {
   const NodeState& node = state.node(slot);
   if (!node.present || !node.node.mig || node.is_being_cut()) return false;
   const NodeView view = state.view(slot);
-  const int64_t idle = idle_gpus(view);
-  int64_t whole = 0, sliced = 0;  // how many of these it takes; instances of all profiles may lie on the same
   std::vector<ResourceAmount> lacks;
-  const auto add = [&](ResourceId id, int64_t asked) {
-    const int64_t takes = std::min(idle_gpus_for(view, id, asked), idle + 1);
-    int64_t& sum = view.resources().name(id) == model::kWholeGpuResource ? whole : sliced;
-    sum = std::max(sum, takes);
-    if (asked > view.free(id)) lacks.push_back({id, asked - view.free(id)});
-  };
   for (ResourceId id{0}; id.value < state.resources().size(); ++id.value) {
-    const int64_t shared = cls.shares_gpu && id == node.share_resource ? 1 : 0;
-    if (state.resources().is_gpu(id)) add(id, cls.request(id) + shared);
+    const int64_t asked = cls.request(id) + (cls.shares_gpu && id == node.share_resource ? 1 : 0);
+    if (state.resources().is_gpu(id) && asked > view.free(id)) lacks.push_back({id, asked - view.free(id)});
   }
-  if (lacks.empty() || whole + sliced > idle) return false;
+  if (lacks.empty() || !lists_what_is_there(view) || !idle_could_be_cut_for(cls, view)) return false;
   NodeState cut = node;
   for (const ResourceAmount& lack : lacks) {
     if (lack.id.value >= cut.allocatable.size()) cut.allocatable.resize(lack.id.value + 1, 0);

@@ -11,7 +11,6 @@
 #include "mig/node_without.h"
 #include "model/device_ties.h"
 #include "model/mig_strangers.h"
-#include "packing/mig_config.h"
 
 namespace berth::mig {
 namespace {
@@ -73,20 +72,23 @@ std::string shape_of(const model::Node& node) {
   return out;
 }
 
-// How many of each resource so many devices can be beside that.
-model::ResourceList most_beside(const model::ResourceList& owed, model::DynamicMig devices, int64_t count) {
+// How many of each resource so many devices of the node can be beside what of it is to be made up for; nothing where
+// none is.
+std::optional<model::ResourceList> most_beside_owed(const NodeView& node, int64_t count) {
+  model::DynamicMig devices = node.node().mig;
   devices.devices = count;
+  model::ResourceList owed;
+  for (ResourceId id{0}; id.value < node.resources().size(); ++id.value)
+    if (const std::string& name = node.resources().name(id); is_cut_resource(name))
+      owed.set(name, std::max<int64_t>(0, -engine::free_beside_idle(node, id)));
+  if (std::ranges::all_of(owed, [](const auto& each) { return each.second == 0; })) return std::nullopt;
   std::vector<std::string> resources{std::string(model::kWholeGpuResource)};
   for (const model::MigProfile& profile : devices.model->profiles)
     resources.push_back(model::mig_resource_name(profile));
   model::ResourceList out;
   for (const std::string& resource : resources) {
-    int64_t most = 0;
-    for (model::ResourceList asked = owed;; ++most) {
-      asked.add(resource, 1);
-      if (!packing::can_be_cut_for(devices, asked)) break;
-    }
-    if (most > 0) out.set(resource, most);
+    const int64_t all = count * engine::most_on_device(*devices.model, resource);
+    out.set(resource, std::max<int64_t>(0, all - owed.get(resource)));
   }
   return out;
 }
@@ -139,10 +141,10 @@ std::vector<engine::ResourceRoom> measure_fragmentation(const engine::Engine& en
     const IdleDevices::Known* known = idle.find(engine.state(), slot);
     if (known == nullptr) return nullptr;
     const NodeView node = engine.state().view(slot);
-    const model::ResourceList owed = engine::asked_of_idle({}, node);
-    if (owed.empty()) return &known->idle;
+    auto most = most_beside_owed(node, known->idle.count);
+    if (!most) return &known->idle;
     beside_owed = known->idle;
-    beside_owed.most = most_beside(owed, node.node().mig, known->idle.count);
+    beside_owed.most = std::move(most);
     return &beside_owed;
   };
   return engine::measure_fragmentation(engine.state(), find_idle, engine::queued_pods(engine.workloads()));

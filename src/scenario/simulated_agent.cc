@@ -45,13 +45,20 @@ bool SimulatedAgent::has_one(const Node& node, size_t device, const std::string&
   const auto taken = std::ranges::count_if(
       node.taken, [&](const Taken& each) { return each.device == device && each.resource == resource; });
   if (!model::is_mig_resource(resource)) return !one.mig_enabled && one.pods.empty();
-  // Those that the annotation names, and that have not started here, could have any of them.
-  const auto others = std::ranges::count_if(one.pods, [&](const std::string& pod) {
+  const auto is_other = [&](const std::string& pod) {  // has not started here
     return std::ranges::none_of(node.taken,
                                 [&](const Taken& each) { return each.device == device && each.pod == pod; });
+  };
+  // Those that the annotation names, and on none of the instances, could have any of them.
+  const auto others = std::ranges::count_if(one.pods, [&](const std::string& pod) {
+    return is_other(pod) && std::ranges::none_of(one.mig_instances, [&](const model::MigDeviceInstance& instance) {
+             return std::ranges::find(instance.pods, pod) != instance.pods.end();
+           });
   });
-  return std::ranges::count_if(one.mig_instances, [&](const auto& i) { return is_instance_of(i, resource); }) >
-         taken + others;
+  const auto is_free = [&](const model::MigDeviceInstance& instance) {
+    return is_instance_of(instance, resource) && std::ranges::none_of(instance.pods, is_other);
+  };
+  return std::ranges::count_if(one.mig_instances, is_free) > taken + others;
 }
 
 // Gives the pod one of the resource: of the first device of `order` that has one. The first `named` of them the pod

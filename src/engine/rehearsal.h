@@ -1,0 +1,68 @@
+// Rehearsal: a second engine that goes on from where the first stands, with those who run ending as they declare
+// (engine/forecast.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/forecast.h"
+#include "quota/admission.h"
+
+namespace berth::engine {
+
+struct Engine::Rehearsal {
+  Rehearsal(const Engine& engine, int64_t thousandths)
+      : real(engine), ratio(thousandths), now(engine.now_), second(engine.policies_, options_of(engine)) {
+    second.workloads_->rehearse();
+    take_over_cluster();
+    take_over_workloads();
+    take_over_pods();
+  }
+
+  void play(const ForecastLimits& limits);
+  bool starts_behind_endless(const std::string& uid) const;
+
+  const Engine& real;
+  const int64_t ratio;  // of what is declared, in thousandths
+  Time now;
+  Engine second;
+  std::map<std::string, Time> started = {};  // pods and workloads, by UID
+  std::set<std::string> endless = {};        // those of these workloads that declare no runtime, by UID
+  bool cut_short = false;
+  bool leaves_to_cuts = false;  // nodes that may be cut for somebody who waits
+
+ private:
+  enum class Kind : uint8_t { kPod, kWorkload };
+
+  static EngineOptions options_of(const Engine& engine) {
+    EngineOptions out = engine.options_;
+    out.list_feasible = 0;
+    return out;
+  }
+  void take_over_cluster();
+  void take_over_workloads();
+  void take_over_pods();
+  void await_end(const std::optional<Time>& end, Kind kind, const std::string& uid);
+  void remove(const std::string& uid);
+  void take_off_list(NodeSlot node, const std::string& pod);
+  bool carry_out(const CycleResult& result);
+  std::vector<ClassId> wait_for_cuts(bool held) const;
+  std::set<NodeSlot> to_look_at(const std::vector<ClassId>& classes) const;
+  bool leave_to_cuts(bool held, int64_t& work);
+  void end_due();
+  void end_workload(const std::string& uid, bool finished);
+  void undo_start(const std::string& uid);
+
+  std::set<std::tuple<Time, Kind, std::string>> ends_ = {};
+  std::set<std::string> leaving_ = {};  // workloads that are on their way out, by "namespace/name"
+  std::set<uint64_t> looked_for_ = {};  // classes, by serial, for which all nodes that may be cut have been looked at
+  uint64_t looked_until_ = 0;           // of the change log
+};
+
+}  // namespace berth::engine
