@@ -34,9 +34,10 @@ Time Admission::Keeper::due_at(const Record& record) const {
   return std::max(*record.waits_since + options().after, record.keeps_from);
 }
 
-// For whom none could be kept lately, and not for those alone for whom some is.
+// For whom none could be kept lately, and neither for those alone for whom some is, nor for what his user has.
 bool Admission::Keeper::stays_roomless(WorkloadId id, const Record& record) const {
-  return record.keeps_from > admission.now_ && !admission.kept_.behind.contains(id);
+  return record.keeps_from > admission.now_ && !admission.kept_.behind.contains(id) &&
+         record.status.reason != "UserLimit";
 }
 
 // Has those of a queue looked at whose time has come, of the first in order for which no room is kept, and may be.
@@ -168,15 +169,16 @@ std::string Admission::Keeper::since_when() const {
   return fmt::format("has waited for {}", format_duration(options().after));
 }
 
-// Whether the queue's share of kept room is not used up by those that come before; the last of the others gives way.
-bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue) {
+// Whether the queue's share of kept room is not used up by those that come before; where it is, the last of the others
+// gives way once there is room for this one.
+bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue, WorkloadId& gives_way) const {
   std::vector<WorkloadId> others;
   for (const auto& [other, room] : admission.kept_.rooms)
     if (room.cluster_queue == cluster_queue && other != id) others.push_back(other);
   if (std::ssize(others) < options().per_queue) return true;
   const WorkloadId last = *std::ranges::max_element(others, [&](WorkloadId a, WorkloadId b) { return before(a, b); });
   if (!before(id, last)) return false;
-  forget(last);
+  gives_way = last;
   return true;
 }
 
@@ -218,11 +220,11 @@ void Admission::Keeper::consider(Entry& entry) {
     forget(entry.id);
     return put_off(record);
   }
-  if (is_kept && entry.held_up) leave_nodes(entry.id);
   admission.kept_.to_look_at.erase(entry.id);
   if (is_kept) take_back(entry, known->second);
   if (!entry.victims.empty() || (is_kept && holds_still(entry.id, known->second))) return;
-  if (!is_kept && (record.keeps_from > admission.now_ || !may_keep(entry.id, entry.spec->name))) return;
+  WorkloadId gives_way;
+  if (!is_kept && (record.keeps_from > admission.now_ || !may_keep(entry.id, entry.spec->name, gives_way))) return;
   if (looks_left == 0) {
     if (is_kept) admission.kept_.to_look_at.insert(entry.id);
     return;
@@ -230,6 +232,10 @@ void Admission::Keeper::consider(Entry& entry) {
   --looks_left;
   if (entry.assignment.user_limit.empty() && keep(entry)) {
     record.keeps_pause = {};
+    if (gives_way.valid()) {
+      forget(gives_way);
+      look_again_at(entry.id, admission.kept_.rooms.at(entry.id));  // that may have counted before it
+    }
     return;
   }
   if (is_kept) forget(entry.id);

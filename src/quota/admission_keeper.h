@@ -109,7 +109,7 @@ struct Admission::Keeper {
   bool ends_by(const Entry& entry, Time until) const;
   std::span<KnownRoom> rooms_around(QuotaNode queue) const;
   bool delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before, bool learns) const;
-  bool may_keep(WorkloadId id, const std::string& cluster_queue);
+  bool may_keep(WorkloadId id, const std::string& cluster_queue, WorkloadId& gives_way) const;
   bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;
   bool keep(const Entry& entry);

@@ -110,7 +110,7 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
   PlaceRequest request = admission.place_of(given);
   request.over = &over;
   if (!admission.places_->could_fit(request)) return false;
-  if (entry.held_up || room.free_by == Time{INT64_MAX}) return true;
+  if (room.free_by == Time{INT64_MAX}) return true;
   if (room.slid && !has_quota) return true;  // no nodes stand idle for who may never be lent so much
   const std::optional<Time> free_by = admission.places_->keep(request, room.free_by);
   if (!free_by) return !has_quota;
@@ -137,12 +137,16 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
   };
   count_those_before(0);
   PassedFlavors without;
-  bool found = false;
+  bool found = false, for_others = false;  // who keep what it lacks
   for (bool goes_on = true; goes_on && !found;) {
     const Assignment assignment = when_alone(entry, counts, without);
     Entry given = entry;
     given.assignment = assignment;
-    if (assignment.outcome != Outcome::kFit || admission.exceeds_user_limit(given)) break;
+    if (assignment.outcome != Outcome::kFit) {
+      for_others |= assignment.waits_for_quota;
+      break;
+    }
+    if (admission.exceeds_user_limit(given)) break;
     if (rank(assignment.borrowing) > own_rank) {
       count_those_before(assignment.borrowing);
       continue;
@@ -157,13 +161,14 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
     room.slid = known != admission.kept_.rooms.end() && room.borrowing > 0 && room.quota_by > admission.now_ &&
                 (known->second.slid || (known->second.quota_by < room.quota_by && known->second.borrowing > 0));
     found = look_at_places(entry, assignment, room);
+    for_others |= !found;
     goes_on = pass_over(assignment, *entry.spec, without);
   }
   for (const WorkloadId id : staying) {
     const KeptRoom& other = admission.kept_.rooms.at(id);
     for (QuotaTree* each : {&tree, &alone}) each->remove_usage(other.queue, other.usage);
   }
-  if (!found && !staying.empty()) admission.kept_.behind.insert(entry.id);
+  if (!found && for_others && !staying.empty()) admission.kept_.behind.insert(entry.id);
   return found;
 }
 
