@@ -326,6 +326,10 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
     if (room.may_lose) unless.emplace_back("who comes before it takes it");
     if (room.borrowing > 0) unless.emplace_back("who lends it quota wants that back");
     else if (room.hedged) unless.emplace_back("who comes before it has to wait for what is lent to it");
+    const auto queue = admission.queues_.find(room.cluster_queue);
+    if (queue != admission.queues_.end() && !queue->second.user_limits.empty() &&
+        !admission.record(id).status.workload.user.empty())
+      unless.emplace_back("other work of its user comes to what he may have of the queue");
     if (!unless.empty()) out += fmt::format(" unless {}", fmt::join(unless, ", or "));
   }
   return out + ".";
