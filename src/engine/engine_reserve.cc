@@ -56,6 +56,15 @@ bool Engine::Reserve::may_reserve(PodSlot pod) const {
          }) < engine.options_.reservations.per_queue;
 }
 
+// The node is kept for a workload that comes after the pod.
+bool Engine::Reserve::is_kept_behind(PodSlot pod, NodeSlot node) const {
+  const QueueOrder before{&engine.state_};
+  return std::ranges::any_of(engine.state_.node(node).pods, [&](PodSlot other) {
+    const PodState& kept = engine.state_.pod(other);
+    return kept.pod.stand_in && kept.node_kept && kept.phase == PodPhase::kNominated && before(pod, other);
+  });
+}
+
 // The best node to keep for the pod, and when enough is free there; invalid where none will do. Whatever it costs, it
 // is looked at whole, so that looks come to an end.
 std::pair<NodeSlot, Time> Engine::Reserve::node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work) {
@@ -65,7 +74,7 @@ std::pair<NodeSlot, Time> Engine::Reserve::node_to_keep(PodSlot pod, ClassQueue&
   std::vector<std::tuple<Time, std::pair<int64_t, int64_t>, uint64_t, NodeSlot>> nodes;
   const bool asks_gpus = pod_class.requests_gpu || pod_class.shares_gpu;
   for (const auto& [name, slot] : state.nodes_by_name()) {
-    if (asks_gpus && state.node(slot).node.mig) continue;
+    if (asks_gpus && state.node(slot).node.mig && !is_kept_behind(pod, slot)) continue;
     const FailureSetId failure = cls.candidates.failure(slot);
     if (!failure.valid() || failure == kFits || !engine.failure_sets_.preemption_helps(failure)) continue;
     if (const auto missing = lack(state, slot, pod_class))

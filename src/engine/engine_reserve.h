@@ -8,7 +8,8 @@
 // the one on which enough is free the soonest, by what those declare who run there; of others, the one that lacks
 // least, GPUs first, of those where the pod would fit if all others but daemons had gone. Only pods that come before it
 // can take the nomination away; if it has a place elsewhere first, or can make one, it goes there. A node whose GPUs
-// may be cut anew is not kept for a pod that asks for some, or nothing could be cut for it there.
+// may be cut anew is not kept for a pod that asks for some, or nothing could be cut for it there; but where it is kept
+// already, for a workload that comes after the pod.
 //
 // Where it is known when enough is free, a pod that fits nowhere may take the kept room if it will have ended by then
 // (EASY backfill: Lifka, The ANL/IBM SP scheduling system, 1995). One that has not is the first to leave.
@@ -45,6 +46,7 @@ struct Engine::Reserve {
 
  private:
   bool may_reserve(PodSlot pod) const;
+  bool is_kept_behind(PodSlot pod, NodeSlot node) const;
   std::pair<NodeSlot, Time> node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
   Time told_of(const PodState& pod) const;
   void tell(PodSlot pod, CycleResult& result);
