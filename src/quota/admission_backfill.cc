@@ -82,7 +82,9 @@ std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
   return out;
 }
 
+// Of one that waits for checks first nobody knows when it begins.
 bool Admission::Keeper::ends_by(const Entry& entry, Time until) const {
+  if (!entry.spec->checks.empty()) return false;
   const std::optional<Duration> declared = declared_runtime(admission.record(entry.id));
   return until < Time{INT64_MAX} && declared && admission.now_ + *declared <= until;
 }
@@ -135,7 +137,7 @@ bool Admission::Keeper::may_have(Entry& entry) const {
 std::string Admission::Keeper::why_not(Entry& entry) const {
   QuotaTree& tree = admission.ledger_->tree();
   const auto may_lack = [&](const KeptRoom& room) {  // what the entry would get
-    return room.queue == entry.queue || entry.assignment.borrowing > 0;
+    return entry.assignment.borrowing > 0 || (room.queue == entry.queue && !room.may_never_be_lent());
   };
   std::span<KnownRoom> in_order = rooms_around(entry.queue);
   while (!in_order.empty() && !may_lack(*in_order.back().room)) in_order = in_order.first(in_order.size() - 1);

@@ -38,6 +38,9 @@ struct KeptRoom {
   bool may_lose = false;     // it was told that who comes before it may take it
   Time again_at{INT64_MIN};  // when it was to be looked at again since others have theirs elsewhere,
   int again = 0;             // so often at that time
+
+  // It borrows, and nobody knows when it is lent so much: it keeps no quota from those of its queue who borrow nothing.
+  bool may_never_be_lent() const { return borrowing > 0 && (slid || free_by == Time{INT64_MAX}); }
 };
 
 struct KnownRoom {
