@@ -14,6 +14,14 @@ constexpr int64_t kIdleWakeupsMax = 64;  // one after another, when nothing is l
 
 }  // namespace
 
+Engine::Rehearsal::Rehearsal(const Engine& engine, int64_t thousandths)
+    : real(engine), ratio(thousandths), now(engine.now_), second(engine.policies_, options_of(engine)) {
+  second.workloads_->rehearse();
+  take_over_cluster();
+  take_over_workloads();
+  take_over_pods();
+}
+
 void Engine::Rehearsal::take_over_cluster() {
   second.apply(ClockAdvanced{real.now_});
   const State& state = real.state_;
@@ -105,8 +113,6 @@ void Engine::Rehearsal::take_over_pods() {
   }
 }
 
-// Of the workload's queue and those that it shares quota with, one has started that declares no runtime; or of any
-// queue, where a place is what it lacks in the end.
 bool Engine::Rehearsal::starts_behind_endless(const std::string& uid) const {
   const quota::Admission& admission = second.admission();
   const quota::QuotaTree& tree = admission.ledger().tree();

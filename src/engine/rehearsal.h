@@ -17,15 +17,12 @@
 namespace berth::engine {
 
 struct Engine::Rehearsal {
-  Rehearsal(const Engine& engine, int64_t thousandths)
-      : real(engine), ratio(thousandths), now(engine.now_), second(engine.policies_, options_of(engine)) {
-    second.workloads_->rehearse();
-    take_over_cluster();
-    take_over_workloads();
-    take_over_pods();
-  }
+  // `thousandths`: of what is declared, so long all run.
+  Rehearsal(const Engine& engine, int64_t thousandths);
 
-  void play(const ForecastLimits& limits);
+  void play(const ForecastLimits& limits);  // until nothing more is decided, or the limits are reached
+  // Of the workload's queue and those that it shares quota with, one has started that declares no runtime; or of any
+  // queue, where a place is what it lacks in the end.
   bool starts_behind_endless(const std::string& uid) const;
 
   const Engine& real;

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "engine/idle_gpus.h"
-#include "model/gpu.h"
 
 namespace berth::policy {
 namespace {
@@ -14,10 +13,9 @@ using namespace berth::engine;
 
 // Of what the pod asks for more is in use or promised than there is on the devices that are not idle.
 bool owes(const PodClass& pod, const NodeView& node) {
-  for (ResourceId id{0}; id.value < node.resources().size(); ++id.value) {
-    const bool shares = pod.shares_gpu && node.resources().name(id) == model::kWholeGpuResource;
-    if (node.resources().is_gpu(id) && (pod.request(id) > 0 || shares) && free_beside_idle(node, id) < 0) return true;
-  }
+  const model::ResourceList asked = asked_of_idle(pod, node);
+  for (ResourceId id{0}; id.value < node.resources().size(); ++id.value)
+    if (asked.get(node.resources().name(id)) > 0 && free_beside_idle(node, id) < 0) return true;
   return false;
 }
 

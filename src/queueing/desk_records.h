@@ -38,8 +38,8 @@ struct WorkloadRecord {
   Time held_until;
   std::string lacks;               // which pods of its group are not there, so that it is not to be admitted
   std::vector<std::string> apart;  // the marks of those that the engine tells apart
-  std::vector<int32_t>
-      unneeded;  // of pods, by pod set: as many as were when it was first seen, or have succeeded since
+  // By pod set, how many pods need not come: as it was when it was first seen, or as many as have succeeded since.
+  std::vector<int32_t> unneeded;
 };
 
 inline constexpr int kUnmadeMax = 3;  // so often in a row the server may refuse a Workload before people hear of it
