@@ -37,9 +37,9 @@ bool is_of_set(const api::Pod& pod, const api::Workload& workload, const api::Wo
 // have been let in. Empty where they are all alike.
 std::vector<std::vector<const api::Pod*>> told_apart(const std::vector<const api::Pod*>& pods,
                                                      const api::Workload& workload);
-// Of a group that waits, and of its pods: that some are not there which it was made of, nor others like them, so that it
-// is not to be let in. Empty: they are, or it may begin with fewer (kueue.x-k8s.io/pod-group-fast-admission), or it is a
-// pod by itself.
+// Of a group that waits, and of its pods: that some are not there which it was made of, nor others like them, so that
+// it is not to be let in. Empty: they are, or it may begin with fewer (kueue.x-k8s.io/pod-group-fast-admission), or it
+// is a pod by itself.
 std::string lacking_pods(const std::vector<const api::Pod*>& pods, const api::Workload& workload);
 // Of a pod that waits, and for which there is no room in the workload, which has been let in: why.
 std::string why_outside(const api::Pod& pod, const api::Workload& workload);
