@@ -336,6 +336,14 @@ bool Engine::gives_way(PodSlot pod, NodeSlot node) const {
   if (!state_.node(node).node.mig || !asks(state_.pod_class(state_.pod(pod).cls))) return false;
   const QueueOrder before{&state_};
   if (let_by_.valid() && !before(let_by_, pod)) return false;
+  const QueueRank own = queue_rank(state_.pod(pod).pod);
+  const auto waits_before = [&](const WantedPlaces& wanted) {
+    const quota::WorkloadStatus& first = admission().status(wanted.workloads.front());
+    const QueueRank rank = queue_rank(first.workload);
+    return first.phase == quota::WorkloadPhase::kPending && rank < own &&
+           (!let_by_.valid() || queue_rank(state_.pod(let_by_).pod) < rank);
+  };
+  if (std::ranges::any_of(workloads_->wanted(), waits_before)) return true;
   return std::ranges::any_of(queue_.blocked(), [&](ClassId id) {
     if (!asks(state_.pod_class(id))) return false;
     const auto& waiting = queue_.find(id)->pods;

@@ -168,6 +168,7 @@ class QueuedWorkloads : public quota::Places {
   static std::vector<size_t> by_scarcity(const std::vector<model::PodSet>& sets);
   bool comes_before(quota::WorkloadId a, quota::WorkloadId b) const;  // wanted_places.cc
   void begin_asking();
+  std::vector<PodSlot> first_blocked() const;
   WantedPlaces::Option wanted_option(const quota::PlaceRequest& request, const quota::PlaceOption& given);
   void note_wanted();
   void follow(const quota::AdmissionDecision& decision);
@@ -185,7 +186,9 @@ class QueuedWorkloads : public quota::Places {
   std::set<NodeSlot> changed_nodes_;   // since the last run
   std::vector<std::pair<quota::WorkloadId, std::optional<bool>>> restored_;  // with HeldQuota::ran
   std::vector<WantedPlaces> wanted_;
-  std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
+  // Those that others were held for, in this run and before.
+  std::set<quota::WorkloadId> asking_, asked_;
+  std::set<PodSlot> asking_pods_, asked_pods_;
   quota::WorkloadId held_;
   bool in_use_ = false, rehearses_ = false;   // something is known of queues or workloads
   bool gave_back_ = false, changed_ = false;  // some let go of places; something else admission has not looked at

@@ -25,11 +25,16 @@ bool QueuedWorkloads::comes_before(quota::WorkloadId a, quota::WorkloadId b) con
 
 bool QueuedWorkloads::gives_way(const quota::PlaceRequest& request, const std::set<quota::WorkloadId>& placeless) {
   if (context_.state.mig_nodes().empty()) return false;
+  const std::vector<PodSlot> pods = first_blocked();
   const auto may_need_them = [&](quota::WorkloadId id) {
     return id != request.id && !asked_.contains(id) && comes_before(id, request.id) &&
            asks_for_gpus(admission_.status(id).workload);
   };
-  if (std::ranges::none_of(placeless, may_need_them)) return false;
+  const QueueRank own = queue_rank(*request.workload);
+  const auto pod_may_need_them = [&](PodSlot pod) {
+    return !asked_pods_.contains(pod) && queue_rank(context_.state.pod(pod).pod) < own;
+  };
+  if (std::ranges::none_of(placeless, may_need_them) && std::ranges::none_of(pods, pod_may_need_them)) return false;
   std::vector<Found> found;
   if (!find(request, {}, found, nullptr)) return false;
   const bool takes_some = std::ranges::any_of(found, [&](const Found& place) {
@@ -37,14 +42,31 @@ bool QueuedWorkloads::gives_way(const quota::PlaceRequest& request, const std::s
   });
   if (!takes_some) return false;
   asking_.insert(placeless.begin(), placeless.end());
+  asking_pods_.insert(pods.begin(), pods.end());
   if (!held_.valid() || comes_before(request.id, held_)) held_ = request.id;
   return true;
 }
 
+// Of each class of pods that fits nowhere and asks for GPUs, the first.
+std::vector<PodSlot> QueuedWorkloads::first_blocked() const {
+  std::vector<PodSlot> out;
+  for (const ClassId id : context_.queue.blocked()) {
+    const PodClass& cls = context_.state.pod_class(id);
+    const ClassQueue& waiting = *context_.queue.find(id);
+    if ((cls.requests_gpu || cls.shares_gpu) && !waiting.pods.empty() && waiting.candidates.objection().empty())
+      out.push_back(*waiting.pods.begin());
+  }
+  return out;
+}
+
 // A run begins. Those that were asked about in the one before keep nobody away in this one.
 void QueuedWorkloads::begin_asking() {
-  if (!held_.valid()) asked_.clear();
+  if (!held_.valid()) {
+    asked_.clear();
+    asked_pods_.clear();
+  }
   asked_.merge(std::exchange(asking_, {}));
+  asked_pods_.merge(std::exchange(asking_pods_, {}));
   held_ = {};
 }
 

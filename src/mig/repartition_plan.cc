@@ -133,9 +133,8 @@ void Repartitioner::Plan::promise() {
     if (late_ && !can_share()) return;
     Turn turn = first->second;
     turns.erase(first);
-    turn_.reset();
+    turn_ = rank;
     if (turn.wanted != nullptr) {
-      turn_ = rank;
       if (!promise_workload(turn)) continue;
       promised = true;
       if (++turn.workload < turn.wanted->workloads.size())

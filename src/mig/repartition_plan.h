@@ -139,7 +139,7 @@ class Repartitioner::Plan {
   bool unfinished_ = false;
   bool late_ = false;                      // the turn is that of the one that is held, or of those behind it
   bool gathers_ = false;                   // nothing more is cut
-  std::optional<engine::QueueRank> turn_;  // the turn is that of a workload
+  std::optional<engine::QueueRank> turn_;  // whose turn it is; none: that of all to whom nodes are promised
   std::vector<model::ResourceList> requests_;
   std::map<std::string, size_t> known_requests_;
   bool all_or_none_ = false;                              // what is promised may have to be undone
