@@ -29,59 +29,6 @@ bool is_spare(KnownRoom& known, const Entry& entry) {
 
 }  // namespace
 
-// By how far it borrows, of those who borrow. Nobody holds up who borrows nothing; where one for whom room is kept
-// would borrow nothing later on, that is no reason to let it borrow before others now.
-int Admission::Keeper::rank(int borrowing) const { return admission.options_.fair ? 1 : std::max(1, borrowing); }
-
-int Admission::Keeper::rank_of(const Entry& entry) const {
-  const auto own = admission.kept_.rooms.find(entry.id);
-  return rank(own == admission.kept_.rooms.end() ? entry.assignment.borrowing : own->second.borrowing);
-}
-
-// Whether the one with the room has its quota first, of one tree.
-bool Admission::Keeper::comes_before(WorkloadId a, const KeptRoom& room, WorkloadId b, int rank_of_b) const {
-  const int rank_of_a = rank(room.borrowing);
-  if (rank_of_a != rank_of_b) return rank_of_a < rank_of_b;
-  return before(a, b);
-}
-
-// Whether the one for which room is kept would have its turn before the entry: of one queue, by what their LocalQueues
-// have used where that counts; of two, by who borrows nearer or has the smaller share with it; then as above. Those for
-// whom room is kept are compared by that: where shares do not count, in one order over all, so that nobody waits in a
-// circle.
-bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const {
-  const auto own_room = admission.kept_.rooms.find(entry.id);
-  const bool has_room = own_room != admission.kept_.rooms.end();
-  if (has_room && !admission.options_.fair) return comes_before(id, room, entry.id, rank_of(entry));
-  if (room.queue == entry.queue) {
-    const double used = admission.local_usage(*entry.spec, admission.record(id).status.workload),
-                 others = admission.local_usage(*entry.spec, admission.record(entry.id).status.workload);
-    return used != others ? used < others : before(id, entry.id);
-  }
-  if (!admission.options_.fair) return comes_before(id, room, entry.id, rank_of(entry));
-  QuotaTree& tree = admission.ledger_->tree();
-  const auto share_in = [&](QuotaNode queue, QuotaNode other, const Amounts& usage) {
-    const std::vector<QuotaNode> around = above(queue), others = above(other);
-    const auto shared =
-        std::ranges::find_if(around, [&](QuotaNode node) { return std::ranges::find(others, node) != others.end(); });
-    tree.add_usage(queue, usage);
-    const FairShare share = tree.share(*std::prev(shared));
-    tree.remove_usage(queue, usage);
-    return share;
-  };
-  const FairShare own = share_in(room.queue, entry.queue, room.usage),
-                  others =
-                      share_in(entry.queue, room.queue, has_room ? own_room->second.usage : entry.assignment.usage);
-  return own < others || (!(others < own) && before(id, entry.id));
-}
-
-// The node and those above it, up to the root.
-std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
-  std::vector<QuotaNode> out;
-  for (; node.valid(); node = admission.ledger_->tree().parent(node)) out.push_back(node);
-  return out;
-}
-
 // Of one that waits for checks first nobody knows when it begins.
 bool Admission::Keeper::ends_by(const Entry& entry, Time until) const {
   if (!entry.spec->checks.empty()) return false;
@@ -179,7 +126,7 @@ std::span<KnownRoom> Admission::Keeper::rooms_around(QuotaNode queue) const {
   for (const auto& [id, room] : admission.kept_.rooms)
     if (tree.root(room.queue) == root) out.push_back({id, &room});
   std::ranges::sort(out, [&](const KnownRoom& a, const KnownRoom& b) {
-    return comes_before(a.id, *a.room, b.id, rank(b.room->borrowing));
+    return comes_before(turn_of(a.id, *a.room), turn_of(b.id, *b.room));
   });
   return out;
 }
@@ -271,7 +218,7 @@ void Admission::Keeper::look_again() {
   std::erase_if(all, [&](WorkloadId id) { return !rooms.contains(id) || !waits(admission.record(id).standing); });
   std::vector<WorkloadId> next(std::min(all.size(), kLooksMax));
   std::ranges::partial_sort_copy(all, next, [&](WorkloadId a, WorkloadId b) {
-    return comes_before(a, rooms.at(a), b, rank(rooms.at(b).borrowing));
+    return comes_before(turn_of(a, rooms.at(a)), turn_of(b, rooms.at(b)));
   });
   for (const WorkloadId id : next) {
     all.erase(id);
@@ -290,7 +237,7 @@ void Admission::Keeper::look_again_behind(const Entry& entry, const KeptRoom& ro
     if (std::exchange(other.again_at, admission.now_) != admission.now_) other.again = 0;
     if (other.again == kAgainMax) continue;
     const bool of_one_tree =
-        tree.root(other.queue) == tree.root(room.queue) && comes_before(entry.id, room, id, rank(other.borrowing));
+        tree.root(other.queue) == tree.root(room.queue) && comes_before(turn_of(entry.id, room), turn_of(id, other));
     if (of_one_tree || (room.in_nodes && other.in_nodes && takes_places_of(entry, room, id, other) &&
                         std::ranges::any_of(admission.places_->kept_nodes(id), is_among_them))) {
       ++other.again;
@@ -327,28 +274,6 @@ bool Admission::Keeper::note_reserved(Temporary reserved, bool decided) {
     else if (group != waiting->second.groups.end()) waiting->second.wake(record.likeness, group->second);
   }
   return true;
-}
-
-// The order in which places are had, over all queues, so that of those for whom some are kept nobody waits in a circle:
-// one for whom others have been evicted, who borrows nearer, then as above.
-bool Admission::Keeper::has_first_place(const PlaceTurn& a, const PlaceTurn& b) const {
-  const OrderKey &x = admission.record(a.id).key, &y = admission.record(b.id).key;
-  return std::tie(a.round, a.rank, x.less_important, x.since, x.uid) <
-         std::tie(b.round, b.rank, y.less_important, y.since, y.uid);
-}
-
-Admission::Keeper::PlaceTurn Admission::Keeper::turn_of(WorkloadId id, const KeptRoom& room) const {
-  return {id, admission.record(id).key.behind_sticky ? 2 : 0, rank(room.borrowing)};
-}
-
-// Whether the entry has the better right to places than the one for whom they are kept; while he waits for quota, of
-// one tree whoever has that first.
-bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const {
-  const QuotaTree& tree = admission.ledger_->tree();
-  const bool is_promised = admission.round_of(entry) == 0;
-  if (room.lacks_quota && !is_promised && tree.root(room.queue) == tree.root(entry.queue))
-    return !has_first_turn(id, room, entry);
-  return has_first_place({entry.id, admission.round_of(entry), rank_of(entry)}, turn_of(id, room));
 }
 
 bool Admission::is_late(WorkloadId id) const {

@@ -162,6 +162,8 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
     return;
   }
   if (has_room && places_ != nullptr) {
+    // Of those whose places it may use some may have been promised theirs in this cycle.
+    std::erase_if(entry.over, [&](WorkloadId id) { return !kept_.rooms.contains(id); });
     const std::vector<WorkloadId> leave(gone.begin(), gone.end());
     entry.placeless = !places_->hold(place_of(entry), waits_for_room ? leave : std::vector<WorkloadId>{});
     has_room = !entry.placeless || provisions(entry);
@@ -268,7 +270,8 @@ bool Admission::requeue(Entry& entry) {
     status.message = with_kept(status.message, record);
   };
   if (!entry.preempts && !waits_on && !has_room_kept) release_places(entry.id);
-  if (!entry.passed_by.empty() && !waits_on) Keeper{*this}.leave_nodes(entry.id);
+  const bool is_anothers = !entry.passed_by.empty() || (entry.passed_over && entry.held_up);  // its quota
+  if (is_anothers && !waits_on) Keeper{*this}.leave_nodes(entry.id);
   record.lacks_quota = found.no_place.empty() && !of_user && !entry.passed_over;
   if (waits_on) {  // what would do now was another's turn: it waits for those who leave, as it did
     record.promised = std::move(entry.promise);

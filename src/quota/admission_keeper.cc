@@ -5,94 +5,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace berth::quota {
 namespace {
 
-// Of a queue, beside those for whom room is kept: those that are looked at, and those for whom none could be kept
-// lately.
-constexpr size_t kFirstOnes = 4, kPausedMax = 64;
 constexpr Duration kPauseMax = Duration::seconds(3600);  // between looks at one for whom no room could be kept
 
 }  // namespace
 
-bool Admission::Keeper::is_due(const Record& record) const {
-  return record.waits_since && *record.waits_since + options().after <= admission.now_;
-}
-
-// By priority, then by age, whomever others have been evicted for.
-bool Admission::Keeper::before(WorkloadId a, WorkloadId b) const {
-  const OrderKey &x = admission.record(a).key, &y = admission.record(b).key;
-  return std::tie(x.less_important, x.since, x.uid) < std::tie(y.less_important, y.since, y.uid);
-}
-
-// When room may be kept for it.
-Time Admission::Keeper::due_at(const Record& record) const {
-  if (!record.waits_since) return Time{INT64_MAX};
-  return std::max(*record.waits_since + options().after, record.keeps_from);
-}
-
-// For whom none could be kept lately, and neither for those alone for whom some is, nor for what his user has.
-bool Admission::Keeper::stays_roomless(WorkloadId id, const Record& record) const {
-  return record.keeps_from > admission.now_ && !admission.kept_.behind.contains(id) &&
-         record.status.reason != "UserLimit";
-}
-
-// Has those of a queue looked at whose time has come, of the first in order for which no room is kept, and may be.
-void Admission::Keeper::wake_first_ones(Waiting& waiting) {
-  if (waiting.quiet_until && *waiting.quiet_until > admission.now_) return consider_time(*waiting.quiet_until);
-  std::array<WorkloadId, kFirstOnes> due;
-  size_t seen = 0, is_due = 0, paused = 0;
-  Time next_due{INT64_MAX};
-  waiting.first_roomless = {};
-  bool is_first_known = false;
-  const std::array all = {&waiting.pending, &waiting.parked, &waiting.behind};
-  std::array next = {all[0]->begin(), all[1]->begin(), all[2]->begin()};
-  for (int32_t kept = 0; seen < kFirstOnes && (kept < options().per_queue || !is_first_known);) {
-    size_t first = all.size();
-    for (size_t i = 0; i < all.size(); ++i)
-      if (next[i] != all[i]->end() && (first == all.size() || *next[i] < *next[first])) first = i;
-    if (first == all.size()) break;
-    const bool is_parked = first > 0;
-    const WorkloadId id = (next[first]++)->id;
-    if (admission.kept_.rooms.contains(id)) {
-      ++kept;
-      continue;
-    }
-    const Record& record = admission.record(id);
-    if (!is_first_known && !stays_roomless(id, record)) {
-      WorkloadId& roomless = waiting.first_roomless;
-      if (!roomless.valid() || before(id, roomless)) roomless = id;
-      is_first_known = record.key.behind_sticky;
-    }
-    const bool pauses = record.keeps_from > admission.now_;
-    if (pauses && paused++ == kPausedMax) break;
-    if (kept >= options().per_queue) continue;
-    if (!pauses) ++seen;
-    const Time at = due_at(record);
-    if (at > admission.now_) next_due = std::min(next_due, at);
-    else if (is_parked) due[is_due++] = id;
-  }
-  consider_time(next_due);
-  waiting.quiet_until = next_due;
-  for (size_t i = 0; i < is_due; ++i) admission.enqueue(due[i]);
-}
-
-void Admission::Keeper::look_at_queue(const std::string& cluster_queue) const {
-  const auto waiting = admission.waiting_.find(cluster_queue);
-  if (waiting != admission.waiting_.end()) waiting->second.quiet_until.reset();
-}
-
-void Admission::Keeper::consider_time(Time at) {
-  std::optional<Time>& next = admission.kept_.next_due;
-  if (at < Time{INT64_MAX}) next = std::min(next.value_or(at), at);
-}
-
 void Admission::Keeper::forget(WorkloadId id) {
-  const KeptRoom room = std::move(admission.kept_.rooms.extract(id).mapped());
-  admission.kept_.in_order.clear();
+  const KeptRoom room = *admission.kept_.take(id);
   look_at_queue(room.cluster_queue);
   const Standing standing = admission.record(id).standing;
   if (waits(standing)) admission.release_places(id);
@@ -104,8 +27,7 @@ void Admission::Keeper::forget(WorkloadId id) {
 }
 
 void Admission::Keeper::end_room(const Entry& entry) {
-  if (admission.kept_.rooms.erase(entry.id) == 0) return;
-  admission.kept_.in_order.clear();
+  if (!admission.kept_.take(entry.id)) return;
   look_at_queue(entry.spec->name);
   admission.wake_tree(entry.queue);
   look_at_those_behind(entry.queue);
@@ -159,27 +81,14 @@ void Admission::Keeper::begin_cycle() {
   for (auto& [name, waiting] : admission.waiting_) {
     wake_first_ones(waiting);
     const WorkloadId first = waiting.first_roomless;
-    if (first.valid() && (!roomless.valid() || before(first, roomless))) roomless = first;
+    if (first.valid() && (!roomless.valid() || before({first}, {roomless}))) roomless = first;
   }
   for (auto& [id, room] : admission.kept_.rooms)
-    if (room.may_lose != somebody_comes_first(id)) tell_anew(id, room);
+    if (room.may_lose != somebody_comes_first(id, room)) tell_anew(id, room);
 }
 
 std::string Admission::Keeper::since_when() const {
   return fmt::format("has waited for {}", format_duration(options().after));
-}
-
-// Whether the queue's share of kept room is not used up by those that come before; where it is, the last of the others
-// gives way once there is room for this one.
-bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue, WorkloadId& gives_way) const {
-  std::vector<WorkloadId> others;
-  for (const auto& [other, room] : admission.kept_.rooms)
-    if (room.cluster_queue == cluster_queue && other != id) others.push_back(other);
-  if (std::ssize(others) < options().per_queue) return true;
-  const WorkloadId last = *std::ranges::max_element(others, [&](WorkloadId a, WorkloadId b) { return before(a, b); });
-  if (!before(id, last)) return false;
-  gives_way = last;
-  return true;
 }
 
 // The time has come by which there was to be enough.
@@ -202,10 +111,11 @@ bool Admission::Keeper::holds_still(WorkloadId id, const KeptRoom& room) const {
 // The head of a StrictFIFO queue waits: nobody behind it has a turn, and so no room.
 void Admission::Keeper::forget_those_behind(const Entry& entry) {
   if (entry.spec->strategy != model::QueueingStrategy::kStrictFifo || !entry.assignment.user_limit.empty()) return;
-  std::vector<WorkloadId> behind;
-  for (const auto& [id, room] : admission.kept_.rooms)
-    if (id != entry.id && room.cluster_queue == entry.spec->name) behind.push_back(id);
-  for (const WorkloadId id : behind) forget(id);
+  const auto known = admission.kept_.of_queue.find(entry.spec->name);
+  if (known == admission.kept_.of_queue.end()) return;
+  const std::set<WorkloadId> behind = known->second;
+  for (const WorkloadId id : behind)
+    if (id != entry.id) forget(id);
 }
 
 void Admission::Keeper::consider(Entry& entry) {
@@ -224,13 +134,15 @@ void Admission::Keeper::consider(Entry& entry) {
   if (is_kept) take_back(entry, known->second);
   if (!entry.victims.empty() || (is_kept && holds_still(entry.id, known->second))) return;
   WorkloadId gives_way;
-  if (!is_kept && (record.keeps_from > admission.now_ || !may_keep(entry.id, entry.spec->name, gives_way))) return;
+  bool only_own = false;
+  if (!is_kept && (record.keeps_from > admission.now_ || !may_keep(entry.id, entry.spec->name, gives_way, only_own)))
+    return;
   if (looks_left == 0) {
     if (is_kept) admission.kept_.to_look_at.insert(entry.id);
     return;
   }
   --looks_left;
-  if (entry.assignment.user_limit.empty() && keep(entry)) {
+  if (entry.assignment.user_limit.empty() && keep(entry, only_own)) {
     record.keeps_pause = {};
     if (gives_way.valid()) {
       forget(gives_way);
@@ -257,7 +169,7 @@ void Admission::Keeper::put_off(Record& record) {
 }
 
 // False: there is no room that could be.
-bool Admission::Keeper::keep(const Entry& entry) {
+bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
   std::map<WorkloadId, KeptRoom>& rooms = admission.kept_.rooms;
   KeptRoom room;
   room.cluster_queue = entry.spec->name;
@@ -277,7 +189,12 @@ bool Admission::Keeper::keep(const Entry& entry) {
     fewest.push_back(set.fewest());
     may_be_fewer |= set.fewest() < set.needed();
   }
-  if (!find_room(entry, {}, room) && !(may_be_fewer && find_room(entry, fewest, room))) return false;
+  if (!find_room(entry, {}, only_own, room) && !(may_be_fewer && find_room(entry, fewest, only_own, room)))
+    return false;
+  if (is_spent_by(entry, room.free_by)) {
+    if (room.in_nodes) admission.release_places(entry.id);
+    return false;
+  }
   room.hedged = is_hedged(entry, room);
   has_kept |= room.in_nodes;
   const std::optional<Duration> declared = declared_runtime(admission.record(entry.id));
@@ -295,16 +212,18 @@ bool Admission::Keeper::keep(const Entry& entry) {
   }
   is_another |= room.in_nodes && had != admission.places_->kept_nodes(entry.id);
   if (is_another) look_again_behind(entry, room);
-  rooms[entry.id] = std::move(room);
-  admission.kept_.in_order.clear();
+  admission.kept_.put(entry.id, std::move(room));
   return true;
 }
 
 // Whether somebody waits that comes before it and for whom no room is kept, though it may be: he may have his turn any
 // time.
-bool Admission::Keeper::somebody_comes_first(WorkloadId id) const {
-  const WorkloadId first = admission.kept_.first_roomless;
-  return first.valid() && before(first, id);
+bool Admission::Keeper::somebody_comes_first(WorkloadId id, const KeptRoom& room) const {
+  const Turn own{id, 2, 1, room.may_never_be_lent()};
+  const auto comes_first = [&](WorkloadId first) { return first.valid() && before({first}, own); };
+  const auto waiting = admission.waiting_.find(room.cluster_queue);
+  return comes_first(admission.kept_.first_roomless) ||
+         (waiting != admission.waiting_.end() && comes_first(waiting->second.first_roomless));
 }
 
 std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
@@ -317,7 +236,7 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
   }
   std::string out =
       fmt::format("It {}: {} {} kept for it", since_when(), what, lacks_quota && room.in_nodes ? "are" : "is");
-  room.may_lose = somebody_comes_first(id);
+  room.may_lose = somebody_comes_first(id, room);
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX}) {
     out += fmt::format("; by what {}, that is enough by {}",
                        lacks_quota ? "those declare who have it now" : "runs there declares",
@@ -330,6 +249,12 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
     if (queue != admission.queues_.end() && !queue->second.user_limits.empty() &&
         !admission.record(id).status.workload.user.empty())
       unless.emplace_back("other work of its user comes to what he may have of the queue");
+    const model::Workload& workload = admission.record(id).status.workload;
+    if (admission.spending_.has({"", room.cluster_queue}) ||
+        admission.spending_.has({workload.namespace_name, workload.queue}))
+      unless.emplace_back("the budget of its queue is spent before");
+    if (queue != admission.queues_.end() && queue->second.usage_based)
+      unless.emplace_back("another LocalQueue comes first that has used less by then");
     if (!unless.empty()) out += fmt::format(" unless {}", fmt::join(unless, ", or "));
   }
   return out + ".";

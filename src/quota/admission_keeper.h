@@ -3,11 +3,11 @@
 //
 // A workload is due when it has waited for ReservationOptions::after, and neither fits nor can have others evicted. Of
 // each ClusterQueue the first in order for which there is room at all, were nothing in use, has some kept; of a
-// StrictFIFO one its head. Who comes
-// after it and is of its queue, or would borrow, is not let in where the workload could not have its quota then, with
-// what those give back for whom it waits. The order is that of a cycle: by borrowing or fair shares, priority, age.
-// Once its quota is free its places are kept as well. Quota that a queue lends is its own queue's first: who borrows
-// nothing is held up by nobody of another queue.
+// StrictFIFO one its head. Who comes after it and is of its queue, or would borrow, is not let in where the workload
+// could not have its quota then, with what those give back for whom it waits. The order is that of a cycle: by
+// borrowing or fair shares, what LocalQueues have used, priority, age. Once its quota is free its places are kept as
+// well. Quota that a queue lends is its own queue's first: who borrows nothing is held up by nobody of another queue,
+// and in his own comes before those that may never be lent so much.
 //
 // Where those in the way declare when they end it is known when enough is free, and who has ended by then may have the
 // room meanwhile (EASY backfill: Lifka, The ANL/IBM SP scheduling system, 1995). One that has not ended then is the
@@ -88,32 +88,40 @@ struct Admission::Keeper {
   void tell_anew(WorkloadId id, KeptRoom& room) const;
   void look_at_queue(const std::string& cluster_queue) const;  // for whom room may be kept now is another
   void consider_time(Time at);
-  bool before(WorkloadId a, WorkloadId b) const;
+  struct Turn {
+    WorkloadId id;
+    int round = 2, rank = 1;
+    bool may_never_be_lent = false;
+  };
+  class InOrder;
+  bool is_another_order(const Waiting& waiting) const;
+  double used_of_late(WorkloadId id) const;
+  bool before_in_queue(const Turn& a, const Turn& b) const;
+  const OrderKey& key_of(const Turn& turn) const;
+  bool before(const Turn& a, const Turn& b) const;
   int rank(int borrowing) const;
   int rank_of(const Entry& entry) const;
-  bool comes_before(WorkloadId a, const KeptRoom& room, WorkloadId b, int rank_of_b) const;
+  Turn turn_of(WorkloadId id, const KeptRoom& room) const;
+  Turn turn_of(const Entry& entry) const;
+  bool comes_before(const Turn& a, const Turn& b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
-  struct PlaceTurn {
-    WorkloadId id;
-    int round = 0, rank = 0;
-  };
-  PlaceTurn turn_of(WorkloadId id, const KeptRoom& room) const;
   void wake(WorkloadId id, KeptRoom& room) const;
   void look_at_those_behind(QuotaNode queue);
   void look_again_at(WorkloadId id, KeptRoom& room);
   void look_again_behind(const Entry& entry, const KeptRoom& room);
-  bool has_first_place(const PlaceTurn& a, const PlaceTurn& b) const;
+  bool has_first_place(const Turn& a, const Turn& b) const;
   bool takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id, const KeptRoom& other) const;
   bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
   std::span<KnownRoom> rooms_around(QuotaNode queue) const;
   bool delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before, bool learns) const;
-  bool may_keep(WorkloadId id, const std::string& cluster_queue, WorkloadId& gives_way) const;
+  bool may_keep(WorkloadId id, const std::string& cluster_queue, WorkloadId& gives_way, bool& only_own) const;
   bool is_over(const KeptRoom& room) const;
   bool holds_still(WorkloadId id, const KeptRoom& room) const;
-  bool keep(const Entry& entry);
-  bool find_room(const Entry& entry, const std::vector<int32_t>& counts, KeptRoom& room);
+  bool keep(const Entry& entry, bool only_own);
+  bool find_room(const Entry& entry, const std::vector<int32_t>& counts, bool only_own, KeptRoom& room);
+  bool is_spent_by(const Entry& entry, Time then) const;
   bool is_hedged(const Entry& entry, const KeptRoom& room) const;
   bool look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room);
   Assignment when_alone(const Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) const;
@@ -124,7 +132,7 @@ struct Admission::Keeper {
   std::span<const GivesBack> holders_around(QuotaNode queue);
   void forget(WorkloadId id);
   void forget_those_behind(const Entry& entry);
-  bool somebody_comes_first(WorkloadId id) const;
+  bool somebody_comes_first(WorkloadId id, const KeptRoom& room) const;
   std::string since_when() const;
 };
 

@@ -86,16 +86,6 @@ void Admission::Keeper::find_who_gives_way(const std::set<WorkloadId>& passing, 
   }
 }
 
-// Where it waits for quota, those of others of its tree who do so, too, and have it after it.
-bool Admission::Keeper::takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id,
-                                        const KeptRoom& other) const {
-  const QuotaTree& tree = admission.ledger_->tree();
-  const bool of_one_tree = tree.root(other.queue) == tree.root(room.queue);
-  if (of_one_tree && other.lacks_quota) return !has_first_turn(id, other, entry);
-  if (of_one_tree && room.lacks_quota) return false;
-  return has_first_place(turn_of(entry.id, room), turn_of(id, other));
-}
-
 // Places are kept where it has its quota, or where it is known when: else they would stand idle for nobody knows how
 // long. False: with these flavors it would have no place even if all others had left.
 bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room) {
@@ -119,17 +109,38 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
   return true;
 }
 
+// A budget of its queues is spent before, by those that run there, as far as it is known when they end.
+bool Admission::Keeper::is_spent_by(const Entry& entry, Time then) const {
+  const model::Workload& workload = admission.record(entry.id).status.workload;
+  const Spending::Queue local{workload.namespace_name, workload.queue}, all{"", entry.spec->name};
+  const Spending& spending = admission.spending_;
+  if (then == Time{INT64_MAX} || (!spending.has(local) && !spending.has(all))) return false;
+  std::vector<std::pair<Time, Spending::Rate>> ends, local_ends;
+  for (const WorkloadId id : admission.ledger_->holders(entry.queue)) {
+    const std::optional<Charge>& charge = admission.record(id).charge;
+    const std::optional<Time> end = admission.expected_end(id);
+    if (!charge || !end) continue;
+    if (charge->cluster_queue == all) ends.emplace_back(*end, charge->rate);
+    if (charge->local_queue == local) local_ends.emplace_back(*end, charge->rate);
+  }
+  return spending.is_spent_by(all, then, ends) || spending.is_spent_by(local, then, local_ends);
+}
+
 // What those wait for who come before it counts as in use until they will have left: who they are is known once it is
 // how far it borrows.
-bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>& counts, KeptRoom& room) {
+bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>& counts, bool only_own,
+                                  KeptRoom& room) {
   QuotaTree &tree = admission.ledger_->tree(), &alone = admission.kept_.alone->tree();
   std::set<WorkloadId> passing, staying;  // of whom it is known when they will have left, and of whom it is not
+  const auto known = admission.kept_.rooms.find(entry.id);
+  const bool is_known = known != admission.kept_.rooms.end();
   int own_rank = 0;
   const auto count_those_before = [&](int borrowing) {
     own_rank = std::max(own_rank, rank(borrowing));
+    const Turn own{entry.id, 0, own_rank, is_known ? known->second.may_never_be_lent() : borrowing > 0};
     for (const auto& [id, other] : admission.kept_.rooms) {
       const bool of_one_tree = id != entry.id && tree.root(other.queue) == tree.root(entry.queue);
-      if (!of_one_tree || !comes_before(id, other, entry.id, own_rank)) continue;
+      if (!of_one_tree || !comes_before(turn_of(id, other), own)) continue;
       if (other.left_by.value_or(Time{INT64_MAX}) < Time{INT64_MAX}) passing.insert(id);
       else if (staying.insert(id).second)
         for (QuotaTree* each : {&tree, &alone}) each->add_usage(other.queue, other.usage);
@@ -147,6 +158,10 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
       break;
     }
     if (admission.exceeds_user_limit(given)) break;
+    if (only_own && assignment.borrowing > 0) {
+      for_others = true;
+      break;
+    }
     if (rank(assignment.borrowing) > own_rank) {
       count_those_before(assignment.borrowing);
       continue;
@@ -157,8 +172,7 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
     room.gives_way.clear();
     find_who_gives_way(passing, room);
     room.quota_by = room.free_by;
-    const auto known = admission.kept_.rooms.find(entry.id);
-    room.slid = known != admission.kept_.rooms.end() && room.borrowing > 0 && room.quota_by > admission.now_ &&
+    room.slid = is_known && room.borrowing > 0 && room.quota_by > admission.now_ &&
                 (known->second.slid || (known->second.quota_by < room.quota_by && known->second.borrowing > 0));
     found = look_at_places(entry, assignment, room);
     for_others |= !found;

@@ -170,7 +170,7 @@ void Admission::take_over(const Admission& from, Time now) {
   for (const auto& [owner, known] : from.kept_.rooms) {
     const WorkloadId id = find(from.record(owner).status.workload.uid);
     if (!id.valid()) continue;
-    KeptRoom& room = kept_.rooms[id] = known;
+    KeptRoom& room = kept_.put(id, known);
     touched_.push_back(id);
     room.gives_way.clear();
     for (const WorkloadId holder : known.gives_way)

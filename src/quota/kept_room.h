@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -67,9 +68,10 @@ struct Aside {
 };
 
 struct Kept {
-  std::map<WorkloadId, KeptRoom> rooms;
-  uint64_t in_all = 0;                // how often some has begun to be kept
-  std::optional<Time> next_due = {};  // when it may begin for another
+  std::map<WorkloadId, KeptRoom> rooms = {};
+  std::map<std::string, std::set<WorkloadId>, std::less<>> of_queue = {};  // the same by their ClusterQueue
+  uint64_t in_all = 0;                                                     // how often some has begun to be kept
+  std::optional<Time> next_due = {};                                       // when it may begin for another
   Aside aside = {};
   std::set<WorkloadId> behind = {};      // for whom none could be kept beside what is kept for others
   std::set<WorkloadId> to_look_at = {};  // whose room is to be looked at again
@@ -78,6 +80,21 @@ struct Kept {
   // By the root of their tree, in the order in which they have their quota; empty: that is to be found out. True until
   // rooms or what is in use have changed.
   std::map<QuotaNode, std::vector<KnownRoom>> in_order = {};
+
+  KeptRoom& put(WorkloadId id, KeptRoom room) {
+    in_order.clear();
+    of_queue[room.cluster_queue].insert(id);
+    return rooms.insert_or_assign(id, std::move(room)).first->second;
+  }
+  std::optional<KeptRoom> take(WorkloadId id) {
+    auto node = rooms.extract(id);
+    if (node.empty()) return std::nullopt;
+    in_order.clear();
+    const auto others = of_queue.find(node.mapped().cluster_queue);
+    others->second.erase(id);
+    if (others->second.empty()) of_queue.erase(others);
+    return std::move(node.mapped());
+  }
 };
 
 }  // namespace berth::quota

@@ -136,6 +136,19 @@ bool Spending::is_spent(const Queue& queue) const {
   return found != accounts_.end() && found->second.spent;
 }
 
+bool Spending::is_spent_by(const Queue& queue, Time then, const std::vector<std::pair<Time, Rate>>& ends) const {
+  const auto found = accounts_.find(queue);
+  if (found == accounts_.end() || then >= found->second.until) return false;
+  Account account = found->second;
+  bring_up(account, std::max(then, account.at));
+  for (const auto& [end, rate] : ends) {
+    const Int128 left = std::max<int64_t>(0, (account.at - std::max(end, found->second.at)).nanos);
+    account.sum.gpu_time -= left * rate.sevenths;
+    account.sum.cost -= left * rate.price;
+  }
+  return exceeded(account);
+}
+
 bool Spending::drains(const Queue& queue) const { return is_spent(queue) && accounts_.at(queue).budget.drains; }
 
 std::optional<model::Spent> Spending::spent(const Queue& queue, Time now) const {

@@ -52,6 +52,9 @@ class Spending {
   // As of advance().
   bool is_spent(const Queue& queue) const;
   bool drains(const Queue& queue) const;
+  // Whether its budget will be spent at `then`, if nobody else begins and those end then that spend at these rates now;
+  // what comes after the window is not known.
+  bool is_spent_by(const Queue& queue, Time then, const std::vector<std::pair<Time, Rate>>& ends) const;
   std::optional<model::Spent> spent(const Queue& queue, Time now) const;
   // "ClusterQueue red has spent its 100 GPU-hours of this month; the next begins at 2026-12-01T00:00:00Z"; of a queue
   // whose budget is spent. A simulation tells times since it began.

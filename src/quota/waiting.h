@@ -50,7 +50,9 @@ struct Waiting {
   std::vector<uint64_t> leaderless;                                  // groups that may be awake without a leader
   WorkloadId last_head = {};                                         // that had the turn in the last cycle
   std::optional<Time> quiet_until = {};  // nobody is due to have room kept before; none: that is to be looked at
-  WorkloadId first_roomless = {};        // as of then: by priority and age the first that has none and may yet start
+  WorkloadId first_roomless = {};        // as of then: the first in order that has none and may yet start
+  // As of then, one of each LocalQueue, in the order of what these have used; empty where that does not count.
+  std::vector<WorkloadId> by_usage = {};
 
   void add(const OrderKey& key, uint64_t likeness) {
     quiet_until.reset();

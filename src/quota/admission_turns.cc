@@ -1,0 +1,163 @@
+// Of those for whom room is kept, or looked for: who comes first (quota/admission_keeper.h).
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "quota/admission_keeper.h"
+
+namespace berth::quota {
+namespace {
+
+bool is_earlier(const OrderKey& a, const OrderKey& b) {
+  return std::tie(a.less_important, a.since, a.uid) < std::tie(b.less_important, b.since, b.uid);
+}
+
+}  // namespace
+
+// By how far it borrows, of those who borrow. Nobody holds up who borrows nothing; where one for whom room is kept
+// would borrow nothing later on, that is no reason to let it borrow before others now.
+int Admission::Keeper::rank(int borrowing) const { return admission.options_.fair ? 1 : std::max(1, borrowing); }
+
+int Admission::Keeper::rank_of(const Entry& entry) const {
+  const auto own = admission.kept_.rooms.find(entry.id);
+  return rank(own == admission.kept_.rooms.end() ? entry.assignment.borrowing : own->second.borrowing);
+}
+
+Admission::Keeper::Turn Admission::Keeper::turn_of(WorkloadId id, const KeptRoom& room) const {
+  return {id, admission.record(id).key.behind_sticky ? 2 : 0, rank(room.borrowing), room.may_never_be_lent()};
+}
+
+// One that is to have what it asks for now: it is lent that.
+Admission::Keeper::Turn Admission::Keeper::turn_of(const Entry& entry) const {
+  return {entry.id, admission.round_of(entry), rank_of(entry), false};
+}
+
+// What the workload's LocalQueue has used of late, where its ClusterQueue goes by that.
+double Admission::Keeper::used_of_late(WorkloadId id) const {
+  const WorkloadStatus& status = admission.record(id).status;
+  const auto queue = admission.queues_.find(status.cluster_queue);
+  return queue == admission.queues_.end() ? 0 : admission.local_usage(queue->second, status.workload);
+}
+
+// Of one ClusterQueue: who may never be lent so much comes last; by what their LocalQueues have used, where that
+// counts; by priority, then by age, whomever others have been evicted for.
+bool Admission::Keeper::before_in_queue(const Turn& a, const Turn& b) const {
+  if (a.may_never_be_lent != b.may_never_be_lent) return b.may_never_be_lent;
+  const double used_by_a = used_of_late(a.id), used_by_b = used_of_late(b.id);
+  if (used_by_a != used_by_b) return used_by_a < used_by_b;
+  return is_earlier(admission.record(a.id).key, admission.record(b.id).key);
+}
+
+// By which it comes before those of other queues: whoever has to wait for it in its own lends it his turn, so that both
+// orders are one.
+const OrderKey& Admission::Keeper::key_of(const Turn& turn) const {
+  const OrderKey* first = &admission.record(turn.id).key;
+  const auto others = admission.kept_.of_queue.find(admission.record(turn.id).status.cluster_queue);
+  if (others == admission.kept_.of_queue.end()) return *first;
+  for (const WorkloadId id : others->second) {
+    const OrderKey& key = admission.record(id).key;
+    if (id == turn.id || !is_earlier(key, *first)) continue;
+    const Turn other = turn_of(id, admission.kept_.rooms.at(id));
+    if (other.rank == turn.rank && before_in_queue(turn, other)) first = &key;
+  }
+  return *first;
+}
+
+bool Admission::Keeper::before(const Turn& a, const Turn& b) const {
+  if (admission.record(a.id).status.cluster_queue == admission.record(b.id).status.cluster_queue)
+    return before_in_queue(a, b);
+  return is_earlier(key_of(a), key_of(b));
+}
+
+// Who has his quota first, of one tree.
+bool Admission::Keeper::comes_before(const Turn& a, const Turn& b) const {
+  return a.rank != b.rank ? a.rank < b.rank : before(a, b);
+}
+
+// Whether the one for which room is kept would have its turn before the entry: of one queue, by what their LocalQueues
+// have used where that counts; of two, by who borrows nearer or has the smaller share with it; then as above. Those for
+// whom room is kept are compared by that: where shares do not count, in one order over all, so that nobody waits in a
+// circle. Nobody borrows before who may never be lent so much.
+bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const {
+  const auto own_room = admission.kept_.rooms.find(entry.id);
+  const bool has_room = own_room != admission.kept_.rooms.end();
+  Turn own = turn_of(id, room);
+  own.may_never_be_lent = false;
+  const Turn others_turn = turn_of(entry);
+  if (room.queue == entry.queue && (!has_room || admission.options_.fair)) return before_in_queue(own, others_turn);
+  if (!admission.options_.fair) return comes_before(own, others_turn);
+  QuotaTree& tree = admission.ledger_->tree();
+  const auto share_in = [&](QuotaNode queue, QuotaNode other, const Amounts& usage) {
+    const std::vector<QuotaNode> around = above(queue), others = above(other);
+    const auto shared =
+        std::ranges::find_if(around, [&](QuotaNode node) { return std::ranges::find(others, node) != others.end(); });
+    tree.add_usage(queue, usage);
+    const FairShare share = tree.share(*std::prev(shared));
+    tree.remove_usage(queue, usage);
+    return share;
+  };
+  const FairShare share = share_in(room.queue, entry.queue, room.usage),
+                  others =
+                      share_in(entry.queue, room.queue, has_room ? own_room->second.usage : entry.assignment.usage);
+  return share < others || (!(others < share) && before(own, others_turn));
+}
+
+// The node and those above it, up to the root.
+std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
+  std::vector<QuotaNode> out;
+  for (; node.valid(); node = admission.ledger_->tree().parent(node)) out.push_back(node);
+  return out;
+}
+
+// The order in which places are had, over all queues, so that of those for whom some are kept nobody waits in a circle:
+// one for whom others have been evicted, who borrows nearer, then as above.
+bool Admission::Keeper::has_first_place(const Turn& a, const Turn& b) const {
+  return a.round != b.round ? a.round < b.round : comes_before(a, b);
+}
+
+// Whether the entry has the better right to places than the one for whom they are kept; while he waits for quota, of
+// one tree whoever has that first.
+bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  const bool is_promised = admission.round_of(entry) == 0;
+  if (room.lacks_quota && !is_promised && tree.root(room.queue) == tree.root(entry.queue))
+    return !has_first_turn(id, room, entry);
+  return has_first_place(turn_of(entry), turn_of(id, room));
+}
+
+// Where it waits for quota, those of others of its tree who do so, too, and have it after it.
+bool Admission::Keeper::takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id,
+                                        const KeptRoom& other) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  const bool of_one_tree = tree.root(other.queue) == tree.root(room.queue);
+  if (of_one_tree && other.lacks_quota) return !has_first_turn(id, other, entry);
+  if (of_one_tree && room.lacks_quota) return false;
+  return has_first_place(turn_of(entry.id, room), turn_of(id, other));
+}
+
+// Whether the queue's share of kept room is not used up by those that come before; where it is, the last of the others
+// gives way once there is room for this one. Who may never be lent so much uses up nothing that those are to have who
+// borrow nothing: `only_own`, it may borrow nothing for it.
+bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue, WorkloadId& gives_way,
+                                 bool& only_own) const {
+  std::vector<Turn> others, lent;
+  if (const auto known = admission.kept_.of_queue.find(cluster_queue); known != admission.kept_.of_queue.end())
+    for (const WorkloadId other : known->second) {
+      if (other == id) continue;
+      others.push_back(turn_of(other, admission.kept_.rooms.at(other)));
+      if (!others.back().may_never_be_lent) lent.push_back(others.back());
+    }
+  const Turn own{id, 2, 1, false};
+  const auto has_its_own = [&](const std::vector<Turn>& all) {
+    if (std::ssize(all) < options().per_queue) return true;
+    Turn last = *std::ranges::max_element(all, [&](const Turn& a, const Turn& b) { return before_in_queue(a, b); });
+    last.may_never_be_lent = false;
+    if (!before_in_queue(own, last)) return false;
+    gives_way = last.id;
+    return true;
+  };
+  only_own = !has_its_own(others);
+  return !only_own || has_its_own(lent);
+}
+
+}  // namespace berth::quota
