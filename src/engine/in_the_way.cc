@@ -13,6 +13,7 @@
 #include "engine/evaluate.h"
 #include "engine/gpu_asks.h"
 #include "engine/idle_gpus.h"
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 #include "packing/mig_config.h"
 #include "quota/admission.h"
@@ -90,11 +91,13 @@ bool waits_behind_others(const quota::Admission& admission, const std::string& u
 }
 
 // If it had the GPUs that it lacks, nothing else would keep the pod away.
-bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot slot) {
+bool may_be_cut_for(const Engine& engine, const PodClass& cls, const QueueRank& rank, NodeSlot slot) {
   const State& state = engine.state();
-  const NodeState& node = state.node(slot);
-  if (!node.present || !node.node.mig || node.is_being_cut()) return false;
-  const NodeView view = state.view(slot);
+  if (!state.node(slot).present || !state.node(slot).node.mig || state.node(slot).is_being_cut()) return false;
+  std::vector<PodSlot> kept = kept_room(state, state.node(slot));
+  std::erase_if(kept, [&](PodSlot pod) { return queue_rank(state.pod(pod).pod) < rank; });
+  const NodeState node = node_without(state, slot, kept);
+  const NodeView view(node, state.resources(), state.volumes(), state.mix());
   std::vector<ResourceAmount> lacks;
   for (ResourceId id{0}; id.value < state.resources().size(); ++id.value) {
     const int64_t asked = cls.request(id) + (cls.shares_gpu && id == node.share_resource ? 1 : 0);

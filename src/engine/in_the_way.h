@@ -11,6 +11,7 @@
 
 #include "engine/forecast.h"
 #include "engine/ids.h"
+#include "engine/pending_queue.h"
 #include "engine/pod_class.h"
 #include "quota/decision.h"
 
@@ -28,7 +29,7 @@ class Engine;
 
 // Whether GPUs of the node that nobody has may be cut anew so that a pod of the class which does not fit there does.
 // Whether the moment is right, so soon after another change, is not asked, nor what terms between pods say.
-bool may_be_cut_for(const Engine& engine, const PodClass& cls, NodeSlot node);
+bool may_be_cut_for(const Engine& engine, const PodClass& cls, const QueueRank& rank, NodeSlot node);
 
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid);  // a workload, in its queue
 

@@ -191,6 +191,31 @@ void QueuedWorkloads::give_back_kept(NodeSlot node) {
   for (const quota::WorkloadId id : owners) let_go(id);
 }
 
+bool QueuedWorkloads::may_lose_kept(quota::WorkloadId id) const {
+  const State& state = context_.state;
+  std::vector<NodeSlot> nodes;
+  for (const std::string& name : kept_nodes(id)) nodes.push_back(state.find_node(name));
+  const bool may_be_cut = std::ranges::any_of(nodes, [&](NodeSlot node) { return bool{state.node(node).node.mig}; });
+  const QueueRank own = queue_rank(admission_.status(id).workload);
+  const auto wants_before = [&](const WantedPlaces& wanted) {
+    const quota::WorkloadStatus& first = admission_.status(wanted.workloads.front());
+    return first.phase == quota::WorkloadPhase::kPending && queue_rank(first.workload) < own;
+  };
+  if (may_be_cut && std::ranges::any_of(wanted_, wants_before)) return true;
+  return std::ranges::any_of(context_.queue.blocked(), [&](ClassId cls) {
+    const ClassQueue& waiting = *context_.queue.find(cls);
+    const PodClass& pod = state.pod_class(cls);
+    if (waiting.pods.empty() || !waiting.candidates.objection().empty() ||
+        queue_rank(state.pod(*waiting.pods.begin()).pod) >= own)
+      return false;
+    return std::ranges::any_of(nodes, [&](NodeSlot node) {
+      const FailureSetId failure = waiting.candidates.failure(node);
+      const bool may_be_cut_for_it = state.node(node).node.mig && (pod.requests_gpu || pod.shares_gpu);
+      return may_be_cut_for_it || (failure.valid() && failure != kFits && context_.sets.preemption_helps(failure));
+    });
+  });
+}
+
 std::vector<std::string> QueuedWorkloads::kept_nodes(quota::WorkloadId id) const {
   std::set<std::string> nodes;
   const auto group = groups_.find(id);

@@ -119,6 +119,7 @@ class QueuedWorkloads : public quota::Places {
   bool could_fit(const quota::PlaceRequest& request) override;
   std::optional<Time> keep(const quota::PlaceRequest& request, Time from) override;
   std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
+  bool may_lose_kept(quota::WorkloadId id) const override;
   const std::set<quota::WorkloadId>& lacking() const override { return short_; }
   bool has_begun(quota::WorkloadId id) const override;
   std::vector<quota::PodOf> pods(quota::WorkloadId id) const override;
@@ -186,9 +187,8 @@ class QueuedWorkloads : public quota::Places {
   std::set<NodeSlot> changed_nodes_;   // since the last run
   std::vector<std::pair<quota::WorkloadId, std::optional<bool>>> restored_;  // with HeldQuota::ran
   std::vector<WantedPlaces> wanted_;
-  // Those that others were held for, in this run and before.
-  std::set<quota::WorkloadId> asking_, asked_;
-  std::set<PodSlot> asking_pods_, asked_pods_;
+  std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
+  std::set<PodSlot> asking_pods_, asked_pods_;  // the same, of pods
   quota::WorkloadId held_;
   bool in_use_ = false, rehearses_ = false;   // something is known of queues or workloads
   bool gave_back_ = false, changed_ = false;  // some let go of places; something else admission has not looked at

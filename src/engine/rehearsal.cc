@@ -217,32 +217,37 @@ void Engine::Rehearsal::end_due() {
 }
 
 // Those who fit nowhere and ask for GPUs; where somebody is held, who comes before him.
-std::vector<ClassId> Engine::Rehearsal::wait_for_cuts(bool held) const {
+std::vector<std::pair<ClassId, QueueRank>> Engine::Rehearsal::wait_for_cuts(bool held) const {
   const State& state = second.state_;
   const quota::Admission& admission = second.admission();
   const quota::WorkloadId held_workload = second.workloads_->held();
   std::optional<QueueRank> until;
   if (held && second.held_.valid()) until = queue_rank(state.pod(second.held_).pod);
   else if (held && held_workload.valid()) until = queue_rank(admission.status(held_workload).workload);
-  std::vector<ClassId> out;
+  std::vector<std::pair<ClassId, QueueRank>> out;
   for (const ClassId id : second.queue_.blocked()) {
     const ClassQueue& cls = *second.queue_.find(id);
     if (!cls.candidates.objection().empty()) continue;
-    if (!until || queue_rank(state.pod(*cls.pods.begin()).pod) < *until) out.push_back(id);
+    const QueueRank rank = queue_rank(state.pod(*cls.pods.begin()).pod);
+    if (!until || rank < *until) out.emplace_back(id, rank);
   }
   for (const WantedPlaces& wanted : second.workloads_->wanted()) {
-    if (until && queue_rank(admission.status(wanted.workloads.front()).workload) >= *until) continue;
+    const QueueRank rank = queue_rank(admission.status(wanted.workloads.front()).workload);
+    if (until && rank >= *until) continue;
     for (const WantedPlaces::Option& option : wanted.options)
-      for (const WantedPlaces::Set& set : option.sets) out.push_back(state.pod(set.pod).cls);
+      for (const WantedPlaces::Set& set : option.sets) out.emplace_back(state.pod(set.pod).cls, rank);
   }
-  std::erase_if(out, [&](ClassId id) { return !state.pod_class(id).requests_gpu && !state.pod_class(id).shares_gpu; });
+  std::erase_if(out, [&](const auto& waits) {
+    const PodClass& cls = state.pod_class(waits.first);
+    return !cls.requests_gpu && !cls.shares_gpu;
+  });
   return out;
 }
 
 // All nodes that may be cut, or those that have changed since they were looked at for these.
-std::set<NodeSlot> Engine::Rehearsal::to_look_at(const std::vector<ClassId>& classes) const {
+std::set<NodeSlot> Engine::Rehearsal::to_look_at(const std::vector<std::pair<ClassId, QueueRank>>& classes) const {
   const State& state = second.state_;
-  const auto looked_for = [&](ClassId id) { return looked_for_.contains(state.pod_class(id).serial); };
+  const auto looked_for = [&](const auto& waits) { return looked_for_.contains(state.pod_class(waits.first).serial); };
   std::set<NodeSlot> out;
   if (looked_until_ < state.change_base() || !std::ranges::all_of(classes, looked_for))
     for (const std::string& name : state.mig_nodes()) out.insert(state.find_node(name));
@@ -256,15 +261,17 @@ std::set<NodeSlot> Engine::Rehearsal::to_look_at(const std::vector<ClassId>& cla
 bool Engine::Rehearsal::leave_to_cuts(bool held, int64_t& work) {
   const State& state = second.state_;
   if (state.mig_nodes().empty()) return false;
-  const std::vector<ClassId> classes = wait_for_cuts(held);
+  const std::vector<std::pair<ClassId, QueueRank>> classes = wait_for_cuts(held);
   std::set<NodeSlot> nodes = to_look_at(classes);
   work -= std::ssize(nodes) * std::ssize(classes);
   std::erase_if(nodes, [&](NodeSlot node) {
-    return std::ranges::none_of(classes, [&](ClassId id) { return may_be_cut_for(second, state.pod_class(id), node); });
+    return std::ranges::none_of(classes, [&](const auto& waits) {
+      return may_be_cut_for(second, state.pod_class(waits.first), waits.second, node);
+    });
   });
   if (!held) {
     looked_for_.clear();
-    for (const ClassId id : classes) looked_for_.insert(state.pod_class(id).serial);
+    for (const auto& [id, rank] : classes) looked_for_.insert(state.pod_class(id).serial);
     looked_until_ = state.change_end();
   }
   for (const NodeSlot node : nodes) second.apply(NodeRepartitioning{state.node(node).node.name, true});

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -49,8 +50,8 @@ struct Engine::Rehearsal {
   void remove(const std::string& uid);
   void take_off_list(NodeSlot node, const std::string& pod);
   bool carry_out(const CycleResult& result);
-  std::vector<ClassId> wait_for_cuts(bool held) const;
-  std::set<NodeSlot> to_look_at(const std::vector<ClassId>& classes) const;
+  std::vector<std::pair<ClassId, QueueRank>> wait_for_cuts(bool held) const;
+  std::set<NodeSlot> to_look_at(const std::vector<std::pair<ClassId, QueueRank>>& classes) const;
   bool leave_to_cuts(bool held, int64_t& work);
   void end_due();
   void end_workload(const std::string& uid, bool finished);

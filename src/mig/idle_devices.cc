@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "engine/idle_gpus.h"
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
-#include "mig/node_without.h"
 #include "model/device_ties.h"
 #include "model/mig_strangers.h"
 
@@ -29,7 +29,7 @@ auto without(const State& state, const NodeState& node, std::span<const PodSlot>
   const auto of = [&](const NodeState& known) {
     return say(engine::NodeView(known, state.resources(), state.volumes(), state.mix()));
   };
-  return of(kept.empty() ? node : node_without(state, state.find_node(node.node.name), kept));
+  return of(kept.empty() ? node : engine::node_without(state, state.find_node(node.node.name), kept));
 }
 
 // The agent has said of every pod that uses GPUs of the node, or will, where it is, but for those.
@@ -121,7 +121,7 @@ const IdleDevices::Seen& IdleDevices::seen(const State& state, engine::NodeSlot 
   if (seen_.size() <= slot.value) seen_.resize(slot.value + 1);
   Seen& seen = seen_[slot.value];
   if (seen.generation == node.generation) return seen;
-  const std::vector<PodSlot> kept = kept_room(state, node);
+  const std::vector<PodSlot> kept = engine::kept_room(state, node);
   seen = {node.generation, look(state, node, {}), nullptr};
   seen.beside_kept = kept.empty() ? seen.known : look(state, node, kept);
   return seen;

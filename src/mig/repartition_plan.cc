@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/evaluate.h"
-#include "mig/node_without.h"
+#include "engine/node_without.h"
 
 namespace berth::mig {
 namespace {
@@ -375,7 +375,7 @@ void Repartitioner::Plan::occupy(const engine::PodClass& cls, NodeState& node) c
 // The node as it would be once it is cut: under way, with what it will have; else open, since cut_for() says what it
 // could have. GPUs that are shared now count as in use: who would fit there does not wait for others to be cut.
 NodeState Repartitioner::Plan::imagined(const Offer& offer) const {
-  NodeState out = node_without(state_, offer.slot, offer.kept);
+  NodeState out = engine::node_without(state_, offer.slot, offer.kept);
   out.repartitioning = out.node.cut_by_others = false;
   out.devices = engine::SharedDevices(out.node.gpus.units());
   out.listed = {};

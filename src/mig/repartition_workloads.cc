@@ -3,7 +3,7 @@
 #include <set>
 
 #include "engine/evaluate.h"
-#include "mig/node_without.h"
+#include "engine/node_without.h"
 #include "mig/repartition_plan.h"
 #include "quota/flavors.h"
 
@@ -142,7 +142,7 @@ void Repartitioner::Plan::leave_out(PodSlot pod) {
   if (!is_kept || offer_of(leaves.node) != nullptr) return;
   NodeState& node = standing_.try_emplace(leaves.node, state_.node(leaves.node)).first->second;
   changed_standing_.emplace_back(leaves.node, node);
-  take_out(state_, pod, node);
+  engine::take_out(state_, pod, node);
 }
 
 Repartitioner::Offer* Repartitioner::Plan::offer_of(NodeSlot node) {

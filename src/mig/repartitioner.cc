@@ -9,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
-#include "mig/node_without.h"
 #include "mig/repartition_plan.h"
 #include "quota/flavors.h"
 
@@ -58,7 +58,7 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
   offer.name = name;
   offer.slot = state.find_node(name);
   const NodeState& node = state.node(offer.slot);
-  offer.kept = kept_room(state, node);
+  offer.kept = engine::kept_room(state, node);
   const auto record = nodes_.find(name);
   if (record != nodes_.end() && record->second.under_way) {
     offer.under_way = true;
@@ -74,7 +74,7 @@ std::optional<Repartitioner::Offer> Repartitioner::offer_of(const State& state, 
   offer.before = offer.devices = found->devices;
   offer.wanted = cut_resources(node.node.allocatable);
   offer.idle = found->idle.advertised;
-  if (told) offer.spare = free_in_use(state, node_without(state, offer.slot, offer.kept), offer.before);
+  if (told) offer.spare = free_in_use(state, engine::node_without(state, offer.slot, offer.kept), offer.before);
   return offer;
 }
 

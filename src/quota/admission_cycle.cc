@@ -116,6 +116,7 @@ void tell_why(const Entry& entry, const Assignment& found, std::span<const Workl
     status.message = found.no_place;
   } else {
     status.reason = found.waits_for_quota ? "WaitingForQuota"
+                    : entry.preempts      ? "WaitingForPlace"  // of those who leave
                     : found.exceeds_quota ? "ExceedsMaxQuota"
                                           : "NoMatchingFlavor";
     status.message = found.message();

@@ -16,6 +16,7 @@ struct Admission::Explainer {
   std::string message(const Record& record, bool is_head) const;
   std::string user_limit(const Record& record, const model::ClusterQueue& queue, bool is_head) const;
   std::string as_told(const Record& record, bool is_head) const;
+  std::string beyond_user(const Record& record, const model::ClusterQueue& queue, bool fewest) const;
   std::vector<WaitingFor::Fit> fits_now(const Record& record) const;
   WaitingFor::Account account(QuotaNode queue, FlavorResource fr, int64_t asked) const;
 
@@ -55,7 +56,9 @@ Assignment Admission::Explainer::free_flavors(const Record& record, std::vector<
 // As things stand now, where the status says how they stood when it had its turn.
 std::string Admission::Explainer::message(const Record& record, bool is_head) const {
   Assignment free = free_flavors(record, {});
-  if (free.exceeds_quota) {  // fewer pods may do
+  const auto queue = admission.queues_.find(record.status.cluster_queue);
+  const bool of_user = queue != admission.queues_.end() && !beyond_user(record, queue->second, false).empty();
+  if (free.exceeds_quota || of_user) {  // fewer pods may do
     std::vector<int32_t> fewest;
     for (const model::PodSet& set : record.status.workload.pod_sets) fewest.push_back(set.fewest());
     free = free_flavors(record, std::move(fewest));
@@ -67,20 +70,23 @@ std::string Admission::Explainer::message(const Record& record, bool is_head) co
 // The same, of one that asks for more than its user may have.
 std::string Admission::Explainer::user_limit(const Record& record, const model::ClusterQueue& queue,
                                              bool is_head) const {
-  const auto beyond = [&](bool fewest) {
-    model::ResourceList asked;  // in the first flavor that it may have, as if there were room
-    for (const model::ResourceGroup& group : queue.groups)
-      for (const std::string& resource : group.resources)
-        for (const model::FlavorQuotas& flavor : group.flavors)
-          if (const int64_t amount = asked_of(record, group, flavor.flavor, resource, fewest); amount > 0) {
-            asked.add(resource, amount);
-            break;
-          }
-    return beyond_user_limit(*admission.ledger_, record.status.workload.user, queue, asked);
-  };
-  std::string now = beyond(false);
-  if (!now.empty()) now = beyond(true);  // fewer pods may do
+  std::string now = beyond_user(record, queue, false);
+  if (!now.empty()) now = beyond_user(record, queue, true);  // fewer pods may do
   return now.empty() ? as_told(record, is_head) : with_kept(now, record);
+}
+
+// How much more than its user may have, in the first flavor that it may have, as if there were room; empty: nothing.
+std::string Admission::Explainer::beyond_user(const Record& record, const model::ClusterQueue& queue,
+                                              bool fewest) const {
+  model::ResourceList asked;
+  for (const model::ResourceGroup& group : queue.groups)
+    for (const std::string& resource : group.resources)
+      for (const model::FlavorQuotas& flavor : group.flavors)
+        if (const int64_t amount = asked_of(record, group, flavor.flavor, resource, fewest); amount > 0) {
+          asked.add(resource, amount);
+          break;
+        }
+  return beyond_user_limit(*admission.ledger_, record.status.workload.user, queue, asked);
 }
 
 // What now does not keep it any more: it has its turn soon, or was told what does when it had.

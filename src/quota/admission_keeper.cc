@@ -216,13 +216,13 @@ bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
   return true;
 }
 
-// Whether somebody waits that comes before it and for whom no room is kept, though it may be: he may have his turn any
-// time.
+// Whether somebody waits that comes before it and for whom no room is kept, though it may be, or of whom nothing is
+// known but that he comes first: he may have his turn any time.
 bool Admission::Keeper::somebody_comes_first(WorkloadId id, const KeptRoom& room) const {
   const Turn own{id, 2, 1, room.may_never_be_lent()};
   const auto comes_first = [&](WorkloadId first) { return first.valid() && before({first}, own); };
   const auto waiting = admission.waiting_.find(room.cluster_queue);
-  return comes_first(admission.kept_.first_roomless) ||
+  return comes_first(admission.kept_.first_roomless) || (room.in_nodes && admission.places_->may_lose_kept(id)) ||
          (waiting != admission.waiting_.end() && comes_first(waiting->second.first_roomless));
 }
 

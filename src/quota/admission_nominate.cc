@@ -38,10 +38,12 @@ bool Admission::nominate(Entry& entry) {
     return true;
   }
   entry.options = std::move(fewer.options);
-  if (!entry.assignment.exceeds_quota) return true;  // else so many never, but as few as will do
+  const bool fewer_wait = fewer.assignment.waits_for_quota || !fewer.assignment.no_place.empty();
+  const bool of_user = !entry.assignment.user_limit.empty() && fewer.assignment.user_limit.empty() && fewer_wait;
+  if (!entry.assignment.exceeds_quota && !of_user) return true;  // else so many never, but as few as will do
   entry.assignment.user_limit = fewer.assignment.user_limit;
   entry.held_up = fewer.held_up;
-  if (fewer.assignment.waits_for_quota || !fewer.assignment.no_place.empty()) entry.anew = std::move(fewer.assignment);
+  if (fewer_wait) entry.anew = std::move(fewer.assignment);
   return true;
 }
 

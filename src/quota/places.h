@@ -64,6 +64,9 @@ class Places {
   virtual std::optional<Time> keep(const PlaceRequest& request, Time from) = 0;
   // By name, the nodes on which places are kept so; none: no more, not for all of its pods.
   virtual std::vector<std::string> kept_nodes(WorkloadId id) const = 0;
+  // Whether a pod that is in no queue, or a workload for which GPUs could be cut, waits that comes before it and may
+  // have some of those nodes.
+  virtual bool may_lose_kept(WorkloadId /*id*/) const { return false; }
   // Those with fewer places than they were given: nodes were lost, or would not have their pods any more, and no others
   // were found.
   virtual const std::set<WorkloadId>& lacking() const = 0;

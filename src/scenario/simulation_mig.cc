@@ -8,7 +8,7 @@
 #include "bridge/mig.h"
 #include "bridge/mig_desired.h"
 #include "bridge/to_model.h"
-#include "mig/node_without.h"
+#include "engine/node_without.h"
 #include "scenario/simulation.h"
 
 namespace berth::scenario {
@@ -30,7 +30,7 @@ model::ResourceList with_gpus(const model::ResourceList& before, const model::Re
 std::vector<std::string> in_use(const engine::State& state, const std::string& node) {
   std::vector<std::string> out;
   const engine::NodeSlot slot = state.find_node(node);
-  const engine::NodeState without_kept = mig::node_without(state, slot, mig::kept_room(state, state.node(slot)));
+  const engine::NodeState without_kept = engine::node_without(state, slot, engine::kept_room(state, state.node(slot)));
   const engine::NodeView view(without_kept, state.resources(), state.volumes(), state.mix());
   for (uint32_t id = 0; id < state.resources().size(); ++id)
     if (state.resources().is_gpu(engine::ResourceId{id}) && view.used(engine::ResourceId{id}) > 0)

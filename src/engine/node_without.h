@@ -1,0 +1,22 @@
+// Nodes as they would be without some of those who have room there.
+//
+// Room that is kept for workloads which wait (QueuedWorkloads::keep) keeps no GPU from being cut for its owner,
+// or for a workload that comes before: it is given back when the cut begins.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/state.h"
+
+namespace berth::engine {
+
+// The stand-ins on the node for which room is kept while nobody leaves for them; in no order.
+std::vector<PodSlot> kept_room(const State& state, const NodeState& node);
+
+// Gives back the room of a pod that is on the node, in a copy of it: resources, its share of a GPU, host ports.
+void take_out(const State& state, PodSlot pod, NodeState& node);
+// A copy of the node without those pods.
+NodeState node_without(const State& state, NodeSlot node, std::span<const PodSlot> pods);
+
+}  // namespace berth::engine
