@@ -158,8 +158,8 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
       break;
     }
     if (admission.exceeds_user_limit(given)) break;
-    if (only_own && assignment.borrowing > 0) {
-      for_others = true;
+    if (only_own && assignment.borrowing > 0) {  // its queue's room is used up
+      admission.kept_.behind.insert(entry.id);
       break;
     }
     if (rank(assignment.borrowing) > own_rank) {
