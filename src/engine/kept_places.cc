@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 #include "engine/shared_domains.h"
 
@@ -183,11 +184,8 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Ti
 
 void QueuedWorkloads::give_back_kept(NodeSlot node) {
   std::set<quota::WorkloadId> owners;
-  for (const PodSlot slot : context_.state.node(node).pods) {
-    const PodState& pod = context_.state.pod(slot);
-    if (pod.pod.stand_in && pod.node_kept && pod.phase == PodPhase::kNominated)
-      owners.insert(by_name_.at(pod.pod.workload));
-  }
+  for (const PodSlot slot : kept_room(context_.state, context_.state.node(node)))
+    owners.insert(by_name_.at(context_.state.pod(slot).pod.workload));
   for (const quota::WorkloadId id : owners) let_go(id);
 }
 
