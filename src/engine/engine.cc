@@ -34,9 +34,14 @@ void Engine::reclassify() {
   }
 }
 
-void Engine::on(NodeUpserted&& event) { workloads_->node_changed(state_.upsert_node(std::move(event.node))); }
+void Engine::on(NodeUpserted&& event) {
+  const NodeSlot known = state_.find_node(event.node.name);
+  const bool is_same =
+      known.valid() && state_.node(known).present && state_.node(known).node.allocatable == event.node.allocatable;
+  workloads_->node_changed(state_.upsert_node(std::move(event.node)), !is_same);
+}
 void Engine::on(const NodeDeleted& event) {
-  if (const NodeSlot slot = state_.find_node(event.name); slot.valid()) workloads_->node_changed(slot);
+  if (const NodeSlot slot = state_.find_node(event.name); slot.valid()) workloads_->node_changed(slot, false);
   state_.remove_node(event.name);
 }
 
@@ -325,6 +330,7 @@ bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
     make_room(pod, cls, result);
   } else {
     queue_.set_blocked(id, true);
+    if (!admission().kept().rooms.empty()) workloads_->configure();  // those are told who comes before them
   }
   return true;
 }

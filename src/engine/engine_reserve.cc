@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/queued_workloads.h"
+
 namespace berth::engine {
 namespace {
 
@@ -144,6 +146,7 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     engine.queue_.erase(pod);
     engine.nominate(pod, node);
     state.revise(pod, [by = free_by](PodState& kept) { kept.node_kept = true, kept.free_by = by; });
+    engine.workloads_->kept_for_pod(pod, node);
     VictimSearch search(engine.search_context(), state.pod_class(id), cls.candidates.groups());
     std::vector<PodSlot> displaced;
     goes_on |= search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady;

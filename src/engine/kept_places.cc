@@ -182,6 +182,22 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Ti
   return end;
 }
 
+void QueuedWorkloads::victims_changed() {
+  if (in_use_) configure().reconfigure();
+}
+
+void QueuedWorkloads::node_changed(NodeSlot node, bool offers_more) {
+  if (!in_use_) return;
+  changed_nodes_.insert(node);
+  offers_changed_ |= offers_more;
+}
+
+void QueuedWorkloads::kept_for_pod(PodSlot pod, NodeSlot node) {
+  const State& state = context_.state;
+  for (const PodSlot kept : kept_room(state, state.node(node)))
+    if (QueueOrder{&state}(pod, kept)) configure().lost_kept(by_name_.at(state.pod(kept).pod.workload));
+}
+
 void QueuedWorkloads::give_back_kept(NodeSlot node) {
   std::set<quota::WorkloadId> owners;
   for (const PodSlot slot : kept_room(context_.state, context_.state.node(node)))

@@ -290,6 +290,7 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
   begin_asking();
   leave_unfit();
   fill_short();
+  if (std::exchange(offers_changed_, false)) admission_.offers_changed();
   if (moved) admission_.places_changed();
   changed_ = true;
   while (changed_ && used_ < work.left) {

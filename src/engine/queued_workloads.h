@@ -46,13 +46,9 @@ class QueuedWorkloads : public quota::Places {
     changed_ = true;
   }
   void rehearse() { rehearses_ = true; }  // nobody makes pods: who is evicted has its places until it has let go
-  // Others may be evicted than before.
-  void victims_changed() {
-    if (in_use_) configure().reconfigure();
-  }
-  void node_changed(NodeSlot node) {
-    if (in_use_) changed_nodes_.insert(node);
-  }
+  void victims_changed();                 // others may be evicted than before
+  void node_changed(NodeSlot node, bool offers_more);  // or something else than before
+  void kept_for_pod(PodSlot pod, NodeSlot node);  // what is kept there for those after it is not theirs alone any more
   void look_again() { seen_until_ = filled_at_ = UINT64_MAX; }  // for places: what nodes offer changed, and no node did
   const quota::Admission& admission() const { return admission_; }
   std::vector<quota::WorkloadId> all() const;                            // in their order
@@ -190,10 +186,11 @@ class QueuedWorkloads : public quota::Places {
   std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
   std::set<PodSlot> asking_pods_, asked_pods_;  // the same, of pods
   quota::WorkloadId held_;
-  bool in_use_ = false, rehearses_ = false;   // something is known of queues or workloads
-  bool gave_back_ = false, changed_ = false;  // some let go of places; something else admission has not looked at
-  uint64_t seen_until_ = 0, filled_at_ = 0;   // of the change log when heads, and places, were last looked at
-  int64_t used_ = 0;                          // work units since the last run began
+  bool in_use_ = false, rehearses_ = false;  // something is known of queues or workloads
+  // Some let go of places; something else admission has not looked at; nodes offer something else than before.
+  bool gave_back_ = false, changed_ = false, offers_changed_ = false;
+  uint64_t seen_until_ = 0, filled_at_ = 0;  // of the change log when heads, and places, were last looked at
+  int64_t used_ = 0;                         // work units since the last run began
   Time now_;
 };
 

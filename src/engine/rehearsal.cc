@@ -281,6 +281,10 @@ bool Engine::Rehearsal::leave_to_cuts(bool held, int64_t& work) {
 
 void Engine::Rehearsal::play(const ForecastLimits& limits) {
   int64_t work = limits.work, idle = 0;
+  WorkBudget rooms{work};
+  CycleResult first;  // what is kept for workloads is theirs before anybody else has his turn
+  second.admit(rooms, first);
+  carry_out(first);
   for (int64_t cycle = 0; !cut_short; ++cycle) {
     cut_short = cycle == limits.cycles || work <= 0;
     if (cut_short) return;

@@ -1,11 +1,10 @@
 // Admission: which workloads hold quota, in what order, and who has to give it back.
 //
 // A cycle looks at the head of every ClusterQueue: each gets flavors on its own, then they are taken in order, and what
-// no longer fits waits for the next cycle. A workload that fits nowhere is parked (BestEffortFIFO) until something that
-// could help it happens, or keeps its place at the head (StrictFIFO). All as Kueue does it
-// (https://kueue.sigs.k8s.io/docs/concepts/). Where there are Places to ask, quota is not enough: a workload is
-// admitted only with a place for all of its pods. A flavor that has none is passed over for the next; if none has any,
-// those are evicted whose going gives the workload both quota and a place, and nobody where that cannot be had.
+// no longer fits waits for the next cycle. One that fits nowhere is parked (BestEffortFIFO) until something could help
+// it, or stays the head (StrictFIFO), as in Kueue (https://kueue.sigs.k8s.io/docs/concepts/). Where there are Places to
+// ask, a workload is admitted only with a place for all of its pods. A flavor that has none is passed over; if none has
+// any, those are evicted whose going gives the workload both quota and a place, and nobody where that cannot be had.
 // One thread; time only comes in with calls and never goes back. Same calls, same decisions.
 // Invariants: 1. what a ClusterQueue's workloads hold is its usage in the ledger's tree; 2. no decision takes a node of
 // the tree above what is available to it (lowered quota may leave it above); 3. a workload is in one place: pending,
@@ -29,8 +28,7 @@ namespace berth::quota {
 
 class Admission {
  public:
-  // `places` outlives it; null: there is a place for everyone.
-  explicit Admission(AdmissionOptions options, Places* places = nullptr);
+  explicit Admission(AdmissionOptions options, Places* places = nullptr);  // it outlives this; null: all have a place
 
   // Configuration; takes effect with the next cycle.
   void upsert(model::ResourceFlavor flavor);
@@ -60,6 +58,8 @@ class Admission {
   void pods_ready(WorkloadId id, bool ready, Time at);
   WorkloadId find(const std::string& uid) const;   // invalid: none is known
   void places_changed();                           // nodes, or what stands there: who waits for a place looks again
+  void offers_changed();                           // of nodes: for whom no room could be kept, it may be now
+  void lost_kept(WorkloadId id);                   // somebody before it has some of the places that are kept for it
   std::vector<WantsPlace> wanting_places() const;  // as of the last cycle, in their order
   std::vector<WantsPlace> wanting_from(WorkloadId head, size_t looks);  // one that gives way, and those behind it
 

@@ -26,6 +26,20 @@ Time Admission::Keeper::due_at(const Record& record) const {
   return std::max(*record.waits_since + options().after, record.keeps_from);
 }
 
+void Admission::offers_changed() {
+  for (Record& record : records_) {
+    if (!waits(record.standing) || record.keeps_from == Time{INT64_MIN}) continue;
+    record.keeps_from = Time{INT64_MIN};
+    record.keeps_pause = {};
+    Keeper{*this}.look_at_queue(record.status.cluster_queue);
+  }
+}
+
+void Admission::lost_kept(WorkloadId id) {
+  const auto room = kept_.rooms.find(id);
+  if (room != kept_.rooms.end()) Keeper{*this}.wake(id, room->second);
+}
+
 // For whom none could be kept lately, and neither for those alone for whom some is, nor for what his user has.
 bool Admission::Keeper::stays_roomless(WorkloadId id, const Record& record) const {
   return record.keeps_from > admission.now_ && !admission.kept_.behind.contains(id) &&

@@ -73,6 +73,8 @@ struct Admission::Keeper {
   // What is kept at the end of a cycle by those who wait on. True: others that waited aside for what was kept before
   // have their turn.
   bool note_reserved(Temporary reserved, bool decided);
+  void look_at_queue(const std::string& cluster_queue) const;  // for whom room may be kept now is another
+  void wake(WorkloadId id, KeptRoom& room) const;              // it is to be looked at again
   // Adds to the workload's message that room is kept for it.
   void tell(WorkloadId id) const;
 
@@ -86,7 +88,6 @@ struct Admission::Keeper {
   bool stays_roomless(WorkloadId id, const Record& record) const;
   std::string kept_text(WorkloadId id, KeptRoom& room) const;
   void tell_anew(WorkloadId id, KeptRoom& room) const;
-  void look_at_queue(const std::string& cluster_queue) const;  // for whom room may be kept now is another
   void consider_time(Time at);
   struct Turn {
     WorkloadId id;
@@ -105,7 +106,6 @@ struct Admission::Keeper {
   Turn turn_of(const Entry& entry) const;
   bool comes_before(const Turn& a, const Turn& b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
-  void wake(WorkloadId id, KeptRoom& room) const;
   void look_at_those_behind(QuotaNode queue);
   void look_again_at(WorkloadId id, KeptRoom& room);
   void look_again_behind(const Entry& entry, const KeptRoom& room);
