@@ -157,8 +157,9 @@ bool Admission::Keeper::has_place_without(Entry& entry, const std::vector<Worklo
 
 std::vector<WorkloadId> Admission::Keeper::places_behind(const Entry& entry) const {
   std::vector<WorkloadId> out;
+  const Turn own = with_key(turn_of(entry));
   for (const auto& [id, room] : admission.kept_.rooms)
-    if (id != entry.id && room.in_nodes && takes_first(entry, id, room)) out.push_back(id);
+    if (id != entry.id && room.in_nodes && takes_first(entry, own, id, room)) out.push_back(id);
   return out;
 }
 
@@ -166,9 +167,10 @@ std::vector<WorkloadId> Admission::Keeper::places_behind(const Entry& entry) con
 bool Admission::Keeper::may_use_places(Entry& entry) const {
   bool borrows = false;
   entry.over.clear();
+  const Turn own = with_key(turn_of(entry));
   for (const auto& [id, room] : admission.kept_.rooms) {
     if (id == entry.id || !room.in_nodes) continue;
-    const bool comes_first = takes_first(entry, id, room);
+    const bool comes_first = takes_first(entry, own, id, room);
     if (!comes_first && !ends_by(entry, room.free_by)) continue;
     entry.over.push_back(id);
     borrows |= !comes_first;
@@ -249,7 +251,7 @@ void Admission::Keeper::look_again_behind(const Entry& entry, const KeptRoom& ro
 void Admission::Keeper::note_taken(const Entry& entry) {
   for (const WorkloadId id : entry.over) {
     const auto kept = admission.kept_.rooms.find(id);
-    if (kept == admission.kept_.rooms.end() || !takes_first(entry, id, kept->second)) continue;
+    if (kept == admission.kept_.rooms.end() || !takes_first(entry, turn_of(entry), id, kept->second)) continue;
     wake(id, kept->second);
   }
 }

@@ -118,6 +118,7 @@ void Admission::rebuild_ledger() {
   if (!std::exchange(stale_, false)) return;
   QuotaTree tree(queues_, cohorts_);
   kept_.alone.emplace(tree);
+  kept_.by_usage = std::ranges::any_of(queues_, [](const auto& each) { return each.second.usage_based; });
   Ledger next(std::move(tree));
   for (const auto& [name, queue] : queues_) next.set_terms(next.tree().queue(name), queue.victims);
   for (const Record& record : records_) {

@@ -59,6 +59,7 @@ class Admission::Keeper::InOrder {
     for (size_t i = 0; i < sets_.size(); ++i) next_[i] = sets_[i]->begin();
     waiting.by_usage.clear();
     std::map<std::pair<std::string_view, std::string_view>, double> used;  // of LocalQueues
+    if (!keeper.admission.kept_.by_usage) return;
     for (WorkloadId id = first_of_sets(); id.valid(); id = first_of_sets()) {
       const Record& record = keeper.admission.record(id);
       const auto queue = keeper.admission.queues_.find(record.status.cluster_queue);

@@ -76,15 +76,35 @@ void Admission::Keeper::begin_cycle() {
   }
   for (const WorkloadId id : over) forget(id);
   admission.kept_.next_due.reset();
-  WorkloadId& roomless = admission.kept_.first_roomless;
-  roomless = {};
+  find_first_roomless();
+}
+
+// Wakes those whose time has come, and finds the first of each queue, and of all, for whom no room is kept. Those are
+// told of them who have some.
+void Admission::Keeper::find_first_roomless() {
+  Kept& kept = admission.kept_;
+  auto owners = kept.of_queue.begin();  // in the order of their queues' names, as those are that wait
+  std::vector<Turn> of_queue;           // the first of each queue that has rooms; invalid: none
+  Turn of_all;
   for (auto& [name, waiting] : admission.waiting_) {
     wake_first_ones(waiting);
-    const WorkloadId first = waiting.first_roomless;
-    if (first.valid() && (!roomless.valid() || before({first}, {roomless}))) roomless = first;
+    for (; owners != kept.of_queue.end() && owners->first < name; ++owners) of_queue.emplace_back();
+    const bool has_rooms = owners != kept.of_queue.end() && owners->first == name;
+    Turn first{waiting.first_roomless};
+    if (first.id.valid()) first.key = has_rooms ? &key_among(first, owners->second) : &admission.record(first.id).key;
+    if (first.id.valid() && (!of_all.id.valid() || before(first, of_all))) of_all = first;
+    if (!has_rooms) continue;
+    of_queue.push_back(first);
+    ++owners;
   }
-  for (auto& [id, room] : admission.kept_.rooms)
-    if (room.may_lose != somebody_comes_first(id, room)) tell_anew(id, room);
+  of_queue.resize(kept.of_queue.size());
+  kept.first_roomless = of_all.id;
+  auto first = of_queue.begin();
+  for (const auto& [name, rooms] : kept.of_queue) {
+    for (const auto& [id, room] : rooms)
+      if (room->may_lose != somebody_comes_first(id, *room, *first, of_all)) tell_anew(id, *room);
+    ++first;
+  }
 }
 
 std::string Admission::Keeper::since_when() const {
@@ -113,8 +133,8 @@ void Admission::Keeper::forget_those_behind(const Entry& entry) {
   if (entry.spec->strategy != model::QueueingStrategy::kStrictFifo || !entry.assignment.user_limit.empty()) return;
   const auto known = admission.kept_.of_queue.find(entry.spec->name);
   if (known == admission.kept_.of_queue.end()) return;
-  const std::set<WorkloadId> behind = known->second;
-  for (const WorkloadId id : behind)
+  const std::map<WorkloadId, KeptRoom*> behind = known->second;
+  for (const auto& [id, room] : behind)
     if (id != entry.id) forget(id);
 }
 
@@ -218,12 +238,11 @@ bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
 
 // Whether somebody waits that comes before it and for whom no room is kept, though it may be, or of whom nothing is
 // known but that he comes first: he may have his turn any time.
-bool Admission::Keeper::somebody_comes_first(WorkloadId id, const KeptRoom& room) const {
-  const Turn own{id, 2, 1, room.may_never_be_lent()};
-  const auto comes_first = [&](WorkloadId first) { return first.valid() && before({first}, own); };
-  const auto waiting = admission.waiting_.find(room.cluster_queue);
-  return comes_first(admission.kept_.first_roomless) || (room.in_nodes && admission.places_->may_lose_kept(id)) ||
-         (waiting != admission.waiting_.end() && comes_first(waiting->second.first_roomless));
+bool Admission::Keeper::somebody_comes_first(WorkloadId id, const KeptRoom& room, const Turn& of_queue,
+                                             const Turn& of_all) const {
+  const Turn own = turn_of(id, room);
+  const auto comes_first = [&](const Turn& first) { return first.id.valid() && before(first, own); };
+  return comes_first(of_all) || comes_first(of_queue) || (room.in_nodes && admission.places_->may_lose_kept(id));
 }
 
 std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
@@ -236,7 +255,9 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
   }
   std::string out =
       fmt::format("It {}: {} {} kept for it", since_when(), what, lacks_quota && room.in_nodes ? "are" : "is");
-  room.may_lose = somebody_comes_first(id, room);
+  const auto waiting = admission.waiting_.find(room.cluster_queue);
+  const Turn of_queue{waiting == admission.waiting_.end() ? WorkloadId{} : waiting->second.first_roomless};
+  room.may_lose = somebody_comes_first(id, room, of_queue, {admission.kept_.first_roomless});
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX}) {
     out += fmt::format("; by what {}, that is enough by {}",
                        lacks_quota ? "those declare who have it now" : "runs there declares",

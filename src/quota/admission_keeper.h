@@ -84,6 +84,7 @@ struct Admission::Keeper {
   const ReservationOptions& options() const { return admission.options_.reservations; }
   bool is_due(const Record& record) const;
   Time due_at(const Record& record) const;
+  void find_first_roomless();
   void wake_first_ones(Waiting& waiting);
   bool stays_roomless(WorkloadId id, const Record& record) const;
   std::string kept_text(WorkloadId id, KeptRoom& room) const;
@@ -93,17 +94,20 @@ struct Admission::Keeper {
     WorkloadId id;
     int round = 2, rank = 1;
     bool may_never_be_lent = false;
+    const OrderKey* key = nullptr;  // key_of() it, where that has been found out
   };
   class InOrder;
   bool is_another_order(const Waiting& waiting) const;
   double used_of_late(WorkloadId id) const;
   bool before_in_queue(const Turn& a, const Turn& b) const;
   const OrderKey& key_of(const Turn& turn) const;
+  const OrderKey& key_among(const Turn& turn, const std::map<WorkloadId, KeptRoom*>& others) const;
   bool before(const Turn& a, const Turn& b) const;
   int rank(int borrowing) const;
   int rank_of(const Entry& entry) const;
   Turn turn_of(WorkloadId id, const KeptRoom& room) const;
   Turn turn_of(const Entry& entry) const;
+  Turn with_key(Turn turn) const;
   bool comes_before(const Turn& a, const Turn& b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
   void look_at_those_behind(QuotaNode queue);
@@ -111,7 +115,7 @@ struct Admission::Keeper {
   void look_again_behind(const Entry& entry, const KeptRoom& room);
   bool has_first_place(const Turn& a, const Turn& b) const;
   bool takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id, const KeptRoom& other) const;
-  bool takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const;
+  bool takes_first(const Entry& entry, const Turn& own, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   bool ends_by(const Entry& entry, Time until) const;
   std::span<KnownRoom> rooms_around(QuotaNode queue) const;
@@ -132,7 +136,7 @@ struct Admission::Keeper {
   std::span<const GivesBack> holders_around(QuotaNode queue);
   void forget(WorkloadId id);
   void forget_those_behind(const Entry& entry);
-  bool somebody_comes_first(WorkloadId id, const KeptRoom& room) const;
+  bool somebody_comes_first(WorkloadId id, const KeptRoom& room, const Turn& of_queue, const Turn& of_all) const;
   std::string since_when() const;
 };
 

@@ -24,7 +24,9 @@ int Admission::Keeper::rank_of(const Entry& entry) const {
 }
 
 Admission::Keeper::Turn Admission::Keeper::turn_of(WorkloadId id, const KeptRoom& room) const {
-  return {id, admission.record(id).key.behind_sticky ? 2 : 0, rank(room.borrowing), room.may_never_be_lent()};
+  const OrderKey& key = admission.record(id).key;
+  const bool has_one_each = admission.kept_.of_queue.size() == admission.kept_.rooms.size();  // no queue has two rooms
+  return {id, key.behind_sticky ? 2 : 0, rank(room.borrowing), room.may_never_be_lent(), has_one_each ? &key : nullptr};
 }
 
 // One that is to have what it asks for now: it is lent that.
@@ -32,8 +34,15 @@ Admission::Keeper::Turn Admission::Keeper::turn_of(const Entry& entry) const {
   return {entry.id, admission.round_of(entry), rank_of(entry), false};
 }
 
+// For who is compared with many.
+Admission::Keeper::Turn Admission::Keeper::with_key(Turn turn) const {
+  turn.key = &key_of(turn);
+  return turn;
+}
+
 // What the workload's LocalQueue has used of late, where its ClusterQueue goes by that.
 double Admission::Keeper::used_of_late(WorkloadId id) const {
+  if (!admission.kept_.by_usage) return 0;
   const WorkloadStatus& status = admission.record(id).status;
   const auto queue = admission.queues_.find(status.cluster_queue);
   return queue == admission.queues_.end() ? 0 : admission.local_usage(queue->second, status.workload);
@@ -51,13 +60,20 @@ bool Admission::Keeper::before_in_queue(const Turn& a, const Turn& b) const {
 // By which it comes before those of other queues: whoever has to wait for it in its own lends it his turn, so that both
 // orders are one.
 const OrderKey& Admission::Keeper::key_of(const Turn& turn) const {
+  if (turn.key != nullptr) return *turn.key;
+  const Record& record = admission.record(turn.id);
+  const auto others = admission.kept_.of_queue.find(record.status.cluster_queue);
+  return others == admission.kept_.of_queue.end() ? record.key : key_among(turn, others->second);
+}
+
+// The same; `others`: those of its queue for whom room is kept.
+const OrderKey& Admission::Keeper::key_among(const Turn& turn, const std::map<WorkloadId, KeptRoom*>& others) const {
   const OrderKey* first = &admission.record(turn.id).key;
-  const auto others = admission.kept_.of_queue.find(admission.record(turn.id).status.cluster_queue);
-  if (others == admission.kept_.of_queue.end()) return *first;
-  for (const WorkloadId id : others->second) {
+  for (const auto& [id, room] : others) {
+    const bool may_wait = room->may_never_be_lent() || admission.kept_.by_usage;  // for a later one of its queue
     const OrderKey& key = admission.record(id).key;
-    if (id == turn.id || !is_earlier(key, *first)) continue;
-    const Turn other = turn_of(id, admission.kept_.rooms.at(id));
+    if (id == turn.id || !may_wait || !is_earlier(key, *first)) continue;
+    const Turn other = turn_of(id, *room);
     if (other.rank == turn.rank && before_in_queue(turn, other)) first = &key;
   }
   return *first;
@@ -115,14 +131,14 @@ bool Admission::Keeper::has_first_place(const Turn& a, const Turn& b) const {
   return a.round != b.round ? a.round < b.round : comes_before(a, b);
 }
 
-// Whether the entry has the better right to places than the one for whom they are kept; while he waits for quota, of
-// one tree whoever has that first.
-bool Admission::Keeper::takes_first(const Entry& entry, WorkloadId id, const KeptRoom& room) const {
+// Whether the entry, `own` of which is turn_of() it, has the better right to places than the one for whom they are
+// kept; while he waits for quota, of one tree whoever has that first.
+bool Admission::Keeper::takes_first(const Entry& entry, const Turn& own, WorkloadId id, const KeptRoom& room) const {
   const QuotaTree& tree = admission.ledger_->tree();
-  const bool is_promised = admission.round_of(entry) == 0;
+  const bool is_promised = own.round == 0;
   if (room.lacks_quota && !is_promised && tree.root(room.queue) == tree.root(entry.queue))
     return !has_first_turn(id, room, entry);
-  return has_first_place(turn_of(entry), turn_of(id, room));
+  return has_first_place(own, turn_of(id, room));
 }
 
 // Where it waits for quota, those of others of its tree who do so, too, and have it after it.
@@ -142,9 +158,9 @@ bool Admission::Keeper::may_keep(WorkloadId id, const std::string& cluster_queue
                                  bool& only_own) const {
   std::vector<Turn> others, lent;
   if (const auto known = admission.kept_.of_queue.find(cluster_queue); known != admission.kept_.of_queue.end())
-    for (const WorkloadId other : known->second) {
+    for (const auto& [other, room] : known->second) {
       if (other == id) continue;
-      others.push_back(turn_of(other, admission.kept_.rooms.at(other)));
+      others.push_back(turn_of(other, *room));
       if (!others.back().may_never_be_lent) lent.push_back(others.back());
     }
   const Turn own{id, 2, 1, false};

@@ -69,22 +69,24 @@ struct Aside {
 
 struct Kept {
   std::map<WorkloadId, KeptRoom> rooms = {};
-  std::map<std::string, std::set<WorkloadId>, std::less<>> of_queue = {};  // the same by their ClusterQueue
-  uint64_t in_all = 0;                                                     // how often some has begun to be kept
-  std::optional<Time> next_due = {};                                       // when it may begin for another
+  std::map<std::string, std::map<WorkloadId, KeptRoom*>, std::less<>> of_queue = {};  // the same, by their ClusterQueue
+  uint64_t in_all = 0;                // how often some has begun to be kept
+  std::optional<Time> next_due = {};  // when it may begin for another
   Aside aside = {};
   std::set<WorkloadId> behind = {};      // for whom none could be kept beside what is kept for others
   std::set<WorkloadId> to_look_at = {};  // whose room is to be looked at again
   WorkloadId first_roomless = {};        // of all queues: Waiting::first_roomless
   std::optional<Ledger> alone = {};      // the same queues without holders
+  bool by_usage = false;                 // in some ClusterQueue it counts what LocalQueues have used
   // By the root of their tree, in the order in which they have their quota; empty: that is to be found out. True until
   // rooms or what is in use have changed.
   std::map<QuotaNode, std::vector<KnownRoom>> in_order = {};
 
   KeptRoom& put(WorkloadId id, KeptRoom room) {
     in_order.clear();
-    of_queue[room.cluster_queue].insert(id);
-    return rooms.insert_or_assign(id, std::move(room)).first->second;
+    KeptRoom& kept = rooms.insert_or_assign(id, std::move(room)).first->second;
+    of_queue[kept.cluster_queue][id] = &kept;
+    return kept;
   }
   std::optional<KeptRoom> take(WorkloadId id) {
     auto node = rooms.extract(id);
