@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -62,8 +63,7 @@ bool Engine::Reserve::may_reserve(PodSlot pod) const {
 bool Engine::Reserve::is_kept_behind(PodSlot pod, NodeSlot node) const {
   const QueueOrder before{&engine.state_};
   return std::ranges::any_of(engine.state_.node(node).pods, [&](PodSlot other) {
-    const PodState& kept = engine.state_.pod(other);
-    return kept.pod.stand_in && kept.node_kept && kept.phase == PodPhase::kNominated && before(pod, other);
+    return is_kept_room(engine.state_.pod(other)) && before(pod, other);
   });
 }
 

@@ -28,7 +28,8 @@ namespace berth::engine {
 class Engine;
 
 // Whether GPUs of the node that nobody has may be cut anew so that a pod of the class which does not fit there does.
-// Whether the moment is right, so soon after another change, is not asked, nor what terms between pods say.
+// Room that is kept there for workloads which come after `rank` is not in the way. Whether the moment is right, so soon
+// after another change, is not asked, nor what terms between pods say.
 bool may_be_cut_for(const Engine& engine, const PodClass& cls, const QueueRank& rank, NodeSlot node);
 
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid);  // a workload, in its queue

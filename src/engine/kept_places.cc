@@ -206,6 +206,7 @@ void QueuedWorkloads::give_back_kept(NodeSlot node) {
 }
 
 bool QueuedWorkloads::may_lose_kept(quota::WorkloadId id) const {
+  if (wanted_.empty() && context_.queue.blocked().empty()) return false;
   const State& state = context_.state;
   std::vector<NodeSlot> nodes;
   for (const std::string& name : kept_nodes(id)) nodes.push_back(state.find_node(name));

@@ -8,6 +8,7 @@
 // wait.
 #include <algorithm>
 
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -80,8 +81,7 @@ void QueuedWorkloads::leave_unfit() {
     for (const PodSlot slot : context_.state.node(node).pods) {
       const PodState& pod = context_.state.pod(slot);
       if (pod.phase == PodPhase::kHeld) there.push_back(slot);
-      if (pod.pod.stand_in && pod.phase == PodPhase::kNominated && pod.node_kept)
-        keeping.insert(by_name_.at(pod.pod.workload));
+      if (is_kept_room(pod)) keeping.insert(by_name_.at(pod.pod.workload));
     }
     std::sort(there.begin(), there.end());
     for (const PodSlot slot : there) {

@@ -7,10 +7,7 @@ namespace berth::engine {
 
 std::vector<PodSlot> kept_room(const State& state, const NodeState& node) {
   std::vector<PodSlot> out;
-  std::ranges::copy_if(node.pods, std::back_inserter(out), [&](PodSlot slot) {
-    const PodState& pod = state.pod(slot);
-    return pod.pod.stand_in && pod.node_kept && pod.phase == PodPhase::kNominated;
-  });
+  std::ranges::copy_if(node.pods, std::back_inserter(out), [&](PodSlot pod) { return is_kept_room(state.pod(pod)); });
   return out;
 }
 

@@ -1,7 +1,7 @@
 // Nodes as they would be without some of those who have room there.
 //
-// Room that is kept for workloads which wait (QueuedWorkloads::keep) keeps no GPU from being cut for its owner,
-// or for a workload that comes before: it is given back when the cut begins.
+// Room that is kept for workloads which wait (QueuedWorkloads::keep) keeps no GPU from being cut for its owner, or for
+// a workload or a pod that comes before: it is given back when the cut begins.
 #pragma once
 
 #include <span>
@@ -11,6 +11,10 @@
 
 namespace berth::engine {
 
+// A stand-in for which room is kept on its node while nobody leaves for it.
+inline bool is_kept_room(const PodState& pod) {
+  return pod.pod.stand_in && pod.node_kept && pod.phase == PodPhase::kNominated;
+}
 // The stand-ins on the node for which room is kept while nobody leaves for them; in no order.
 std::vector<PodSlot> kept_room(const State& state, const NodeState& node);
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "engine/evaluate.h"
+#include "engine/node_without.h"
 #include "engine/pending_queue.h"
 
 namespace berth::engine {
@@ -166,8 +167,7 @@ VictimSearch::Outlook VictimSearch::outlook(PodSlot nominee, NodeSlot node, std:
 
 bool VictimSearch::is_kept_for_later(PodSlot pod, PodSlot other, const State& state) {
   const PodState& kept = state.pod(other);
-  return kept.pod.stand_in && kept.phase == PodPhase::kNominated && kept.node_kept &&
-         state.pod_class(kept.cls).claims.empty() && QueueOrder{&state}(pod, other);
+  return is_kept_room(kept) && state.pod_class(kept.cls).claims.empty() && QueueOrder{&state}(pod, other);
 }
 
 bool VictimSearch::fits_when_left(PodSlot waiting, NodeSlot node) {
