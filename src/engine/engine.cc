@@ -13,6 +13,21 @@
 
 namespace berth::engine {
 
+namespace {
+
+// To whom, and how much, when nobody is there.
+bool offers_same(const model::Node& a, const model::Node& b) {
+  return a.allocatable == b.allocatable && a.unschedulable == b.unschedulable && a.labels == b.labels &&
+         a.taints == b.taints;
+}
+
+}  // namespace
+
+struct Engine::Wake {
+  bool may_place = false;  // each blocked class has been looked at since placing last stopped
+  bool complete = false;   // and in this very cycle
+};
+
 void Engine::apply(Event event) {
   std::visit([this](auto& e) { on(std::move(e)); }, event);
   settle_freed();
@@ -36,8 +51,7 @@ void Engine::reclassify() {
 
 void Engine::on(NodeUpserted&& event) {
   const NodeSlot known = state_.find_node(event.node.name);
-  const bool is_same =
-      known.valid() && state_.node(known).present && state_.node(known).node.allocatable == event.node.allocatable;
+  const bool is_same = known.valid() && state_.node(known).present && offers_same(state_.node(known).node, event.node);
   workloads_->node_changed(state_.upsert_node(std::move(event.node)), !is_same);
 }
 void Engine::on(const NodeDeleted& event) {
@@ -234,12 +248,13 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   meet_arrivals();
   release_refused();
   end_pauses();
+  Reserve{*this}.tidy_gpus();
   note_new();
   ratios_.settle(now_);
   const Wake wake = wake_blocked(work);
   let_by_ = held_;
-  const bool placed = wake.may_place && place_waiting(limits, work, result);
   Reserve kept{*this};
+  const bool placed = wake.may_place && place_waiting(limits, work, result) && kept.pass_kept(limits, work, result);
   const bool admits = wake.complete && placed && kept.run(work, result) && kept.backfill(limits, work, result);
   const bool finished = admits && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
@@ -308,7 +323,7 @@ bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleRes
       if (!place_set(set, limits, work, result)) return false;
       continue;
     }
-    if (follows ? !follow_nomination(*nominee++, work, result) : !take_turn(head, work, result)) return false;
+    if (follows ? !follow_nomination(*nominee++, limits, work, result) : !take_turn(head, work, result)) return false;
   }
 }
 
@@ -327,35 +342,12 @@ bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
     queue_.erase(pod);
     place(pod, node, result);
   } else if (cls.node_to_clear().valid() && !Reserve::comes_first(*this, pod)) {
-    make_room(pod, cls, result);
+    return make_room(pod, cls, result);
   } else {
     queue_.set_blocked(id, true);
     if (!admission().kept().rooms.empty()) workloads_->configure();  // those are told who comes before them
   }
   return true;
-}
-
-// Whether the pod would take GPUs of a node that may be cut anew, while one before it fits nowhere and may need them
-// cut. Whoever cuts is asked first. Those up to let_by_ have been asked about; then only those between count.
-bool Engine::gives_way(PodSlot pod, NodeSlot node) const {
-  const auto asks = [](const PodClass& cls) { return cls.requests_gpu || cls.shares_gpu; };
-  if (!state_.node(node).node.mig || !asks(state_.pod_class(state_.pod(pod).cls))) return false;
-  const QueueOrder before{&state_};
-  if (let_by_.valid() && !before(let_by_, pod)) return false;
-  const QueueRank own = queue_rank(state_.pod(pod).pod);
-  const auto waits_before = [&](const WantedPlaces& wanted) {
-    const quota::WorkloadStatus& first = admission().status(wanted.workloads.front());
-    const QueueRank rank = queue_rank(first.workload);
-    return first.phase == quota::WorkloadPhase::kPending && rank < own &&
-           (!let_by_.valid() || queue_rank(state_.pod(let_by_).pod) < rank);
-  };
-  if (std::ranges::any_of(workloads_->wanted(), waits_before)) return true;
-  return std::ranges::any_of(queue_.blocked(), [&](ClassId id) {
-    if (!asks(state_.pod_class(id))) return false;
-    const auto& waiting = queue_.find(id)->pods;
-    const auto first = let_by_.valid() ? waiting.upper_bound(let_by_) : waiting.begin();
-    return first != waiting.end() && before(*first, pod);
-  });
 }
 
 // Gives a node to a pod that is in no queue.

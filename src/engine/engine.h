@@ -4,11 +4,10 @@
 //   engine.run_cycle(now, limits)    → decisions, each with its reason
 //   engine.explain(uid)              → why a pod is not running, node by node
 //
-// The daemon, the simulator, the benchmarks and every test drive this object; it knows no socket, clock or thread.
-// Owner thread only. The same calls in the same order give the same results, byte for byte.
-//
-// A pod that fits nowhere may make room for itself: pods of lower priority on one node are told to leave (Evict), and
-// it is nominated for the node: its room is charged there at once, and it is bound when they are gone.
+// The daemon, the simulator, the benchmarks and every test drive it; it knows no socket, clock or thread. Owner thread
+// only. The same calls in the same order give the same results, byte for byte. A pod that fits nowhere may make room
+// for itself: pods of lower priority on one node are told to leave (Evict), and it is nominated for the node: its room
+// is charged there at once, and it is bound when they are gone.
 //
 // Invariants (design I1, I4, I5): no decision puts a node above its allocatable in any resource (over-use from outside
 // is state, never a reason to stop); every pod of ours that waits is queued, nominated, backs off or is explained; a
@@ -28,6 +27,7 @@
 #include "engine/explanation.h"
 #include "engine/failure_sets.h"
 #include "engine/forecast.h"
+#include "engine/kept_gpus.h"
 #include "engine/pending_queue.h"
 #include "engine/policy_set.h"
 #include "engine/rejections.h"
@@ -48,7 +48,6 @@ class Engine {
 
   void apply(Event event);
   CycleResult run_cycle(Time now, const CycleLimits& limits = {});
-
   // Why the pod is where it is, node by node; see engine/explanation.h. O(nodes); for people, not for every pod. Tries
   // out on the live state whom the pod could preempt, and puts everything back.
   Explanation explain(const std::string& uid);
@@ -57,9 +56,7 @@ class Engine {
   // None: that is not declared. A time that has passed: it runs longer than it said.
   std::optional<Time> expected_end(PodSlot pod) const;
   std::optional<Time> expected_end(quota::WorkloadId workload) const;  // while it is admitted
-
-  // When pods and workloads that wait will start, by what those declare who run. Changes nothing, costs as much as
-  // playing what comes next in a second engine.
+  // When pods and workloads that wait will start, by what those declare who run; plays that in a second engine.
   Forecasts forecast(const ForecastLimits& limits = {}) const;
   const RuntimeRatios& runtime_ratios() const { return ratios_; }  // of pods that have ended by themselves
   const State& state() const { return state_; }
@@ -76,6 +73,9 @@ class Engine {
   // The pods for which a node is kept, since they have waited long, in the queue's order; how often one has been.
   std::vector<PodSlot> reserved_pods() const;
   uint64_t reservations() const { return reservations_; }
+  // Of each queue the first that have waited as long and that no node could be kept for, in the queue's order.
+  std::vector<PodSlot> due_pods() const;
+  const KeptGpus& kept_gpus() const { return kept_gpus_; }
   // Waiting pods whose class fits nowhere as of the last cycle, the nominated among them.
   size_t unschedulable_pods() const;
   size_t memory_bytes() const;
@@ -87,6 +87,7 @@ class Engine {
   void on(const NodeDeleted& event);
   void on(NodesReplaced&& event);
   void on(const NodeRepartitioning& event);
+  void on(const GpusKept& event);
   void on(PodUpserted&& event);
   void on(const PodDeleted& event);
   void on(PodsReplaced&& event);
@@ -129,10 +130,7 @@ class Engine {
   void meet_arrivals();
   bool admit(WorkBudget& work, CycleResult& result);
 
-  struct Wake {
-    bool may_place = false;  // each blocked class has been looked at since placing last stopped
-    bool complete = false;   // and in this very cycle
-  };
+  struct Wake;
   Wake wake_blocked(WorkBudget& work);
   bool wake(const std::vector<ClassId>& classes, WorkBudget& work);
   bool look_at(ClassId id, ClassQueue& cls, WorkBudget& work);
@@ -151,13 +149,14 @@ class Engine {
   std::pair<std::vector<std::string>, uint32_t> fitting_nodes(PodSlot pod);
   VictimSearch::Context search_context() { return {state_, policies_, rules_, residents_, now_}; }
   bool look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work);  // preemption: engine/engine_preemption.cc
-  void make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
+  bool make_room(PodSlot pod, ClassQueue& cls, CycleResult& result);
+  void give_back_kept(NodeSlot node);
   void nominate(PodSlot pod, NodeSlot node);
   void withdraw_nomination(PodSlot pod);
   void displace(const std::vector<PodSlot>& nominees);
   bool has_place_without_nomination(PodSlot pod, ClassQueue& cls);
   bool starts_without_lesser(PodSlot pod, ClassQueue& cls, std::vector<PodSlot>& displaced);
-  bool follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result);
+  bool follow_nomination(PodSlot pod, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   void release_refused();
   void pause_preemption(PodSlot pod);
   void end_pauses();
@@ -185,6 +184,7 @@ class Engine {
   absl::btree_set<std::pair<Time, std::string>> pauses_;   // pods that preempt nobody for a while: (until, UID)
   absl::btree_set<std::pair<Time, std::string>> refused_;  // pods that could not be evicted: (until, UID)
   absl::flat_hash_map<std::string, model::Placement> namespace_placement_;  // those that are not the default
+  KeptGpus kept_gpus_{state_};
   std::unique_ptr<QueuedWorkloads> workloads_;
   absl::btree_set<std::string> arrivals_;  // UIDs of pods of workloads that came since the last cycle
   PodSlot held_;                           // the pod at which the last cycle stopped, for those that wait before it

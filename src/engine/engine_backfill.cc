@@ -1,6 +1,7 @@
 // The part of Engine that lends kept room to pods that will have ended before it is needed (engine/engine_reserve.h).
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "engine/engine_reserve.h"
@@ -144,6 +145,54 @@ bool Engine::Reserve::lend(NodeSlot node, const CycleLimits& limits, WorkBudget&
     const KeptAside aside(engine.state_, node);
     engine.place(pod, node, result);
     engine.state_.mutable_pod(pod).backfilled = true;
+  }
+  return true;
+}
+
+bool Engine::Reserve::pass_kept(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
+  std::vector<PodSlot> kept = engine.reserved_pods();
+  for (const auto& [node, each] : engine.kept_gpus_.all()) kept.push_back(each.stand_in);
+  return pass(kept, limits, work, result);
+}
+
+// In the queue's order, each to the first of the nodes by name.
+bool Engine::Reserve::pass(const std::vector<PodSlot>& all, const CycleLimits& limits, WorkBudget& work,
+                           CycleResult& result) {
+  const QueueOrder before{&engine.state_};
+  std::map<uint64_t, std::vector<PodSlot>> by_node;  // in their order
+  for (const PodSlot kept : all) by_node[engine.state_.node(engine.state_.pod(kept).node).order].push_back(kept);
+  absl::btree_set<PodSlot, QueueOrder> heads(before);
+  const auto add_head = [&](const ClassQueue& cls) {
+    const auto comes_later = [&](PodSlot kept) { return before(*cls.pods.begin(), kept); };
+    if (!cls.pods.empty() && std::ranges::any_of(all, comes_later)) heads.insert(*cls.pods.begin());
+  };
+  for (const ClassId id : engine.queue_.blocked()) add_head(engine.queue_.of(id));
+  while (!heads.empty()) {
+    const PodSlot pod = heads.extract(heads.begin()).value();
+    const ClassId id = engine.state_.pod(pod).cls;
+    ClassQueue& cls = engine.queue_.of(id);
+    for (const auto& [order, kept] : by_node) {
+      std::vector<PodSlot> later;
+      std::ranges::copy_if(kept, std::back_inserter(later), [&](PodSlot other) { return before(pod, other); });
+      if (later.empty()) continue;
+      if (std::ssize(result.decisions) >= limits.max_binds) return false;
+      if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+      const NodeSlot node = engine.state_.pod(kept.front()).node;
+      VictimSearch search(engine.search_context(), engine.state_.pod_class(id), cls.candidates.groups());
+      const bool fits = cls.candidates.objection().empty() && search.fits_without(node, later);
+      work.spend(1 + search.take_effort());
+      if (!fits) continue;
+      if (engine.gives_way(pod, node)) {
+        engine.held_ = pod;
+        return false;
+      }
+      if (pod == engine.held_) engine.held_ = {};
+      engine.queue_.erase(pod);
+      const KeptAside aside(engine.state_, node);
+      engine.place(pod, node, result);
+      add_head(cls);
+      break;
+    }
   }
   return true;
 }

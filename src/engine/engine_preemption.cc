@@ -4,10 +4,11 @@
 #include <utility>
 
 #include "base/check.h"
-#include "engine/engine.h"
+#include "engine/engine_reserve.h"
 #include "engine/evaluate.h"
 #include "engine/kept_aside.h"
 #include "engine/node_guesses.h"
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -65,8 +66,8 @@ bool Engine::look_for_victims(ClassId id, ClassQueue& cls, WorkBudget& work) {
   return cls.preemption.refresh(context, state_.pod_class(id), cls.candidates, work);
 }
 
-// Carries the cheapest plan out for the first pod of the queue.
-void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
+// Carries the cheapest plan out for the first pod of the queue. False: nobody has to leave for it, and it is held.
+bool Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
   const NodeSlot node = cls.node_to_clear();
   const PodClass& pod_class = state_.pod_class(state_.pod(pod).cls);
   VictimSearch search(search_context(), pod_class, cls.candidates.groups());
@@ -77,10 +78,18 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
   nominate(pod, node);
   std::vector<PodSlot> displaced;
   if (search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady) {  // nobody has to leave
+    if (gives_way(pod, node)) {
+      withdraw_nomination(pod);
+      enqueue(pod);
+      held_ = pod;
+      return false;
+    }
+    if (pod == held_) held_ = {};
     const GuessesStay guesses(state_, node);
     displace(displaced);
     withdraw_nomination(pod);
-    return place(pod, node, result);
+    place(pod, node, result);
+    return true;
   }
   displace(plan.displaced);
   const PodState& preemptor = state_.pod(pod);
@@ -104,6 +113,7 @@ void Engine::make_room(PodSlot pod, ClassQueue& cls, CycleResult& result) {
        .pod_name = preemptor.pod.name,
        .node_name = node_name,
        .message = std::make_shared<const std::string>(fit_message(cls.candidates.counts(), failure_sets_))});
+  return true;
 }
 
 // Who waits may be served by what has begun, or by a node that is free again: that is to be found out afresh. Whom a
@@ -114,7 +124,7 @@ void Engine::on(const NodeRepartitioning& event) {
   held_ = {};
   const NodeSlot node = state_.find_node(event.name);
   if (!node.valid()) return;
-  if (event.under_way) workloads_->give_back_kept(node);
+  if (event.under_way) give_back_kept(node);
   std::vector<PodSlot> pods;
   for (const std::string& uid : event.pods)
     if (const PodSlot pod = state_.find_pod(uid); pod.valid() && state_.pod(pod).phase == PodPhase::kPending)
@@ -125,6 +135,16 @@ void Engine::on(const NodeRepartitioning& event) {
     if (!run_filters(policies_, state_.pod_class(state_.pod(pod).cls), state_.view(node), reasons)) continue;
     queue_.erase(pod);
     nominate(pod, node);
+  }
+}
+
+// What is kept on the node, for whomever: it is about to be cut anew.
+void Engine::give_back_kept(NodeSlot node) {
+  workloads_->give_back_kept(node);
+  kept_gpus_.give_back(node);
+  for (const PodSlot pod : kept_room(state_, state_.node(node))) {
+    withdraw_nomination(pod);
+    enqueue(pod);
   }
 }
 
@@ -154,6 +174,10 @@ void Engine::withdraw_nomination(PodSlot pod) {
 // Takes their nominations from pods that are less important than one that needs the room.
 void Engine::displace(const std::vector<PodSlot>& nominees) {
   for (const PodSlot pod : nominees) {
+    if (state_.pod(pod).pod.stand_in) {
+      kept_gpus_.give_back(state_.pod(pod).node);
+      continue;
+    }
     if (state_.pod(pod).takes_over && workloads_->keeps_to_place(state_.pod(pod).pod)) {
       give_place_back(pod, NodeSlot{});
       continue;
@@ -228,7 +252,7 @@ bool Engine::starts_without_lesser(PodSlot pod, ClassQueue& cls, std::vector<Pod
 // The turn of a nominated pod: it starts on its node if it fits there by now, else wherever it does; it goes on waiting
 // while its nomination holds, and is an ordinary pod again when it no longer does. That this comes to an end is argued
 // in docs/architecture.md#nominations. False: out of work.
-bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& result) {
+bool Engine::follow_nomination(PodSlot pod, const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
   using Outlook = VictimSearch::Outlook;
   const PodState& state = state_.pod(pod);
   const ClassId id = state.cls;
@@ -252,6 +276,11 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
   VictimSearch search(search_context(), state_.pod_class(id), cls.candidates.groups());
   std::vector<PodSlot> displaced;
   auto outlook = cls.candidates.objection().empty() ? search.outlook(pod, node, displaced) : Outlook::kLost;
+  if (outlook == Outlook::kReady && state.node_kept) {  // who comes before it has his turn there first
+    const size_t sent = result.decisions.size();
+    if (!Reserve{*this}.pass({pod}, limits, work, result)) return false;
+    if (result.decisions.size() > sent) return follow_nomination(pod, limits, work, result);
+  }
   const bool free = outlook == Outlook::kReady && displaced.empty();
   const bool stays = !free && state.takes_over && workloads_->keeps_to_place(state.pod);
   const bool moves = !free && !stays && (clears || (elsewhere && has_place_without_nomination(pod, cls)));
@@ -266,7 +295,11 @@ bool Engine::follow_nomination(PodSlot pod, WorkBudget& work, CycleResult& resul
       pause_preemption(pod);
     enqueue(pod);
     queue_.unblock_all();  // its own turn comes next, and others may take the room that it gave back
+  } else if (outlook == Outlook::kReady && state.node_kept && gives_way(pod, node)) {
+    held_ = pod;
+    return false;
   } else if (outlook == Outlook::kReady) {
+    if (pod == held_) held_ = {};
     const bool passes = state.node_kept && std::ranges::any_of(state_.node(node).pods, [&](PodSlot other) {
                           return VictimSearch::is_kept_for_later(pod, other, state_);
                         });

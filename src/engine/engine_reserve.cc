@@ -2,13 +2,13 @@
 #include "engine/engine_reserve.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -51,20 +51,14 @@ bool Engine::Reserve::comes_first(const Engine& engine, PodSlot pod) {
   });
 }
 
+// That those who come after it have theirs already is no reason to let it wait: they lose it then.
 bool Engine::Reserve::may_reserve(PodSlot pod) const {
   const State& state = engine.state_;
+  const QueueOrder before{&state};
   const std::string queue = queue_of(state.pod(pod).pod);
   return std::ranges::count_if(engine.nominees_, [&](PodSlot other) {
-           return state.pod(other).node_kept && queue_of(state.pod(other).pod) == queue;
+           return state.pod(other).node_kept && before(other, pod) && queue_of(state.pod(other).pod) == queue;
          }) < engine.options_.reservations.per_queue;
-}
-
-// The node is kept for a workload that comes after the pod.
-bool Engine::Reserve::is_kept_behind(PodSlot pod, NodeSlot node) const {
-  const QueueOrder before{&engine.state_};
-  return std::ranges::any_of(engine.state_.node(node).pods, [&](PodSlot other) {
-    return is_kept_room(engine.state_.pod(other)) && before(pod, other);
-  });
 }
 
 // The best node to keep for the pod, and when enough is free there; invalid where none will do. Whatever it costs, it
@@ -74,9 +68,7 @@ std::pair<NodeSlot, Time> Engine::Reserve::node_to_keep(PodSlot pod, ClassQueue&
   const PodClass& pod_class = state.pod_class(state.pod(pod).cls);
   VictimSearch search(engine.search_context(), pod_class, cls.candidates.groups());
   std::vector<std::tuple<Time, std::pair<int64_t, int64_t>, uint64_t, NodeSlot>> nodes;
-  const bool asks_gpus = pod_class.requests_gpu || pod_class.shares_gpu;
   for (const auto& [name, slot] : state.nodes_by_name()) {
-    if (asks_gpus && state.node(slot).node.mig && !is_kept_behind(pod, slot)) continue;
     const FailureSetId failure = cls.candidates.failure(slot);
     if (!failure.valid() || failure == kFits || !engine.failure_sets_.preemption_helps(failure)) continue;
     if (const auto missing = lack(state, slot, pod_class))
@@ -152,8 +144,25 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     goes_on |= search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady;
     ++engine.reservations_;
     tell(pod, result);
+    goes_on |= let_go_behind(pod);
   }
   return !goes_on;
+}
+
+// So many of its queue have a node kept, the first in order. True: there were more.
+bool Engine::Reserve::let_go_behind(PodSlot pod) {
+  const State& state = engine.state_;
+  const std::string queue = queue_of(state.pod(pod).pod);
+  std::vector<PodSlot> all = engine.reserved_pods();
+  std::erase_if(all, [&](PodSlot other) { return queue_of(state.pod(other).pod) != queue; });
+  const auto most = static_cast<size_t>(engine.options_.reservations.per_queue);
+  if (all.size() <= most) return false;
+  for (size_t i = most; i < all.size(); ++i) {
+    engine.withdraw_nomination(all[i]);
+    engine.enqueue(all[i]);
+  }
+  engine.queue_.unblock_all();
+  return true;
 }
 
 std::string Engine::Reserve::kept_text(NodeSlot node, Time free_by) const {
@@ -165,6 +174,94 @@ std::string Engine::Reserve::kept_text(NodeSlot node, Time free_by) const {
     out += fmt::format(" by what runs there declares, that is enough by {}.", engine.time_text(free_by));
   }
   return out;
+}
+
+std::string Engine::Reserve::gpus_text(const std::string& owner) const {
+  std::vector<std::string> nodes;
+  for (const auto& [node, kept] : engine.kept_gpus_.all())
+    if (kept.owner == owner) nodes.push_back(engine.state_.node(node).node.name);
+  if (nodes.empty()) return "";
+  std::sort(nodes.begin(), nodes.end());
+  return fmt::format(
+      "It has waited for {}: what becomes free on node{} {} is kept for it, to be cut anew when it is idle.",
+      format_duration(engine.options_.reservations.after), nodes.size() == 1 ? "" : "s", fmt::join(nodes, ", "));
+}
+
+// Whether the pod would take GPUs of a node that may be cut anew, while one before it fits nowhere and may need them
+// cut. Whoever cuts is asked first. Those up to let_by_ have been asked about; then only those between count.
+bool Engine::gives_way(PodSlot pod, NodeSlot node) const {
+  const auto asks = [](const PodClass& cls) { return cls.requests_gpu || cls.shares_gpu; };
+  if (!state_.node(node).node.mig || !asks(state_.pod_class(state_.pod(pod).cls))) return false;
+  const QueueOrder before{&state_};
+  if (let_by_.valid() && !before(let_by_, pod)) return false;
+  const QueueRank own = queue_rank(state_.pod(pod).pod);
+  const auto waits_before = [&](const WantedPlaces& wanted) {
+    const quota::WorkloadStatus& first = admission().status(wanted.workloads.front());
+    const QueueRank rank = queue_rank(first.workload);
+    return first.phase == quota::WorkloadPhase::kPending && rank < own &&
+           (!let_by_.valid() || queue_rank(state_.pod(let_by_).pod) < rank);
+  };
+  if (std::ranges::any_of(workloads_->wanted(), waits_before)) return true;
+  return std::ranges::any_of(queue_.blocked(), [&](ClassId id) {
+    if (!asks(state_.pod_class(id))) return false;
+    const auto& waiting = queue_.find(id)->pods;
+    const auto first = let_by_.valid() ? waiting.upper_bound(let_by_) : waiting.begin();
+    return first != waiting.end() && before(*first, pod);
+  });
+}
+
+std::vector<PodSlot> Engine::due_pods() const {
+  const ReservationOptions& options = options_.reservations;
+  std::vector<PodSlot> due;
+  for (const ClassId id : queue_.blocked()) {
+    const ClassQueue& cls = *queue_.find(id);
+    if (!options.enabled || !cls.candidates.objection().empty()) continue;
+    std::map<std::string, int32_t> by_queue;
+    for (const PodSlot pod : cls.pods) {
+      const PodState& waiting = state_.pod(pod);
+      const bool waited = waiting.queued_at && *waiting.queued_at + options.after <= now_;
+      if (waited && by_queue[queue_of(waiting.pod)]++ < options.per_queue) due.push_back(pod);
+    }
+  }
+  const std::vector<PodSlot> reserved = reserved_pods();
+  due.insert(due.end(), reserved.begin(), reserved.end());
+  std::sort(due.begin(), due.end(), QueueOrder{&state_});
+  std::map<std::string, int32_t> by_queue;
+  std::erase_if(due, [&](PodSlot pod) {
+    const bool is_first = by_queue[queue_of(state_.pod(pod).pod)]++ < options.per_queue;
+    return !is_first || state_.pod(pod).node_kept;
+  });
+  return due;
+}
+
+void Engine::on(const GpusKept& event) {
+  const NodeSlot node = state_.find_node(event.node);
+  if (!node.valid()) return;
+  kept_gpus_.give_back(node);
+  if (event.amounts.empty()) return;
+  model::Pod stand_in;
+  const auto take_turn_of = [&](const auto& waits, const char* kind) {
+    stand_in.namespace_name = waits.namespace_name;
+    stand_in.name = waits.name;
+    stand_in.priority = waits.priority;
+    stand_in.created = waits.created;
+    stand_in.keeps_gpus_for = fmt::format("{} {}", kind, waits.full_name());
+  };
+  if (const PodSlot pod = state_.find_pod(event.owner); pod.valid()) take_turn_of(state_.pod(pod).pod, "pod");
+  else if (const quota::WorkloadId id = admission().find(event.owner); id.valid())
+    take_turn_of(admission().status(id).workload, "Workload");
+  else return;
+  kept_gpus_.keep(node, event, std::move(stand_in));
+  workloads_->kept_for_pod(kept_gpus_.all().at(node).stand_in, node);
+}
+
+void Engine::Reserve::tidy_gpus() {
+  engine.kept_gpus_.tidy([&](const std::string& owner) {
+    if (const PodSlot pod = engine.state_.find_pod(owner); pod.valid())
+      return engine.state_.pod(pod).phase == PodPhase::kPending || engine.state_.pod(pod).phase == PodPhase::kBackoff;
+    const quota::WorkloadId id = engine.admission().find(owner);
+    return id.valid() && engine.admission().status(id).phase == quota::WorkloadPhase::kPending;
+  });
 }
 
 std::vector<PodSlot> Engine::reserved_pods() const {

@@ -7,9 +7,8 @@
 // there, so that whoever comes after it goes elsewhere, and what becomes free is kept until the pod fits. The node is
 // the one on which enough is free the soonest, by what those declare who run there; of others, the one that lacks
 // least, GPUs first, of those where the pod would fit if all others but daemons had gone. Only pods that come before it
-// can take the nomination away; if it has a place elsewhere first, or can make one, it goes there. A node whose GPUs
-// may be cut anew is not kept for a pod that asks for some, or nothing could be cut for it there; but where it is kept
-// already, for a workload that comes after the pod.
+// can take the nomination away; if it has a place elsewhere first, or can make one, it goes there. For one that
+// fits on no node as its GPUs are cut, whoever has left, GPUs are kept to be cut anew (engine/kept_gpus.h).
 //
 // Where it is known when enough is free, a pod that fits nowhere may take the kept room if it will have ended by then
 // (EASY backfill: Lifka, The ANL/IBM SP scheduling system, 1995). One that has not is the first to leave.
@@ -34,8 +33,16 @@ struct Engine::Reserve {
   // Whether a node may be kept in this cycle for one that comes before the pod: before that is known nobody is evicted
   // for the pod, who might have to leave for nothing.
   static bool comes_first(const Engine& engine, PodSlot pod);
+  // GPUs that are kept for one who waits no more are given back.
+  void tidy_gpus();
+  // Gives what is kept for a pod, or of GPUs, to those who fit there as it is and come before. False: out of work
+  // units, or of what a cycle may bind, or one of them is held.
+  bool pass_kept(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
+  bool pass(const std::vector<PodSlot>& kept, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   // What is said of a pod for which the node is kept; `free_by`: INT64_MAX where nobody knows.
   std::string kept_text(NodeSlot node, Time free_by) const;
+  // The same of one for whom GPUs are kept; empty: none are.
+  std::string gpus_text(const std::string& owner) const;
 
   // Brings up to date when enough is free for whom nodes are kept, has those leave who are in the way past their time,
   // and gives kept room to who has ended by then. False: out of work units, or of what a cycle may bind.
@@ -46,7 +53,7 @@ struct Engine::Reserve {
 
  private:
   bool may_reserve(PodSlot pod) const;
-  bool is_kept_behind(PodSlot pod, NodeSlot node) const;
+  bool let_go_behind(PodSlot pod);
   std::pair<NodeSlot, Time> node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
   Time told_of(const PodState& pod) const;
   void tell(PodSlot pod, CycleResult& result);

@@ -47,7 +47,8 @@ Time Engine::due_until(int32_t priority) const {
 // they may make room for themselves or hear why they wait. False: no further bind is allowed in this cycle.
 bool Engine::place_set(const SetTurn& turn, const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
   const SetPackingOptions& options = options_.set_packing;
-  SetSearch search({state_, policies_, failure_sets_, queue_, rules_, nominees_}, *turn.priority, turn.due_until);
+  SetSearch search({state_, policies_, failure_sets_, queue_, rules_, nominees_, kept_gpus_}, *turn.priority,
+                   turn.due_until);
   if (search.classes().size() < 2) return true;  // they are all alike
   const int64_t granted = std::min(options.work_max, work.left / 2);
   WorkBudget own{granted};

@@ -23,7 +23,7 @@ Engine::Engine(PolicySet policies, EngineOptions options)
     : policies_(std::move(policies)),
       options_(std::move(options)),
       workloads_(std::make_unique<QueuedWorkloads>(
-          PlacementContext{state_, policies_, failure_sets_, queue_, rules_, nominees_},
+          PlacementContext{state_, policies_, failure_sets_, queue_, rules_, nominees_, kept_gpus_},
           admission_options(options_, policies_),
           PodTimes{[this](PodSlot pod) { return expected_end(pod); },
                    [this](PodSlot pod) { return now_ - began(state_.pod(pod)); }})) {}

@@ -36,6 +36,15 @@ struct NodeRepartitioning {
   std::vector<std::string> pods = {};  // it is over, and was for these, by UID: who waits still is nominated for it
 };
 
+// GPUs of a node are kept until they are idle and can be cut anew for one who waits (engine/kept_gpus.h): so much of
+// the node, beside what is kept there for others; of nothing, they are no longer. What was kept there before counts no
+// more.
+struct GpusKept {
+  std::string node;
+  std::string owner;            // UID of the pod or workload; it is over when that waits no more
+  model::ResourceList amounts;  // as the node is cut now, and what else is asked for
+};
+
 struct PodUpserted {
   model::Pod pod;
 };
@@ -155,10 +164,11 @@ struct WorkloadCheckReported {
   Time at;
 };
 
-using Event = std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, PodUpserted, PodDeleted,
-                           PodsReplaced, NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced,
-                           BudgetUpserted, BudgetDeleted, BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted,
-                           WorkloadUpserted, WorkloadAdmitted, WorkloadEnded, WorkloadReleased, WorkloadPodsReady,
-                           WorkloadCheckReported, OwnerQueued, BindProgress, EvictionFailed, ClockAdvanced>;
+using Event =
+    std::variant<NodeUpserted, NodeDeleted, NodesReplaced, NodeRepartitioning, GpusKept, PodUpserted, PodDeleted,
+                 PodsReplaced, NamespaceUpserted, StorageUpserted, StorageDeleted, StorageReplaced, BudgetUpserted,
+                 BudgetDeleted, BudgetsReplaced, QueueObjectUpserted, QueueObjectDeleted, WorkloadUpserted,
+                 WorkloadAdmitted, WorkloadEnded, WorkloadReleased, WorkloadPodsReady, WorkloadCheckReported,
+                 OwnerQueued, BindProgress, EvictionFailed, ClockAdvanced>;
 
 }  // namespace berth::engine

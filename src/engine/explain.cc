@@ -18,6 +18,7 @@ namespace {
 
 // For whom room is kept by a pod that has none yet.
 std::string kept_for(const model::Pod& pod) {
+  if (!pod.keeps_gpus_for.empty()) return pod.keeps_gpus_for;
   return pod.stand_in ? "Workload " + pod.workload : "pod " + pod.full_name();
 }
 
@@ -139,6 +140,7 @@ Explanation Engine::explain(const std::string& uid) {
   else if (const NodeSlot node = look.preemption.best(); node.valid())
     out.reason = "Pending", out.message = "room can be made on " + state_.node(node).node.name + "; it is in the queue";
   else out.reason = "Unschedulable", out.message = verdict_text(look.cls, look.candidates, look.preemption, look.sets);
+  if (const std::string kept = Reserve{*this}.gpus_text(uid); !kept.empty()) out.message += " " + kept;
   return out;
 }
 

@@ -113,6 +113,13 @@ bool may_be_cut_for(const Engine& engine, const PodClass& cls, const QueueRank& 
   return run_filters(engine.policies(), cls, NodeView(cut, state.resources(), state.volumes(), state.mix()), reasons);
 }
 
+bool might_be_cut_when_left(const Engine& engine, const PodClass& cls, NodeSlot slot) {
+  const State& state = engine.state();
+  const NodeState& node = state.node(slot);
+  return node.present && node.node.mig && !node.is_being_cut() && !could_have(engine, cls, state.view(slot)) &&
+         could_have_if_cut(engine, state.resources(), cls, slot);
+}
+
 InTheWay::InTheWay(const Engine& engine, Time now) : engine_(engine), now_(now) {
   for (const quota::WantsPlace& wants : engine.admission().wanting_places()) options_[wants.id] = wants.options;
 }

@@ -32,6 +32,10 @@ class Engine;
 // after another change, is not asked, nor what terms between pods say.
 bool may_be_cut_for(const Engine& engine, const PodClass& cls, const QueueRank& rank, NodeSlot node);
 
+// Whether GPUs of the node might be cut anew so that a pod of the class does, once nobody has any, and it would not fit
+// there as they are cut.
+bool might_be_cut_when_left(const Engine& engine, const PodClass& cls, NodeSlot node);
+
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid);  // a workload, in its queue
 
 // Of one moment: the engine outlives it, and nothing is applied to it meanwhile.

@@ -194,14 +194,17 @@ void QueuedWorkloads::node_changed(NodeSlot node, bool offers_more) {
 
 void QueuedWorkloads::kept_for_pod(PodSlot pod, NodeSlot node) {
   const State& state = context_.state;
-  for (const PodSlot kept : kept_room(state, state.node(node)))
-    if (QueueOrder{&state}(pod, kept)) configure().lost_kept(by_name_.at(state.pod(kept).pod.workload));
+  for (const PodSlot kept : kept_room(state, state.node(node))) {
+    const auto owner = by_name_.find(state.pod(kept).pod.workload);
+    if (owner != by_name_.end() && QueueOrder{&state}(pod, kept)) configure().lost_kept(owner->second);
+  }
 }
 
 void QueuedWorkloads::give_back_kept(NodeSlot node) {
   std::set<quota::WorkloadId> owners;
   for (const PodSlot slot : kept_room(context_.state, context_.state.node(node)))
-    owners.insert(by_name_.at(context_.state.pod(slot).pod.workload));
+    if (const auto owner = by_name_.find(context_.state.pod(slot).pod.workload); owner != by_name_.end())
+      owners.insert(owner->second);
   for (const quota::WorkloadId id : owners) let_go(id);
 }
 

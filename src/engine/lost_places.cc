@@ -81,7 +81,7 @@ void QueuedWorkloads::leave_unfit() {
     for (const PodSlot slot : context_.state.node(node).pods) {
       const PodState& pod = context_.state.pod(slot);
       if (pod.phase == PodPhase::kHeld) there.push_back(slot);
-      if (is_kept_room(pod)) keeping.insert(by_name_.at(pod.pod.workload));
+      if (is_kept_room(pod) && pod.pod.keeps_gpus_for.empty()) keeping.insert(by_name_.at(pod.pod.workload));
     }
     std::sort(there.begin(), there.end());
     for (const PodSlot slot : there) {

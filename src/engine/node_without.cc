@@ -7,7 +7,7 @@ namespace berth::engine {
 
 std::vector<PodSlot> kept_room(const State& state, const NodeState& node) {
   std::vector<PodSlot> out;
-  std::ranges::copy_if(node.pods, std::back_inserter(out), [&](PodSlot pod) { return is_kept_room(state.pod(pod)); });
+  std::ranges::copy_if(node.pods, std::back_inserter(out), [&](PodSlot pod) { return has_room_kept(state.pod(pod)); });
   return out;
 }
 

@@ -1,7 +1,7 @@
 // Nodes as they would be without some of those who have room there.
 //
-// Room that is kept for workloads which wait (QueuedWorkloads::keep) keeps no GPU from being cut for its owner, or for
-// a workload or a pod that comes before: it is given back when the cut begins.
+// Room that is kept for who waits (QueuedWorkloads::keep, Engine::Reserve, KeptGpus) keeps no GPU from being cut for
+// its owner, or for a workload or a pod that comes before: it is given back when the cut begins.
 #pragma once
 
 #include <span>
@@ -15,7 +15,9 @@ namespace berth::engine {
 inline bool is_kept_room(const PodState& pod) {
   return pod.pod.stand_in && pod.node_kept && pod.phase == PodPhase::kNominated;
 }
-// The stand-ins on the node for which room is kept while nobody leaves for them; in no order.
+// The same, of a pod, too.
+inline bool has_room_kept(const PodState& pod) { return pod.node_kept && pod.phase == PodPhase::kNominated; }
+// Those on the node for which it is so; in no order.
 std::vector<PodSlot> kept_room(const State& state, const NodeState& node);
 
 // Gives back the room of a pod that is on the node, in a copy of it: resources, its share of a GPU, host ports.

@@ -5,6 +5,7 @@
 
 #include "engine/disruption_rules.h"
 #include "engine/failure_sets.h"
+#include "engine/kept_gpus.h"
 #include "engine/pending_queue.h"
 #include "engine/policy_set.h"
 #include "engine/state.h"
@@ -19,6 +20,7 @@ struct PlacementContext {
   PendingQueue& queue;  // whose candidates of classes are used and kept up to date
   DisruptionRules& rules;
   const absl::btree_set<PodSlot, QueueOrder>& nominees;
+  const KeptGpus& kept_gpus;
 };
 
 }  // namespace berth::engine

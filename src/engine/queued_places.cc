@@ -176,10 +176,14 @@ void QueuedWorkloads::add_lacking(const quota::PlaceRequest& request, size_t set
   if (apart.empty()) out.push_back(std::move(all));
 }
 
-// Pods outside queues for which nodes are kept and that come after the workload, which may have that room first.
+// Pods outside queues for which nodes are kept and that come after the workload, which may have that room first; and
+// the stand-ins of those for whom GPUs are kept.
 std::vector<PodSlot> QueuedWorkloads::kept_for_later(const model::Workload& workload) const {
   std::vector<PodSlot> out;
   const State& state = context_.state;
+  for (const auto& [node, kept] : context_.kept_gpus.all())
+    if (kept.owner == workload.uid || queue_rank(workload) < queue_rank(state.pod(kept.stand_in).pod))
+      out.push_back(kept.stand_in);
   for (const PodSlot slot : context_.nominees) {
     const PodState& pod = state.pod(slot);
     if (pod.node_kept && pod.pod.workload.empty() && state.pod_class(pod.cls).claims.empty() &&

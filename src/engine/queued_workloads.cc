@@ -346,7 +346,8 @@ void QueuedWorkloads::check(std::vector<std::string>& broken) const {
     }
   }
   for (const PodSlot slot : context_.state.pods())
-    if (context_.state.pod(slot).pod.stand_in && !known.contains(slot))
+    if (context_.state.pod(slot).pod.stand_in && context_.state.pod(slot).pod.keeps_gpus_for.empty() &&
+        !known.contains(slot))
       broken.push_back("a stand-in stands in for nobody");
 }
 

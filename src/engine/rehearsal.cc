@@ -27,7 +27,9 @@ void Engine::Rehearsal::take_over_cluster() {
   const State& state = real.state_;
   for (const auto& [name, slot] : state.nodes_by_name()) {
     if (state.node(slot).present) second.apply(NodeUpserted{state.node(slot).node});
-    if (state.node(slot).repartitioning) second.apply(NodeRepartitioning{name, true});
+    const bool is_kept = real.kept_gpus_.all().contains(slot);
+    leaves_to_cuts |= is_kept;
+    if (state.node(slot).repartitioning || is_kept) second.apply(NodeRepartitioning{name, true});
   }
   std::map<std::string, NamespaceUpserted> spaces;
   for (const auto& [name, labels] : state.peers().all_namespace_labels()) spaces[name].labels = labels;
@@ -109,6 +111,8 @@ void Engine::Rehearsal::take_over_pods() {
       second.state_.revise(second.state_.find_pod(uid), [&](PodState& kept) { kept.node_kept = from.node_kept; });
       copy.takes_over = from.takes_over;
     }
+    if (const ClassQueue* cls = real.queue_.find(from.cls); copy.phase == PodPhase::kPending && cls != nullptr)
+      second.queue_.of(copy.cls).reserve_from = cls->reserve_from;
     if (!of_workload) await_end(real.expected_end(slot), Kind::kPod, uid);
   }
 }
@@ -256,6 +260,37 @@ std::set<NodeSlot> Engine::Rehearsal::to_look_at(const std::vector<std::pair<Cla
   return out;
 }
 
+// Nodes of which GPUs may be kept for one who has waited long, until they can be cut for him: which ones, and for how
+// long, is not foreseen.
+std::set<NodeSlot> Engine::Rehearsal::to_be_kept(int64_t& work) {
+  const State& state = second.state_;
+  const ReservationOptions& options = second.options_.reservations;
+  std::vector<ClassId> classes;
+  const auto has_some = [&](const std::string& owner) {
+    return std::ranges::any_of(real.kept_gpus_.all(), [&](const auto& kept) { return kept.second.owner == owner; });
+  };
+  for (const ClassId id : second.queue_.blocked()) {
+    const ClassQueue& cls = *second.queue_.find(id);
+    const PodState& first = state.pod(*cls.pods.begin());
+    const bool waited = options.enabled && first.queued_at && *first.queued_at + options.after <= now;
+    if (waited && cls.candidates.objection().empty() && !has_some(first.pod.uid)) classes.push_back(id);
+  }
+  for (const WantedPlaces& wanted : second.workloads_->wanted()) {
+    if (!wanted.has_waited || has_some(second.admission().status(wanted.workloads.front()).workload.uid)) continue;
+    for (const WantedPlaces::Option& option : wanted.options)
+      for (const WantedPlaces::Set& set : option.sets) classes.push_back(state.pod(set.pod).cls);
+  }
+  std::set<NodeSlot> out;
+  for (const ClassId id : classes) {
+    const PodClass& cls = state.pod_class(id);
+    if ((!cls.requests_gpu && !cls.shares_gpu) || !kept_for_.insert(cls.serial).second) continue;
+    for (const std::string& name : state.mig_nodes())
+      if (const NodeSlot node = state.find_node(name); might_be_cut_when_left(second, cls, node)) out.insert(node);
+    work -= std::ssize(state.mig_nodes());
+  }
+  return out;
+}
+
 // GPUs that may be cut for one who waits are not given to those behind him, and who has them then, and for how long, is
 // not foreseen: from now on the node gives them to nobody. False: there is no such node.
 bool Engine::Rehearsal::leave_to_cuts(bool held, int64_t& work) {
@@ -274,6 +309,7 @@ bool Engine::Rehearsal::leave_to_cuts(bool held, int64_t& work) {
     for (const auto& [id, rank] : classes) looked_for_.insert(state.pod_class(id).serial);
     looked_until_ = state.change_end();
   }
+  if (!held) nodes.merge(to_be_kept(work));
   for (const NodeSlot node : nodes) second.apply(NodeRepartitioning{state.node(node).node.name, true});
   leaves_to_cuts |= !nodes.empty();
   return !nodes.empty();

@@ -52,6 +52,7 @@ struct Engine::Rehearsal {
   bool carry_out(const CycleResult& result);
   std::vector<std::pair<ClassId, QueueRank>> wait_for_cuts(bool held) const;
   std::set<NodeSlot> to_look_at(const std::vector<std::pair<ClassId, QueueRank>>& classes) const;
+  std::set<NodeSlot> to_be_kept(int64_t& work);
   bool leave_to_cuts(bool held, int64_t& work);
   void end_due();
   void end_workload(const std::string& uid, bool finished);
@@ -61,6 +62,7 @@ struct Engine::Rehearsal {
   std::set<std::string> leaving_ = {};  // workloads that are on their way out, by "namespace/name"
   std::set<uint64_t> looked_for_ = {};  // classes, by serial, for which all nodes that may be cut have been looked at
   uint64_t looked_until_ = 0;           // of the change log
+  std::set<uint64_t> kept_for_ = {};    // classes, by serial, for which to_be_kept() has told the nodes
 };
 
 }  // namespace berth::engine

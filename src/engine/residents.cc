@@ -42,16 +42,17 @@ void Residents::make(Table& table, const NodeState& node, const State& state, co
     const PodState& pod = state.pod(slot);
     const PodClass& cls = state.pod_class(pod.cls);
     const auto keeps_away = [](const OwnedTerm& owned) { return owned.anti > 0; };
-    table.pods_.push_back({.pod = slot,
-                           .identity = pod.identity,
-                           .priority = pod.pod.priority,
-                           .start = start_of(pod.pod),
-                           .first_amount = static_cast<uint32_t>(table.amounts_.size()),
-                           .amounts = static_cast<uint32_t>(cls.requests.size()),
-                           .nominated = pod.phase == PodPhase::kNominated && !pod.pod.stand_in,
-                           .yields = !rules.is_protected(pod.pod) && pod.evictable_from == Time{},
-                           .heard = !state.peers().identity(pod.identity).matches.empty() ||
-                                    std::any_of(cls.peers.owned.begin(), cls.peers.owned.end(), keeps_away)});
+    table.pods_.push_back(
+        {.pod = slot,
+         .identity = pod.identity,
+         .priority = pod.pod.priority,
+         .start = start_of(pod.pod),
+         .first_amount = static_cast<uint32_t>(table.amounts_.size()),
+         .amounts = static_cast<uint32_t>(cls.requests.size()),
+         .nominated = pod.phase == PodPhase::kNominated && (!pod.pod.stand_in || !pod.pod.keeps_gpus_for.empty()),
+         .yields = !rules.is_protected(pod.pod) && pod.evictable_from == Time{},
+         .heard = !state.peers().identity(pod.identity).matches.empty() ||
+                  std::any_of(cls.peers.owned.begin(), cls.peers.owned.end(), keeps_away)});
     table.amounts_.insert(table.amounts_.end(), cls.requests.begin(), cls.requests.end());
   }
 }

@@ -252,7 +252,7 @@ struct Scene {
       queue.push(slot);
     }
   }
-  SetSearch search() { return {{state, policies, sets, queue, rules, nominees}, 0, Time{-1}}; }
+  SetSearch search() { return {{state, policies, sets, queue, rules, nominees, kept}, 0, Time{-1}}; }
 
   State state;
   PolicySet policies = filling();
@@ -260,6 +260,7 @@ struct Scene {
   PendingQueue queue{state};
   DisruptionRules rules;
   absl::btree_set<PodSlot, QueueOrder> nominees{QueueOrder{&state}};
+  KeptGpus kept{state};
 };
 
 TEST(SetSearch, LeavesNothingBehindAndFindsTheSameAgain) {

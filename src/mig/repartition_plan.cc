@@ -50,8 +50,9 @@ Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offe
   for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
   for (Offer& offer : offers_)
     for (const PodSlot slot : offer.kept) {
+      if (!engine::has_room_kept(state_.pod(slot))) continue;
       const std::optional<quota::WorkloadId> id = engine_.workloads().find(state_.pod(slot).pod.workload);
-      const engine::QueueRank rank = engine::queue_rank(engine_.admission().status(*id).workload);
+      const engine::QueueRank rank = id ? engine::queue_rank(engine_.admission().status(*id).workload) : rank_of(slot);
       offer.kept_for = std::min(offer.kept_for.value_or(rank), rank);
     }
 }
@@ -244,6 +245,13 @@ bool Repartitioner::Plan::serve(const Asker& asker, PodSlot pod, Offer& offer) {
   if (all_or_none_) changed_offers_.emplace_back(&offer, offer);
   if (asks && !offer.under_way && !shares_with_others(cls, offer) && !cut(asker, offer)) return false;
   occupy(cls, *offer.node);
+  if (workload_.valid() && !offer.workload.valid()) offer.workload = workload_;
+  if (workload_.valid() && offer.workload == workload_) {
+    if (asks) offer.for_workload.add(requests_[asker.request]);
+    for (const engine::ResourceAmount& request : cls.requests)
+      if (const std::string& name = state_.resources().name(request.id); !is_cut_resource(name))
+        offer.for_workload.add(name, request.amount);
+  }
   peers_.add(pod, offer.slot);
   return true;
 }

@@ -46,8 +46,10 @@ struct Repartitioner::Offer {
   model::ResourceList spare;                  // free on devices that stay as they are
   model::ResourceList wanted;                 // under way: what it will have; else: what it has
   std::vector<bool> full_for;                 // by request: the geometry has no room for one more
-  std::vector<engine::PodSlot> kept;          // kept_room() of the node, which `node` is without
-  std::optional<engine::QueueRank> kept_for;  // of their workloads, the first
+  std::vector<engine::PodSlot> kept;          // who may be looked through, as kept_room() is, and `node` is without
+  std::optional<engine::QueueRank> kept_for;  // for whom room is kept there: the first
+  quota::WorkloadId workload;                 // the first that it has been promised to
+  model::ResourceList for_workload;           // what of it
 };
 
 class Repartitioner::Plan {
@@ -58,10 +60,16 @@ class Repartitioner::Plan {
 
   // Promises, then chooses the devices of each node that has been promised.
   void run();
+  // Promises to one alone; false: it cannot have what it asks for of these.
+  bool promise_only(engine::PodSlot pod);
+  bool promise_only(const engine::WantedPlaces& wanted);
+  // What has been promised of the node beside its GPUs.
+  model::ResourceList beside_gpus(const Offer& offer) const;
   int64_t work_used() const { return work_used_; }
   bool unfinished() const { return unfinished_; }
   // Of pods that are in no queue of workloads: which node each has been promised.
   const std::map<engine::PodSlot, const Offer*>& places() const { return places_; }
+  const std::vector<quota::WorkloadId>& workloads() const { return workloads_; }  // that have been promised some
 
  private:
   using Pods = absl::btree_set<engine::PodSlot, engine::QueueOrder>;
@@ -132,6 +140,8 @@ class Repartitioner::Plan {
   std::map<Offer*, std::vector<std::pair<Asker, engine::PodSlot>>> promises_;  // of those that may be without them
   const std::map<std::string, std::string>& promised_before_;                  // by UID: names of nodes under way
   std::map<engine::PodSlot, const Offer*> places_;
+  std::vector<quota::WorkloadId> workloads_;
+  quota::WorkloadId workload_;  // whose turn it is
   engine::PromisedPeers peers_;
   packing::MigDemand& demand_;
   const int64_t work_;

@@ -28,6 +28,18 @@ void Repartitioner::Plan::add_workloads(Turns& turns) {
   }
 }
 
+// The first of those that are alike.
+bool Repartitioner::Plan::promise_only(const WantedPlaces& wanted) {
+  for (const WantedPlaces::Option& option : wanted.options)
+    for (const WantedPlaces::Set& set : option.sets) request_of(state_.pod(set.pod).cls);
+  for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
+  quota_ = engine_.admission().ledger().tree();
+  turn_ = engine::queue_rank(engine_.admission().status(wanted.workloads.front()).workload);
+  Turn turn;
+  turn.wanted = &wanted;
+  return promise_workload(turn) && !workloads_.empty();
+}
+
 // False: no more of those that are alike can be served.
 bool Repartitioner::Plan::promise_workload(Turn& turn) {
   const quota::WorkloadStatus& status = engine_.admission().status(turn.wanted->workloads[turn.workload]);
@@ -38,9 +50,16 @@ bool Repartitioner::Plan::promise_workload(Turn& turn) {
     const quota::Amounts usage = quota::usage_of(*quota_, option.given.pod_sets, status.workload);
     const quota::QuotaNode root = quota_->root(queue);
     if (!quota_->has_room(queue, usage) && (!option.given.evicts || promised_quota_.contains(root))) continue;
-    if (!promise_all(option, turn.workload == 0 ? turn.wanted->kept : std::vector<PodSlot>())) continue;
+    std::vector<PodSlot> kept = turn.workload == 0 ? turn.wanted->kept : std::vector<PodSlot>();
+    for (const auto& [node, gpus] : engine_.kept_gpus().all())
+      if (gpus.owner == status.workload.uid) kept.push_back(gpus.stand_in);
+    workload_ = turn.wanted->workloads[turn.workload];
+    const bool all = promise_all(option, kept);
+    workload_ = {};
+    if (!all) continue;
     quota_->add_usage(queue, usage);
     promised_quota_.insert(root);
+    workloads_.push_back(turn.wanted->workloads[turn.workload]);
     return true;
   }
   return false;

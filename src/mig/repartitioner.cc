@@ -125,6 +125,7 @@ void Repartitioner::end_changes(const State& state, Time now, std::vector<Repart
                      {},
                      why,
                      arrived ? take_promised(name) : std::vector<std::string>()});
+    if (auto work = promised_work_.extract(name); arrived && work) steps.push_back(std::move(work.mapped()));
     if (!arrived && why.empty()) {
       fail(name, now);
     } else {
@@ -188,10 +189,12 @@ std::vector<uint64_t> Repartitioner::who_waits(const engine::Engine& engine) {
     seen.insert(seen.end(), {cls.serial, cls.generation, waiting.pods.size(), name_of(*waiting.pods.begin())});
   }
   for (const PodSlot pod : engine.reserved_pods()) seen.push_back(name_of(pod));
+  for (const PodSlot pod : engine.due_pods()) seen.push_back(name_of(pod));
   bool gathers = false;  // some are to be together, so that it matters what is free beside what may be cut
   const quota::QuotaTree* quota = engine.workloads().wanted().empty() ? nullptr : &engine.admission().ledger().tree();
   for (const engine::WantedPlaces& wanted : engine.workloads().wanted()) {
-    seen.insert(seen.end(), {workload_name(wanted.workloads.front()), wanted.workloads.size()});
+    seen.insert(seen.end(),
+                {workload_name(wanted.workloads.front()), wanted.workloads.size(), uint64_t{wanted.is_due}});
     const quota::WorkloadStatus& first = engine.admission().status(wanted.workloads.front());
     const quota::QuotaNode queue = quota->queue(first.cluster_queue);
     for (const engine::WantedPlaces::Option& option : wanted.options) {
@@ -251,8 +254,19 @@ void Repartitioner::plan(const engine::Engine& engine, std::vector<Offer>& offer
   plan.run();
   work_used_ += plan.work_used();
   unfinished_ = plan.unfinished();
-  if (!unfinished_) promised_.clear();  // else who has not had a turn has what he had
-  for (const auto& [pod, offer] : plan.places()) promised_[engine.state().pod(pod).pod.uid] = offer->name;
+  if (!unfinished_) promised_.clear(), promised_work_.clear();  // else who has not had a turn has what he had
+  for (const Offer& offer : offers) {
+    if (!offer.workload.valid()) continue;
+    RepartitionStep step{RepartitionStep::Kind::kKeep, offer.name, {}, offer.for_workload};
+    step.owner = engine.admission().status(offer.workload).workload.uid;
+    promised_work_.insert_or_assign(offer.name, std::move(step));
+  }
+  served_.clear();
+  for (const auto& [pod, offer] : plan.places()) {
+    promised_[engine.state().pod(pod).pod.uid] = offer->name;
+    served_.insert(engine.state().pod(pod).pod.uid);
+  }
+  for (const quota::WorkloadId id : plan.workloads()) served_.insert(engine.admission().status(id).workload.uid);
 }
 
 // Who has come since has a turn on what is under way before it is given to whom it was promised then.
@@ -287,6 +301,10 @@ std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, T
     plan(engine, all, work);
     begin(state, all, now, steps);
     if (unfinished_) looked_at_.clear();
+    else if (!engine.held().valid() && !engine.workloads().held().valid()) keep_gpus(engine, now, steps);
+  } else if (possible && !waiting()) {
+    served_.clear();
+    keep_gpus(engine, now, steps);
   }
   find_wakeup(now);
   return steps;

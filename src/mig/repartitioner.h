@@ -18,6 +18,11 @@
 // some pod that waits gains from it, and not again before `interval` has passed; one that took too long is left alone
 // for `retry`, which doubles.
 //
+// Of those that no idle device serves the first of each queue that have waited long have GPUs kept, one after the
+// other: of the nodes that would serve them once others have left, those which are idle the soonest, by what is
+// declared. They stay the same until they are cut, lost, or of no use any more, so that nobody waits longer than those
+// run who are there.
+//
 // Owner thread only; deterministic. Cost: nothing while no node allows it, no pod with such a request waits, or nothing
 // of both has changed since nothing could be done; else a unit of work for each pod served and for each class at each
 // node that is of no use to it, and for each node that is promised what the plan of its geometry costs.
@@ -55,14 +60,16 @@ struct RepartitionStep {
     kArrived,    // the node has what was wanted: tell the engine that it is over
     kTimedOut,   // the same, but the node has not
     kOvertaken,  // the same, and it never will, as things have changed
+    kKeep,       // tell the engine what is kept of the node for one who waits, if anything (engine::GpusKept)
   };
   Kind kind = Kind::kBegin;
   std::string node;
   std::vector<GpuDevice> devices;      // kBegin, by device, as wanted
-  model::ResourceList resources;       // kBegin: as which they will be allocatable
+  model::ResourceList resources;       // kBegin: as which they will be allocatable; kKeep: so much; nothing: no longer
   std::string config = {};             // kBegin, where NVIDIA's MIG manager cuts: the name of the configuration
   std::string why = {};                // kOvertaken
   std::vector<std::string> pods = {};  // kArrived: whom it was promised to, by UID
+  std::string owner = {};              // kKeep: for whom, by UID
 };
 
 // What is known of a node that is being cut, or has been.
@@ -120,15 +127,28 @@ class Repartitioner {
   void plan(const engine::Engine& engine, std::vector<Offer>& offers, int64_t work);
   void promise_again(const engine::Engine& engine, Time now, int64_t work);
   bool nothing_new(const engine::Engine& engine, Time now);
+
+  // What is kept of nodes that are in use: repartition_keep.cc.
+  struct Due;
+  struct Later;
+  static std::vector<Due> all_due(const engine::Engine& engine);
+  std::optional<Later> later(const engine::Engine& engine, engine::NodeSlot slot, Time now) const;
+  using Keeps = std::map<std::string, RepartitionStep>;  // by node
+  bool keep_for(const engine::Engine& engine, const Due& due, const std::set<engine::NodeSlot>& nodes, Time now,
+                Keeps& keeps);
+  void keep_gpus(const engine::Engine& engine, Time now, std::vector<RepartitionStep>& steps);
   void find_wakeup(Time now);
 
   RepartitionOptions options_;
   packing::MigDemand demand_;
   std::map<std::string, RepartitionRecord> nodes_;  // that have been cut
   IdleDevices idle_;
-  std::map<std::string, std::string> promised_;  // pods by UID, and the nodes under way that they are to have
-  std::vector<uint64_t> looked_at_;              // what the last plan, in which nothing was to be done, saw
-  std::vector<uint64_t> waiting_;                // who waited when the last was made
+  std::map<std::string, std::string> promised_;           // pods by UID, and the nodes under way that they are to have
+  std::map<std::string, RepartitionStep> promised_work_;  // kKeep, for nodes under way, once they are cut
+  std::set<std::string> served_;                          // pods and workloads by UID, by the last plan
+  std::map<std::string, model::ResourceList> kept_as_;    // nodes of which GPUs are kept: as they were cut then
+  std::vector<uint64_t> looked_at_;                       // what the last plan, in which nothing was to be done, saw
+  std::vector<uint64_t> waiting_;                         // who waited when the last was made
   std::optional<Time> wakeup_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;

@@ -111,6 +111,7 @@ struct Pod {
   std::string pod_set;               // of the workload; empty: its only one
   std::optional<int32_t> index;      // its number in the pod set, from 0; none: one is like the other
   bool stand_in = false;             // the engine's own: keeps a place for a pod of a workload that has not come yet
+  std::string keeps_gpus_for;        // a stand-in for GPUs that are to be cut: for whom, as people are told; else empty
   bool keeps_class = false;          // a stand-in that stands for nobody: what is known of its class is kept with it
 
   // "namespace/name".

@@ -43,14 +43,17 @@ class TimedCluster {
     settle(Duration::seconds(60));
   }
   void settle(Duration step = {}) {
-    const engine::CycleResult result = driver_.cycle(step);
-    for (const auto& [uid, node] : driver_.outstanding()) started_[uid] = minute_;
-    driver_.confirm();
-    for (const engine::Decision& decision : result.decisions)
-      if (decision.kind == engine::DecisionKind::kEvict) {
-        evicted_.push_back(decision.pod_uid);
-        end(decision.pod_uid);
-      }
+    for (bool unfinished = true; unfinished; step = {}) {
+      const engine::CycleResult result = driver_.cycle(step);
+      unfinished = result.unfinished;
+      for (const auto& [uid, node] : driver_.outstanding()) started_[uid] = minute_;
+      driver_.confirm();
+      for (const engine::Decision& decision : result.decisions)
+        if (decision.kind == engine::DecisionKind::kEvict) {
+          evicted_.push_back(decision.pod_uid);
+          end(decision.pod_uid);
+        }
+    }
   }
   void end(const std::string& uid) {
     ended_[uid] = minute_;

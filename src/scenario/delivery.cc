@@ -16,6 +16,7 @@ std::string subject_of(const engine::Event& event) {
     std::string operator()(const engine::NodeUpserted& e) { return "node " + e.node.name; }
     std::string operator()(const engine::NodeDeleted& e) { return "node " + e.name; }
     std::string operator()(const engine::NodeRepartitioning& e) { return "node " + e.name; }
+    std::string operator()(const engine::GpusKept& e) { return "node " + e.node; }
     std::string operator()(const engine::PodUpserted& e) { return "pod " + e.pod.uid; }
     std::string operator()(const engine::PodDeleted& e) { return "pod " + e.uid; }
     std::string operator()(const engine::NamespaceUpserted& e) { return "namespace " + e.name; }

@@ -54,6 +54,10 @@ std::optional<std::vector<mig::GpuDevice>> cut_into(const api::Node& node, const
 void Simulation::repartition() {
   using Kind = mig::RepartitionStep::Kind;
   for (mig::RepartitionStep& step : repartitioner_.step(engine(), now_)) {
+    if (step.kind == Kind::kKeep) {
+      outbox_.emplace_back(engine::GpusKept{step.node, step.owner, step.resources});
+      continue;
+    }
     outbox_.emplace_back(engine::NodeRepartitioning{step.node, step.kind == Kind::kBegin, step.pods});
     if (step.kind == Kind::kBegin) {
       if (!agent_.knows(step.node)) expect_idle(step.node);

@@ -36,6 +36,14 @@ std::string text_of(const model::ResourceList& amounts) {
   return out.empty() ? "nothing" : out;
 }
 
+void log_kept(const engine::Engine& engine, const std::string& node) {
+  const auto& all = engine.kept_gpus().all();
+  const auto kept = all.find(engine.state().find_node(node));
+  if (kept == all.end()) return log_info("GPUs are kept no longer", {{"node", node}});
+  log_info("GPUs are kept until they are idle and can be cut anew",
+           {{"node", node}, {"for", engine.state().pod(kept->second.stand_in).pod.keeps_gpus_for}});
+}
+
 }  // namespace
 
 NodeMig mig_of_seen(const api::Node& node) {
@@ -200,7 +208,11 @@ void Session::repartition(Time now) {
   if (!options_.may_bind()) return;
   for (const mig::RepartitionStep& step : repartitioner_.step(engine_, now, plan_.work())) {
     using Kind = mig::RepartitionStep::Kind;
-    if (step.kind == Kind::kBegin) begin_cut(step, now);
+    if (step.kind == Kind::kKeep) {
+      engine_.apply(engine::GpusKept{step.node, step.owner, step.resources});
+      log_kept(engine_, step.node);
+      cycle_due_ = true;
+    } else if (step.kind == Kind::kBegin) begin_cut(step, now);
     else if (step.kind == Kind::kArrived) end_cut({step.node, false, step.pods}, State::kArrived, "", now);
     else if (step.kind == Kind::kOvertaken) end_cut({step.node}, State::kFailed, step.why, now);
     else end_cut({step.node}, State::kFailed, "it was not done in time", now);

@@ -1,5 +1,6 @@
 // Session's owner thread: turn after turn, each bounded (apps/scheduler/turn_plan.h).
 #include <algorithm>
+#include <set>
 #include <type_traits>
 
 #include "apps/scheduler/log.h"
@@ -158,7 +159,11 @@ void Session::publish(Time now) {
   metrics.pending(pending);
   metrics.binds_outstanding(binder_->outstanding());
   metrics.binds_throttled(binder_->throttled());
-  metrics.reservations(engine_.reserved_pods().size(), engine_.admission().kept().rooms.size(),
+  std::set<std::string> pods, workloads;  // with GPUs kept
+  for (const auto& [node, kept] : engine_.kept_gpus().all())
+    (engine_.state().find_pod(kept.owner).valid() ? pods : workloads).insert(kept.owner);
+  metrics.reservations(engine_.reserved_pods().size() + pods.size(),
+                       engine_.admission().kept().rooms.size() + workloads.size(),
                        engine_.reservations() + engine_.admission().kept().in_all);
   const engine::GpuTotals gpus = engine::sum_gpus(state);
   metrics.gpus(gpus);

@@ -1,0 +1,43 @@
+#include "engine/kept_gpus.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace berth::engine {
+
+void KeptGpus::keep(NodeSlot node, const GpusKept& event, model::Pod stand_in) {
+  give_back(node);
+  auto spec = std::make_shared<model::SchedulingSpec>();
+  spec->requests = event.amounts;
+  stand_in.spec = std::move(spec);
+  stand_in.uid = fmt::format("{}:gpus:{}", event.owner, event.node);
+  stand_in.stand_in = true;
+  const PodSlot slot = state_.add_pod(std::move(stand_in));
+  const PodState& made = state_.pod(slot);
+  if (state_.pod_class(made.cls).seen_by != state_.peers().identity(made.identity).matches) state_.reclassify(slot);
+  state_.assign(slot, node, PodPhase::kNominated);
+  state_.revise(slot, [](PodState& kept) { kept.node_kept = true; });
+  kept_.emplace(node, Kept{event.owner, slot});
+}
+
+void KeptGpus::give_back(NodeSlot node) {
+  const auto kept = kept_.find(node);
+  if (kept == kept_.end()) return;
+  state_.unassign(kept->second.stand_in, PodPhase::kNotQueued);
+  state_.remove_pod(kept->second.stand_in);
+  kept_.erase(kept);
+}
+
+void KeptGpus::tidy(const std::function<bool(const std::string& owner)>& waits) {
+  std::vector<NodeSlot> over;
+  for (const auto& [node, kept] : kept_) {
+    const NodeState& state = state_.node(node);
+    if (!state.present || !state.node.mig || state.is_being_cut() || !waits(kept.owner)) over.push_back(node);
+  }
+  for (const NodeSlot node : over) give_back(node);
+}
+
+}  // namespace berth::engine

@@ -1,0 +1,43 @@
+// KeptGpus: GPUs of nodes that are kept for one who has waited long, until they are idle and can be cut anew for it.
+//
+// As they are cut now they are of no use to it, so that it cannot be nominated for the node itself: a stand-in is,
+// which has its turn in the queue and asks for what the GPUs are advertised as now, and for what else is asked for
+// there. So it is with room that is kept for anybody (engine/engine_reserve.h): what becomes free goes to nobody who
+// comes after, and who comes before may take it. Whoever cuts chooses the node (mig/repartitioner.h), and looks through
+// the stand-in (engine/node_without.h). Owner thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "engine/event.h"
+#include "engine/ids.h"
+#include "engine/state.h"
+
+namespace berth::engine {
+
+class KeptGpus {
+ public:
+  struct Kept {
+    std::string owner;  // UID of a pod or workload
+    PodSlot stand_in;
+  };
+
+  explicit KeptGpus(State& state) : state_(state) {}
+
+  // In the place of what was kept on the node. `stand_in` has the names, the priority and the age of who waits, and
+  // says for whom it is (model::Pod::keeps_gpus_for).
+  void keep(NodeSlot node, const GpusKept& event, model::Pod stand_in);
+  void give_back(NodeSlot node);
+  // Where it is over for the owner, or the node is gone, is being cut, or is not to be cut any more.
+  void tidy(const std::function<bool(const std::string& owner)>& waits);
+
+  const std::map<NodeSlot, Kept>& all() const { return kept_; }
+
+ private:
+  State& state_;
+  std::map<NodeSlot, Kept> kept_;
+};
+
+}  // namespace berth::engine

@@ -1,0 +1,247 @@
+// What is kept of nodes that are in use, for those who have waited long and whom no idle GPU serves, until it can be
+// cut for them: the part of Repartitioner that chooses it (engine/kept_gpus.h).
+//
+// Where an agent tells the devices, as few are kept as it takes. Which of its instances a pod gets is kubelet's choice,
+// so that of a device that is cut all of the node's instances of the same profiles are; of whole ones so many are,
+// since any will do.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "engine/node_without.h"
+#include "mig/repartition_plan.h"
+
+namespace berth::mig {
+namespace {
+
+using engine::Engine;
+using engine::NodeSlot;
+using engine::NodeState;
+using engine::PodSlot;
+using engine::ResourceId;
+using engine::State;
+
+constexpr Time kNobodyKnows{INT64_MAX};
+
+// When nobody uses it any more, by what those declare who do, and how many these are; the soonest comes first.
+struct InUse {
+  Time until{INT64_MIN};
+  int64_t pods = 0;
+  void add(const std::optional<Time>& end, Time now) {
+    until = std::max(until, end && *end > now ? *end : kNobodyKnows);
+    ++pods;
+  }
+  auto operator<=>(const InUse&) const = default;
+};
+
+bool uses_gpus(const State& state, PodSlot pod) {
+  const engine::PodClass& cls = state.pod_class(state.pod(pod).cls);
+  return (cls.requests_gpu || cls.shares_gpu) && !engine::has_room_kept(state.pod(pod));
+}
+
+InUse use_of(const Engine& engine, const NodeState& node, Time now) {
+  InUse out;
+  for (const PodSlot pod : node.pods)
+    if (uses_gpus(engine.state(), pod)) out.add(engine.expected_end(pod), now);
+  return out;
+}
+
+// As the agent lists them; of pods that the engine does not know nobody knows when they end.
+InUse use_of(const Engine& engine, const NodeState& node, const model::GpuDevice& device, Time now) {
+  std::set<std::string> names(device.pods.begin(), device.pods.end());
+  for (const model::MigDeviceInstance& instance : device.mig_instances)
+    names.insert(instance.pods.begin(), instance.pods.end());
+  InUse out;
+  for (const std::string& name : names) {
+    const auto pod =
+        std::ranges::find_if(node.pods, [&](PodSlot slot) { return engine.state().pod(slot).pod.full_name() == name; });
+    out.add(pod == node.pods.end() ? std::nullopt : engine.expected_end(*pod), now);
+  }
+  return out;
+}
+
+// The node with nobody on its GPUs.
+model::Node when_left(model::Node node) {
+  for (model::GpuDevice& device : node.devices.devices) {
+    device.pods.clear();
+    for (model::MigDeviceInstance& instance : device.mig_instances) instance.pods.clear();
+  }
+  return node;
+}
+
+}  // namespace
+
+bool Repartitioner::Plan::promise_only(PodSlot pod) {
+  Turns turns;
+  reserved_.emplace_back(engine::QueueOrder{&state_}).insert(pod);
+  add(state_.pod(pod).cls, reserved_.back().cbegin(), reserved_.back().cend(), turns);
+  for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
+  turn_ = rank_of(pod);
+  return !turns.empty() && promise_one(turns.begin()->second) != nullptr;
+}
+
+model::ResourceList Repartitioner::Plan::beside_gpus(const Offer& offer) const {
+  model::ResourceList out;
+  if (!offer.node) return out;
+  const std::vector<Int128> before = engine::node_without(state_, offer.slot, offer.kept).used;
+  for (ResourceId id{0}; id.value < offer.node->used.size(); ++id.value) {
+    const Int128 more = offer.node->used[id.value] - (id.value < before.size() ? before[id.value] : 0);
+    const std::string& name = state_.resources().name(id);
+    if (more > 0 && !is_cut_resource(name)) out.set(name, engine::NodeView::narrow(more));
+  }
+  return out;
+}
+
+// Who has waited long.
+struct Repartitioner::Due {
+  engine::QueueRank rank;
+  std::string uid;
+  PodSlot pod;                                   // or
+  const engine::WantedPlaces* wanted = nullptr;  // the first of these
+};
+
+// A node that is in use, as it would be offered once all but daemons have left it.
+struct Repartitioner::Later {
+  InUse use;
+  Offer offer;
+  std::vector<std::pair<InUse, size_t>> devices;  // where an agent tells them: those that are idle first are first
+
+  // What to keep of it.
+  model::ResourceList gpus(const model::Node& node, packing::MigDemand& demand) const {
+    const model::ResourceList allocatable = cut_resources(node.allocatable);
+    if (devices.empty()) return allocatable;
+    std::vector<GpuDevice> some = offer.before;
+    for (GpuDevice& device : some) device.fixed = true;
+    model::ResourceList out;
+    for (const auto& [until, d] : devices) {
+      some[d].fixed = false;
+      for (const auto& [name, amount] : advertised(std::span(&some[d], 1)))
+        out.set(name, name == model::kWholeGpuResource ? out.get(name) + amount : allocatable.get(name));
+      if (can_cut_for(some, offer.beyond, demand)) break;
+    }
+    return out;
+  }
+};
+
+std::vector<Repartitioner::Due> Repartitioner::all_due(const Engine& engine) {
+  const State& state = engine.state();
+  std::vector<Due> out;
+  for (const PodSlot pod : engine.due_pods())
+    if (!cut_requests(state, state.pod_class(state.pod(pod).cls)).empty())
+      out.push_back({engine::queue_rank(state.pod(pod).pod), state.pod(pod).pod.uid, pod});
+  for (const engine::WantedPlaces& wanted : engine.workloads().wanted()) {
+    const quota::WorkloadStatus& first = engine.admission().status(wanted.workloads.front());
+    if (wanted.is_due && wanted.kept.empty() && first.phase == quota::WorkloadPhase::kPending)
+      out.push_back({engine::queue_rank(first.workload), first.workload.uid, {}, &wanted});
+  }
+  std::ranges::sort(out, {}, &Due::rank);
+  return out;
+}
+
+std::optional<Repartitioner::Later> Repartitioner::later(const Engine& engine, NodeSlot slot, Time now) const {
+  const State& state = engine.state();
+  const NodeState& node = state.node(slot);
+  const auto record = nodes_.find(node.node.name);
+  const bool is_left_alone = record != nodes_.end() &&
+                             (record->second.under_way || (record->second.given_up > 0 && record->second.until > now));
+  if (is_left_alone || node.is_being_cut()) return std::nullopt;
+  auto devices = devices_of(when_left(node.node));
+  if (!devices) return std::nullopt;
+  Later out;
+  out.offer.name = node.node.name;
+  out.offer.slot = slot;
+  std::ranges::copy_if(node.pods, std::back_inserter(out.offer.kept),
+                       [&](PodSlot pod) { return !state.pod(pod).pod.daemon; });
+  out.offer.named = node.node.mig.hand == model::MigHand::kNamed;
+  out.offer.wanted = cut_resources(node.node.allocatable);
+  out.offer.before = out.offer.devices = std::move(*devices);
+  std::vector<GpuDevice> idle;
+  std::ranges::copy_if(out.offer.before, std::back_inserter(idle), &GpuDevice::idle);
+  out.offer.idle = advertised(idle);
+  out.use = use_of(engine, node, now);
+  const std::span<const model::GpuDevice> told = node.node.cut_by_agent();
+  for (size_t d = 0; d < told.size() && !out.offer.named; ++d)
+    if (out.offer.before[d].idle()) out.devices.emplace_back(use_of(engine, node, told[d], now), d);
+  std::ranges::sort(out.devices);
+  if (!out.devices.empty()) out.use = out.devices.front().first;
+  return out;
+}
+
+// Chooses among the nodes. What is kept already stays as it is while the node is cut as it was then. False: they are of
+// no use to it.
+bool Repartitioner::keep_for(const Engine& engine, const Due& due, const std::set<NodeSlot>& nodes, Time now,
+                             Keeps& keeps) {
+  std::vector<Later> all;
+  for (const NodeSlot node : nodes)
+    if (auto each = later(engine, node, now)) all.push_back(std::move(*each));
+  std::ranges::stable_sort(all, {}, [&](const Later& each) { return std::tuple(each.use, each.offer.name); });
+  std::vector<Offer> offers;
+  for (const Later& each : all) offers.push_back(each.offer);
+  Plan plan(engine, offers, demand_, promised_, INT64_MAX);
+  const bool served = due.wanted != nullptr ? plan.promise_only(*due.wanted) : plan.promise_only(due.pod);
+  work_used_ += plan.work_used();
+  const auto is_to_be_cut = [](const Offer& offer) {
+    return std::ranges::any_of(offer.beyond,
+                               [&](const auto& each) { return offer.idle.get(each.first) < each.second; });
+  };
+  if (!served || std::ranges::none_of(offers, is_to_be_cut)) return false;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (offers[i].needs.empty()) continue;
+    const model::Node& node = engine.state().node(offers[i].slot).node;
+    RepartitionStep step{RepartitionStep::Kind::kKeep, node.name, {}, {}};
+    step.owner = due.uid;
+    const auto kept = engine.kept_gpus().all().find(offers[i].slot);
+    const auto kept_as = kept_as_.find(node.name);
+    const bool is_kept = kept != engine.kept_gpus().all().end() && kept->second.owner == due.uid &&
+                         kept_as != kept_as_.end() && kept_as->second == cut_resources(node.allocatable);
+    if (is_kept) {
+      step.resources = engine.state().pod(kept->second.stand_in).pod.spec->requests;
+    } else {
+      all[i].offer.beyond = offers[i].beyond;
+      step.resources = all[i].gpus(node, demand_);
+      step.resources.add(plan.beside_gpus(offers[i]));
+    }
+    keeps.insert_or_assign(node.name, std::move(step));
+  }
+  return true;
+}
+
+// Each in its turn. Who is served by what is being cut, or about to be, has nothing more kept, but what is kept for
+// him.
+void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<RepartitionStep>& steps) {
+  const State& state = engine.state();
+  const auto& kept = engine.kept_gpus().all();
+  Keeps keeps;
+  for (const auto& [node, each] : kept) {
+    if (!served_.contains(each.owner)) continue;
+    const std::string& name = state.node(node).node.name;
+    RepartitionStep step{RepartitionStep::Kind::kKeep, name, {}, state.pod(each.stand_in).pod.spec->requests};
+    step.owner = each.owner;
+    keeps.emplace(name, std::move(step));
+  }
+  for (const Due& due : all_due(engine)) {
+    if (served_.contains(due.uid)) continue;
+    std::set<NodeSlot> own, others;
+    for (const std::string& name : state.mig_nodes()) {
+      const NodeSlot node = state.find_node(name);
+      if (keeps.contains(name)) continue;
+      others.insert(node);
+      if (const auto at = kept.find(node); at != kept.end() && at->second.owner == due.uid) own.insert(node);
+    }
+    if (own.empty() || !keep_for(engine, due, own, now, keeps)) keep_for(engine, due, others, now, keeps);
+  }
+  for (const auto& [node, each] : kept)
+    if (const std::string& name = state.node(node).node.name; !keeps.contains(name))
+      steps.push_back({RepartitionStep::Kind::kKeep, name, {}, {}});
+  kept_as_.clear();
+  for (auto& [name, step] : keeps) {
+    const NodeSlot node = state.find_node(name);
+    kept_as_[name] = cut_resources(state.node(node).node.allocatable);
+    const auto at = kept.find(node);
+    const bool is_same = at != kept.end() && at->second.owner == step.owner &&
+                         state.pod(at->second.stand_in).pod.spec->requests == step.resources;
+    if (!is_same) steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace berth::mig
