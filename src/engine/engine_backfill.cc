@@ -13,6 +13,20 @@ namespace {
 // Pods of one class that are looked at for a node in one cycle, those that end first.
 constexpr size_t kLookedAtMax = 64;
 
+// False: what the class asks for is not there without those either. Shares of GPUs are not looked at.
+bool may_have_room(const State& state, const PodClass& cls, NodeSlot node, const std::vector<PodSlot>& without) {
+  const NodeView view = state.view(node);
+  return std::ranges::all_of(cls.requests, [&](const ResourceAmount& request) {
+    Int128 free = view.free(request.id);
+    for (const PodSlot pod : without) {
+      const PodClass& has = state.pod_class(state.pod(pod).cls);
+      if (has.shares_gpu && request.id == view.share_resource()) return true;
+      free += has.request(request.id);
+    }
+    return free >= request.amount;
+  });
+}
+
 }  // namespace
 
 // It has kept room until its declared end, which has passed.
@@ -174,10 +188,10 @@ bool Engine::Reserve::pass(const std::vector<PodSlot>& all, const CycleLimits& l
     for (const auto& [order, kept] : by_node) {
       std::vector<PodSlot> later;
       std::ranges::copy_if(kept, std::back_inserter(later), [&](PodSlot other) { return before(pod, other); });
-      if (later.empty()) continue;
+      const NodeSlot node = engine.state_.pod(kept.front()).node;
+      if (later.empty() || !may_have_room(engine.state_, engine.state_.pod_class(id), node, later)) continue;
       if (std::ssize(result.decisions) >= limits.max_binds) return false;
       if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
-      const NodeSlot node = engine.state_.pod(kept.front()).node;
       VictimSearch search(engine.search_context(), engine.state_.pod_class(id), cls.candidates.groups());
       const bool fits = cls.candidates.objection().empty() && search.fits_without(node, later);
       work.spend(1 + search.take_effort());

@@ -100,12 +100,16 @@ const IdleDevices::Known* IdleDevices::look(const State& state, const NodeState&
   if (told ? !all_located(state, node, kept) || !without(state, node, kept, tells_all)
            : without(state, node, kept, engine::uses_gpus))
     return nullptr;
-  const std::string shape = shape_of(node.node);
+  return known_of(node.node);
+}
+
+const IdleDevices::Known* IdleDevices::known_of(const model::Node& node) {
+  const std::string shape = shape_of(node);
   const auto [at, fresh] = known_.try_emplace(shape);
   Known& known = at->second;
   if (fresh) {
     known.shape = shape;
-    if (auto devices = devices_of(node.node)) known.devices = std::move(*devices);
+    if (auto devices = devices_of(node)) known.devices = std::move(*devices);
     std::vector<GpuDevice> idle;
     std::ranges::copy_if(known.devices, std::back_inserter(idle), &GpuDevice::idle);
     known.idle = {std::ssize(idle), advertised(idle)};
@@ -129,6 +133,16 @@ const IdleDevices::Seen& IdleDevices::seen(const State& state, engine::NodeSlot 
 
 const IdleDevices::Known* IdleDevices::find(const State& state, engine::NodeSlot slot) {
   return seen(state, slot).known;
+}
+
+const IdleDevices::Known* IdleDevices::find_when_left(const model::Node& node) {
+  if (known_.size() > kShapesMax) known_.clear(), seen_.clear();
+  model::Node left = node;
+  for (model::GpuDevice& device : left.devices.devices) {
+    device.pods.clear();
+    for (model::MigDeviceInstance& instance : device.mig_instances) instance.pods.clear();
+  }
+  return known_of(left);
 }
 
 const IdleDevices::Known* IdleDevices::find_beside_kept(const State& state, engine::NodeSlot slot) {

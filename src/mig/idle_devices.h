@@ -33,6 +33,8 @@ class IdleDevices {
   // O(1) for a node that has not changed since the last.
   const Known* find(const engine::State& state, engine::NodeSlot slot);
   const Known* find_beside_kept(const engine::State& state, engine::NodeSlot slot);
+  // The same once nobody has any of them.
+  const Known* find_when_left(const model::Node& node);
 
  private:
   struct Seen {
@@ -42,6 +44,7 @@ class IdleDevices {
   };
 
   const Seen& seen(const engine::State& state, engine::NodeSlot slot);
+  const Known* known_of(const model::Node& node);
   const Known* look(const engine::State& state, const engine::NodeState& node, std::span<const engine::PodSlot> kept);
 
   std::map<std::string, Known> known_;  // by shape; without devices: refused by devices_of()

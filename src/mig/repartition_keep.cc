@@ -5,6 +5,7 @@
 // so that of a device that is cut all of the node's instances of the same profiles are; of whole ones so many are,
 // since any will do.
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -60,15 +61,6 @@ InUse use_of(const Engine& engine, const NodeState& node, const model::GpuDevice
   return out;
 }
 
-// The node with nobody on its GPUs.
-model::Node when_left(model::Node node) {
-  for (model::GpuDevice& device : node.devices.devices) {
-    device.pods.clear();
-    for (model::MigDeviceInstance& instance : device.mig_instances) instance.pods.clear();
-  }
-  return node;
-}
-
 }  // namespace
 
 bool Repartitioner::Plan::promise_only(PodSlot pod) {
@@ -107,7 +99,8 @@ struct Repartitioner::Later {
   std::vector<std::pair<InUse, size_t>> devices;  // where an agent tells them: those that are idle first are first
 
   // What to keep of it.
-  model::ResourceList gpus(const model::Node& node, packing::MigDemand& demand) const {
+  model::ResourceList gpus(const model::Node& node, const model::ResourceList& needs,
+                           packing::MigDemand& demand) const {
     const model::ResourceList allocatable = cut_resources(node.allocatable);
     if (devices.empty()) return allocatable;
     std::vector<GpuDevice> some = offer.before;
@@ -117,7 +110,7 @@ struct Repartitioner::Later {
       some[d].fixed = false;
       for (const auto& [name, amount] : advertised(std::span(&some[d], 1)))
         out.set(name, name == model::kWholeGpuResource ? out.get(name) + amount : allocatable.get(name));
-      if (can_cut_for(some, offer.beyond, demand)) break;
+      if (can_cut_for(some, needs, demand)) break;
     }
     return out;
   }
@@ -138,15 +131,15 @@ std::vector<Repartitioner::Due> Repartitioner::all_due(const Engine& engine) {
   return out;
 }
 
-std::optional<Repartitioner::Later> Repartitioner::later(const Engine& engine, NodeSlot slot, Time now) const {
+std::optional<Repartitioner::Later> Repartitioner::later(const Engine& engine, NodeSlot slot, Time now) {
   const State& state = engine.state();
   const NodeState& node = state.node(slot);
   const auto record = nodes_.find(node.node.name);
   const bool is_left_alone = record != nodes_.end() &&
                              (record->second.under_way || (record->second.given_up > 0 && record->second.until > now));
   if (is_left_alone || node.is_being_cut()) return std::nullopt;
-  auto devices = devices_of(when_left(node.node));
-  if (!devices) return std::nullopt;
+  const IdleDevices::Known* left = idle_.find_when_left(node.node);
+  if (left == nullptr) return std::nullopt;
   Later out;
   out.offer.name = node.node.name;
   out.offer.slot = slot;
@@ -154,10 +147,8 @@ std::optional<Repartitioner::Later> Repartitioner::later(const Engine& engine, N
                        [&](PodSlot pod) { return !state.pod(pod).pod.daemon; });
   out.offer.named = node.node.mig.hand == model::MigHand::kNamed;
   out.offer.wanted = cut_resources(node.node.allocatable);
-  out.offer.before = out.offer.devices = std::move(*devices);
-  std::vector<GpuDevice> idle;
-  std::ranges::copy_if(out.offer.before, std::back_inserter(idle), &GpuDevice::idle);
-  out.offer.idle = advertised(idle);
+  out.offer.before = out.offer.devices = left->devices;
+  out.offer.idle = left->idle.advertised;
   out.use = use_of(engine, node, now);
   const std::span<const model::GpuDevice> told = node.node.cut_by_agent();
   for (size_t d = 0; d < told.size() && !out.offer.named; ++d)
@@ -169,14 +160,9 @@ std::optional<Repartitioner::Later> Repartitioner::later(const Engine& engine, N
 
 // Chooses among the nodes. What is kept already stays as it is while the node is cut as it was then. False: they are of
 // no use to it.
-bool Repartitioner::keep_for(const Engine& engine, const Due& due, const std::set<NodeSlot>& nodes, Time now,
-                             Keeps& keeps) {
-  std::vector<Later> all;
-  for (const NodeSlot node : nodes)
-    if (auto each = later(engine, node, now)) all.push_back(std::move(*each));
-  std::ranges::stable_sort(all, {}, [&](const Later& each) { return std::tuple(each.use, each.offer.name); });
+bool Repartitioner::keep_for(const Engine& engine, const Due& due, std::span<const Later* const> nodes, Keeps& keeps) {
   std::vector<Offer> offers;
-  for (const Later& each : all) offers.push_back(each.offer);
+  for (const Later* each : nodes) offers.push_back(each->offer);
   Plan plan(engine, offers, demand_, promised_, INT64_MAX);
   const bool served = due.wanted != nullptr ? plan.promise_only(*due.wanted) : plan.promise_only(due.pod);
   work_used_ += plan.work_used();
@@ -185,7 +171,7 @@ bool Repartitioner::keep_for(const Engine& engine, const Due& due, const std::se
                                [&](const auto& each) { return offer.idle.get(each.first) < each.second; });
   };
   if (!served || std::ranges::none_of(offers, is_to_be_cut)) return false;
-  for (size_t i = 0; i < all.size(); ++i) {
+  for (size_t i = 0; i < offers.size(); ++i) {
     if (offers[i].needs.empty()) continue;
     const model::Node& node = engine.state().node(offers[i].slot).node;
     RepartitionStep step{RepartitionStep::Kind::kKeep, node.name, {}, {}};
@@ -197,8 +183,7 @@ bool Repartitioner::keep_for(const Engine& engine, const Due& due, const std::se
     if (is_kept) {
       step.resources = engine.state().pod(kept->second.stand_in).pod.spec->requests;
     } else {
-      all[i].offer.beyond = offers[i].beyond;
-      step.resources = all[i].gpus(node, demand_);
+      step.resources = nodes[i]->gpus(node, offers[i].beyond, demand_);
       step.resources.add(plan.beside_gpus(offers[i]));
     }
     keeps.insert_or_assign(node.name, std::move(step));
@@ -219,16 +204,24 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
     step.owner = each.owner;
     keeps.emplace(name, std::move(step));
   }
+  std::vector<Later> nodes;  // the soonest first; made when they are first needed
+  bool are_made = false;
+  const auto make_nodes = [&] {
+    for (const std::string& name : state.mig_nodes())
+      if (auto each = later(engine, state.find_node(name), now)) nodes.push_back(std::move(*each));
+    std::ranges::stable_sort(nodes, {}, [&](const Later& each) { return std::tuple(each.use, each.offer.name); });
+  };
   for (const Due& due : all_due(engine)) {
     if (served_.contains(due.uid)) continue;
-    std::set<NodeSlot> own, others;
-    for (const std::string& name : state.mig_nodes()) {
-      const NodeSlot node = state.find_node(name);
-      if (keeps.contains(name)) continue;
-      others.insert(node);
-      if (const auto at = kept.find(node); at != kept.end() && at->second.owner == due.uid) own.insert(node);
+    if (!std::exchange(are_made, true)) make_nodes();
+    std::vector<const Later*> own, others;
+    for (const Later& each : nodes) {
+      if (keeps.contains(each.offer.name)) continue;
+      others.push_back(&each);
+      if (const auto at = kept.find(each.offer.slot); at != kept.end() && at->second.owner == due.uid)
+        own.push_back(&each);
     }
-    if (own.empty() || !keep_for(engine, due, own, now, keeps)) keep_for(engine, due, others, now, keeps);
+    if (own.empty() || !keep_for(engine, due, own, keeps)) keep_for(engine, due, others, keeps);
   }
   for (const auto& [node, each] : kept)
     if (const std::string& name = state.node(node).node.name; !keeps.contains(name))

@@ -32,6 +32,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -132,10 +133,9 @@ class Repartitioner {
   struct Due;
   struct Later;
   static std::vector<Due> all_due(const engine::Engine& engine);
-  std::optional<Later> later(const engine::Engine& engine, engine::NodeSlot slot, Time now) const;
+  std::optional<Later> later(const engine::Engine& engine, engine::NodeSlot slot, Time now);
   using Keeps = std::map<std::string, RepartitionStep>;  // by node
-  bool keep_for(const engine::Engine& engine, const Due& due, const std::set<engine::NodeSlot>& nodes, Time now,
-                Keeps& keeps);
+  bool keep_for(const engine::Engine& engine, const Due& due, std::span<const Later* const> nodes, Keeps& keeps);
   void keep_gpus(const engine::Engine& engine, Time now, std::vector<RepartitionStep>& steps);
   void find_wakeup(Time now);
 
