@@ -73,8 +73,7 @@ class Engine {
   // The pods for which a node is kept, since they have waited long, in the queue's order; how often one has been.
   std::vector<PodSlot> reserved_pods() const;
   uint64_t reservations() const { return reservations_; }
-  // Of each queue the first that have waited as long and that no node could be kept for, in the queue's order.
-  std::vector<PodSlot> due_pods() const;
+  DuePods due_pods() const;  // that ask for GPUs
   const KeptGpus& kept_gpus() const { return kept_gpus_; }
   // Waiting pods whose class fits nowhere as of the last cycle, the nominated among them.
   size_t unschedulable_pods() const;

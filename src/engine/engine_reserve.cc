@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -14,10 +15,11 @@
 namespace berth::engine {
 namespace {
 
-// The LocalQueue that the pod names; pods without one are one queue.
-std::string queue_of(const model::Pod& pod) {
+// The LocalQueue that the pod names, by namespace and name; pods without one are one queue.
+using QueueName = std::pair<std::string_view, std::string_view>;
+QueueName queue_of(const model::Pod& pod) {
   const std::string* name = pod.labels == nullptr ? nullptr : pod.labels->find(kQueueNameLabel);
-  return name == nullptr ? "" : pod.namespace_name + "/" + *name;
+  return name == nullptr ? QueueName() : QueueName(pod.namespace_name, *name);
 }
 
 // What the node lacks: of GPUs, and of the rest in thousandths of what it has. Nothing where it could never have it.
@@ -55,7 +57,7 @@ bool Engine::Reserve::comes_first(const Engine& engine, PodSlot pod) {
 bool Engine::Reserve::may_reserve(PodSlot pod) const {
   const State& state = engine.state_;
   const QueueOrder before{&state};
-  const std::string queue = queue_of(state.pod(pod).pod);
+  const QueueName queue = queue_of(state.pod(pod).pod);
   return std::ranges::count_if(engine.nominees_, [&](PodSlot other) {
            return state.pod(other).node_kept && before(other, pod) && queue_of(state.pod(other).pod) == queue;
          }) < engine.options_.reservations.per_queue;
@@ -116,7 +118,7 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     goes_on |= cls.node_to_clear().valid();
     if (due_at(engine, cls) > engine.now_) continue;
     cls.reserve_from = engine.now_ + options.retry;
-    std::map<std::string, int32_t> by_queue;
+    std::map<QueueName, int32_t> by_queue;
     for (const PodSlot pod : cls.pods) {
       const PodState& waiting = state.pod(pod);
       const bool waited = waiting.queued_at && *waiting.queued_at + options.after <= engine.now_;
@@ -152,7 +154,7 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
 // So many of its queue have a node kept, the first in order. True: there were more.
 bool Engine::Reserve::let_go_behind(PodSlot pod) {
   const State& state = engine.state_;
-  const std::string queue = queue_of(state.pod(pod).pod);
+  const QueueName queue = queue_of(state.pod(pod).pod);
   std::vector<PodSlot> all = engine.reserved_pods();
   std::erase_if(all, [&](PodSlot other) { return queue_of(state.pod(other).pod) != queue; });
   const auto most = static_cast<size_t>(engine.options_.reservations.per_queue);
@@ -210,28 +212,28 @@ bool Engine::gives_way(PodSlot pod, NodeSlot node) const {
   });
 }
 
-std::vector<PodSlot> Engine::due_pods() const {
+// Of a class and a queue, no more than may have some kept.
+DuePods Engine::due_pods() const {
   const ReservationOptions& options = options_.reservations;
-  std::vector<PodSlot> due;
+  DuePods out{options.per_queue};
+  std::vector<PodSlot> due = reserved_pods();
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
-    if (!options.enabled || !cls.candidates.objection().empty()) continue;
-    std::map<std::string, int32_t> by_queue;
+    const PodClass& pod_class = state_.pod_class(id);
+    const bool asks = pod_class.requests_gpu || pod_class.shares_gpu;
+    if (!options.enabled || !asks || !cls.candidates.objection().empty()) continue;
+    std::map<QueueName, int32_t> by_queue;
     for (const PodSlot pod : cls.pods) {
       const PodState& waiting = state_.pod(pod);
       const bool waited = waiting.queued_at && *waiting.queued_at + options.after <= now_;
       if (waited && by_queue[queue_of(waiting.pod)]++ < options.per_queue) due.push_back(pod);
     }
   }
-  const std::vector<PodSlot> reserved = reserved_pods();
-  due.insert(due.end(), reserved.begin(), reserved.end());
   std::sort(due.begin(), due.end(), QueueOrder{&state_});
-  std::map<std::string, int32_t> by_queue;
-  std::erase_if(due, [&](PodSlot pod) {
-    const bool is_first = by_queue[queue_of(state_.pod(pod).pod)]++ < options.per_queue;
-    return !is_first || state_.pod(pod).node_kept;
-  });
-  return due;
+  std::map<QueueName, size_t> queues;
+  for (const PodSlot pod : due)
+    out.pods.emplace_back(pod, queues.try_emplace(queue_of(state_.pod(pod).pod), queues.size()).first->second);
+  return out;
 }
 
 void Engine::on(const GpusKept& event) {

@@ -7,15 +7,25 @@
 // the stand-in (engine/node_without.h). Owner thread only.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/event.h"
 #include "engine/ids.h"
 #include "engine/state.h"
 
 namespace berth::engine {
+
+// Pods that have waited as long as those for whom nodes are kept, those that have one among them, in the queue's order:
+// of each queue, which has a number, so many are to have nodes or GPUs kept, the first for whom there are some.
+struct DuePods {
+  int32_t per_queue = 0;
+  std::vector<std::pair<PodSlot, size_t>> pods = {};
+};
 
 class KeptGpus {
  public:

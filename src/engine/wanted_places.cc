@@ -109,7 +109,6 @@ void QueuedWorkloads::note_wanted() {
       wanted_[at->second].workloads.push_back(wants.id);
       if (!fresh) continue;
       wanted_.back().has_waited = wants.has_waited;
-      wanted_.back().is_due = wants.is_due;
       wanted_.back().kept = standing(wants.id, false);
       for (const quota::PlaceOption& option : *wants.options)
         wanted_.back().options.push_back(

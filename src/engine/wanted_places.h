@@ -24,7 +24,7 @@ struct WantedPlaces {
     quota::PlaceOption given;
   };
   std::vector<quota::WorkloadId> workloads;  // that were all told the same, in the order of their queue
-  bool has_waited = false, is_due = false;   // the first of them: as quota::WantsPlace says
+  bool has_waited = false;                   // the first of them: as quota::WantsPlace says
   std::vector<PodSlot> kept;    // stand-ins with room that is kept for the first of them, as it has no other
   std::vector<Option> options;  // in the order in which they are to be had
 };

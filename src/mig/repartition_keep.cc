@@ -4,6 +4,8 @@
 // Where an agent tells the devices, as few are kept as it takes. Which of its instances a pod gets is kubelet's choice,
 // so that of a device that is cut all of the node's instances of the same profiles are; of whole ones so many are,
 // since any will do.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <tuple>
@@ -84,10 +86,12 @@ model::ResourceList Repartitioner::Plan::beside_gpus(const Offer& offer) const {
   return out;
 }
 
-// Who has waited long.
+// Who has waited long, or has room kept.
 struct Repartitioner::Due {
   engine::QueueRank rank;
   std::string uid;
+  std::string queue;                             // of workloads; of pods its number
+  bool has_room = false;                         // which counts for its queue
   PodSlot pod;                                   // or
   const engine::WantedPlaces* wanted = nullptr;  // the first of these
 };
@@ -116,18 +120,29 @@ struct Repartitioner::Later {
   }
 };
 
-std::vector<Repartitioner::Due> Repartitioner::all_due(const Engine& engine) {
+std::vector<Repartitioner::Due> Repartitioner::all_due(const Engine& engine, const engine::DuePods& pods) {
   const State& state = engine.state();
   std::vector<Due> out;
-  for (const PodSlot pod : engine.due_pods())
-    if (!cut_requests(state, state.pod_class(state.pod(pod).cls)).empty())
-      out.push_back({engine::queue_rank(state.pod(pod).pod), state.pod(pod).pod.uid, pod});
+  for (const auto& [pod, queue] : pods.pods)
+    out.push_back({engine::queue_rank(state.pod(pod).pod), state.pod(pod).pod.uid, fmt::format("{}", queue),
+                   state.pod(pod).node_kept, pod});
+  const auto& rooms = engine.admission().kept().rooms;
+  std::set<quota::WorkloadId> without;  // that have no nodes kept, be it that quota is
   for (const engine::WantedPlaces& wanted : engine.workloads().wanted()) {
-    const quota::WorkloadStatus& first = engine.admission().status(wanted.workloads.front());
-    if (wanted.is_due && wanted.kept.empty() && first.phase == quota::WorkloadPhase::kPending)
-      out.push_back({engine::queue_rank(first.workload), first.workload.uid, {}, &wanted});
+    const quota::WorkloadId id = wanted.workloads.front();
+    const quota::WorkloadStatus& first = engine.admission().status(id);
+    const bool has_nodes = rooms.contains(id) && !wanted.kept.empty();
+    if (!wanted.has_waited || has_nodes || first.phase != quota::WorkloadPhase::kPending) continue;
+    without.insert(id);
+    out.push_back(
+        {engine::queue_rank(first.workload), first.workload.uid, "queue " + first.cluster_queue, false, {}, &wanted});
   }
-  std::ranges::sort(out, {}, &Due::rank);
+  for (const auto& [id, room] : rooms) {
+    const model::Workload& workload = engine.admission().status(id).workload;
+    if (!without.contains(id))
+      out.push_back({engine::queue_rank(workload), workload.uid, "queue " + room.cluster_queue, true, {}});
+  }
+  std::ranges::stable_sort(out, {}, &Due::rank);
   return out;
 }
 
@@ -211,8 +226,16 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
       if (auto each = later(engine, state.find_node(name), now)) nodes.push_back(std::move(*each));
     std::ranges::stable_sort(nodes, {}, [&](const Later& each) { return std::tuple(each.use, each.offer.name); });
   };
-  for (const Due& due : all_due(engine)) {
-    if (served_.contains(due.uid)) continue;
+  const engine::DuePods due_pods = engine.due_pods();
+  std::map<std::string, int32_t> kept_in;  // by queue
+  std::set<engine::ClassId> in_vain;       // of pods
+  for (const Due& due : all_due(engine, due_pods)) {
+    int32_t& kept_before = kept_in[due.queue];
+    if (due.has_room || served_.contains(due.uid)) {
+      ++kept_before;
+      continue;
+    }
+    if (kept_before >= due_pods.per_queue || (due.pod.valid() && in_vain.contains(state.pod(due.pod).cls))) continue;
     if (!std::exchange(are_made, true)) make_nodes();
     std::vector<const Later*> own, others;
     for (const Later& each : nodes) {
@@ -221,7 +244,9 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
       if (const auto at = kept.find(each.offer.slot); at != kept.end() && at->second.owner == due.uid)
         own.push_back(&each);
     }
-    if (own.empty() || !keep_for(engine, due, own, keeps)) keep_for(engine, due, others, keeps);
+    const bool has_some = (!own.empty() && keep_for(engine, due, own, keeps)) || keep_for(engine, due, others, keeps);
+    if (has_some) ++kept_before;
+    else if (due.pod.valid()) in_vain.insert(state.pod(due.pod).cls);
   }
   for (const auto& [node, each] : kept)
     if (const std::string& name = state.node(node).node.name; !keeps.contains(name))

@@ -256,16 +256,6 @@ bool Repartitioner::Plan::serve(const Asker& asker, PodSlot pod, Offer& offer) {
   return true;
 }
 
-bool Repartitioner::Plan::may_have(const Asker& asker, const NodeState& node, engine::NodeSlot slot) {
-  engine::Reasons reasons;
-  const engine::PodClass& cls = state_.pod_class(asker.cls);
-  if (!engine::run_filters(engine_.policies(), cls, {node, state_.resources(), state_.volumes(), state_.mix()},
-                           reasons))
-    return false;
-  const engine::ClassQueue* known = engine_.queue().find(asker.cls);
-  return peers_.admit(engine_.policies(), asker.cls, known == nullptr ? nullptr : known->candidates.groups(), slot);
-}
-
 // Whether a share has room on a GPU that others of those before it will share.
 bool Repartitioner::Plan::shares_with_others(const engine::PodClass& cls, const Offer& offer) const {
   if (!cls.shares_gpu || !offer.node) return false;

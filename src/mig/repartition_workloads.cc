@@ -15,6 +15,27 @@ using engine::NodeState;
 using engine::PodSlot;
 using engine::WantedPlaces;
 
+namespace {
+
+Int128 node_free(const NodeState& node, engine::ResourceId id) {
+  const int64_t all = id.value < node.allocatable.size() ? node.allocatable[id.value] : 0;
+  return all - (id.value < node.used.size() ? node.used[id.value] : Int128{0});
+}
+
+}  // namespace
+
+bool Repartitioner::Plan::may_have(const Asker& asker, const NodeState& node, engine::NodeSlot slot) {
+  engine::Reasons reasons;
+  const engine::PodClass& cls = state_.pod_class(asker.cls);
+  for (const engine::ResourceAmount& request : cls.requests)  // most often, and at once
+    if (request.amount > node_free(node, request.id)) return false;
+  if (!engine::run_filters(engine_.policies(), cls, {node, state_.resources(), state_.volumes(), state_.mix()},
+                           reasons))
+    return false;
+  const engine::ClassQueue* known = engine_.queue().find(asker.cls);
+  return peers_.admit(engine_.policies(), asker.cls, known == nullptr ? nullptr : known->candidates.groups(), slot);
+}
+
 void Repartitioner::Plan::add_workloads(Turns& turns) {
   for (const WantedPlaces& wanted : engine_.workloads().wanted()) {
     bool asks = false;

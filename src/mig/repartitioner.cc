@@ -189,12 +189,12 @@ std::vector<uint64_t> Repartitioner::who_waits(const engine::Engine& engine) {
     seen.insert(seen.end(), {cls.serial, cls.generation, waiting.pods.size(), name_of(*waiting.pods.begin())});
   }
   for (const PodSlot pod : engine.reserved_pods()) seen.push_back(name_of(pod));
-  for (const PodSlot pod : engine.due_pods()) seen.push_back(name_of(pod));
+  for (const auto& [pod, queue] : engine.due_pods().pods) seen.push_back(name_of(pod));
   bool gathers = false;  // some are to be together, so that it matters what is free beside what may be cut
   const quota::QuotaTree* quota = engine.workloads().wanted().empty() ? nullptr : &engine.admission().ledger().tree();
   for (const engine::WantedPlaces& wanted : engine.workloads().wanted()) {
     seen.insert(seen.end(),
-                {workload_name(wanted.workloads.front()), wanted.workloads.size(), uint64_t{wanted.is_due}});
+                {workload_name(wanted.workloads.front()), wanted.workloads.size(), uint64_t{wanted.has_waited}});
     const quota::WorkloadStatus& first = engine.admission().status(wanted.workloads.front());
     const quota::QuotaNode queue = quota->queue(first.cluster_queue);
     for (const engine::WantedPlaces::Option& option : wanted.options) {

@@ -132,7 +132,7 @@ class Repartitioner {
   // What is kept of nodes that are in use: repartition_keep.cc.
   struct Due;
   struct Later;
-  static std::vector<Due> all_due(const engine::Engine& engine);
+  static std::vector<Due> all_due(const engine::Engine& engine, const engine::DuePods& pods);
   std::optional<Later> later(const engine::Engine& engine, engine::NodeSlot slot, Time now);
   using Keeps = std::map<std::string, RepartitionStep>;  // by node
   bool keep_for(const engine::Engine& engine, const Due& due, std::span<const Later* const> nodes, Keeps& keeps);

@@ -58,17 +58,9 @@ std::vector<WantsPlace> Admission::wanting_places() const {
   std::sort(all.begin(), all.end(), [](const Record* a, const Record* b) { return a->key < b->key; });
   std::vector<WantsPlace> out;
   const ReservationOptions& kept = options_.reservations;
-  std::map<std::string_view, int32_t> due;  // by ClusterQueue, beside those before them for whom room is kept
-  const auto first_of_queue = [&](const Record& waits) {
-    const auto [at, fresh] = due.try_emplace(waits.status.cluster_queue, 0);
-    if (const auto rooms = kept_.of_queue.find(waits.status.cluster_queue); fresh && rooms != kept_.of_queue.end())
-      at->second = static_cast<int32_t>(
-          std::ranges::count_if(rooms->second, [&](const auto& room) { return record(room.first).key < waits.key; }));
-    return at->second++ < kept.per_queue;
-  };
   for (const Record* each : all) {
     const bool waited = kept.enabled && each->waits_since && *each->waits_since + kept.after <= now_;
-    out.push_back({each->key.id, each->options, waited, waited && first_of_queue(*each)});
+    out.push_back({each->key.id, each->options, waited});
   }
   return out;
 }

@@ -44,7 +44,6 @@ struct WantsPlace {
   WorkloadId id;
   std::shared_ptr<const std::vector<PlaceOption>> options;
   bool has_waited = false;  // as long as those for whom room is kept
-  bool is_due = false;      // and is the first of its queue that has
 };
 
 // Quota that a workload holds already, as its object says.
