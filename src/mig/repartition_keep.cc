@@ -105,8 +105,8 @@ struct Repartitioner::Later {
   // What to keep of it.
   model::ResourceList gpus(const model::Node& node, const model::ResourceList& needs,
                            packing::MigDemand& demand) const {
+    if (devices.empty()) return cut_resources(node.allocatable);
     const model::ResourceList allocatable = cut_resources(node.allocatable);
-    if (devices.empty()) return allocatable;
     std::vector<GpuDevice> some = offer.before;
     for (GpuDevice& device : some) device.fixed = true;
     model::ResourceList out;
