@@ -38,6 +38,20 @@ std::optional<std::pair<int64_t, int64_t>> lack(const State& state, NodeSlot nod
 
 }  // namespace
 
+bool Engine::Reserve::has_waited(const Engine& engine, PodSlot pod) {
+  const ReservationOptions& options = engine.options_.reservations;
+  const std::optional<Time>& since = engine.state_.pod(pod).queued_at;
+  return options.enabled && since && *since + options.after <= engine.now_;
+}
+
+void Engine::Reserve::add_waited(const Engine& engine, const ClassQueue& cls, std::vector<PodSlot>& due) {
+  std::map<QueueName, int32_t> by_queue;
+  for (const PodSlot pod : cls.pods)
+    if (has_waited(engine, pod) &&
+        by_queue[queue_of(engine.state_.pod(pod).pod)]++ < engine.options_.reservations.per_queue)
+      due.push_back(pod);
+}
+
 Time Engine::Reserve::due_at(const Engine& engine, const ClassQueue& cls) {
   const ReservationOptions& options = engine.options_.reservations;
   const PodState& head = engine.state_.pod(*cls.pods.begin());
@@ -118,12 +132,7 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     goes_on |= cls.node_to_clear().valid();
     if (due_at(engine, cls) > engine.now_) continue;
     cls.reserve_from = engine.now_ + options.retry;
-    std::map<QueueName, int32_t> by_queue;
-    for (const PodSlot pod : cls.pods) {
-      const PodState& waiting = state.pod(pod);
-      const bool waited = waiting.queued_at && *waiting.queued_at + options.after <= engine.now_;
-      if (waited && by_queue[queue_of(waiting.pod)]++ < options.per_queue) due.push_back(pod);
-    }
+    add_waited(engine, cls, due);
   }
   std::sort(due.begin(), due.end(), QueueOrder{&state});
   for (const PodSlot pod : due) {
@@ -212,22 +221,14 @@ bool Engine::gives_way(PodSlot pod, NodeSlot node) const {
   });
 }
 
-// Of a class and a queue, no more than may have some kept.
 DuePods Engine::due_pods() const {
-  const ReservationOptions& options = options_.reservations;
-  DuePods out{options.per_queue};
+  DuePods out{options_.reservations.per_queue};
   std::vector<PodSlot> due = reserved_pods();
   for (const ClassId id : queue_.blocked()) {
     const ClassQueue& cls = *queue_.find(id);
     const PodClass& pod_class = state_.pod_class(id);
     const bool asks = pod_class.requests_gpu || pod_class.shares_gpu;
-    if (!options.enabled || !asks || !cls.candidates.objection().empty()) continue;
-    std::map<QueueName, int32_t> by_queue;
-    for (const PodSlot pod : cls.pods) {
-      const PodState& waiting = state_.pod(pod);
-      const bool waited = waiting.queued_at && *waiting.queued_at + options.after <= now_;
-      if (waited && by_queue[queue_of(waiting.pod)]++ < options.per_queue) due.push_back(pod);
-    }
+    if (asks && cls.candidates.objection().empty()) Reserve::add_waited(*this, cls, due);
   }
   std::sort(due.begin(), due.end(), QueueOrder{&state_});
   std::map<QueueName, size_t> queues;

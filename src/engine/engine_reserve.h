@@ -28,6 +28,10 @@ struct Engine::Reserve {
 
   // Keeps nodes for those who are due; all that waits is blocked. False: out of work units, or somebody can go on.
   bool run(WorkBudget& work, CycleResult& result);
+  // Whether it has waited so long that room may be kept for it.
+  static bool has_waited(const Engine& engine, PodSlot pod);
+  // Adds the pods of the class that have, of each queue no more than may have some kept.
+  static void add_waited(const Engine& engine, const ClassQueue& cls, std::vector<PodSlot>& due);
   // When the class's first pod has waited so long that a node may be kept for it.
   static Time due_at(const Engine& engine, const ClassQueue& cls);
   // Whether a node may be kept in this cycle for one that comes before the pod: before that is known nobody is evicted

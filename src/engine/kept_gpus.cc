@@ -9,7 +9,6 @@
 namespace berth::engine {
 
 void KeptGpus::keep(NodeSlot node, const GpusKept& event, model::Pod stand_in) {
-  give_back(node);
   auto spec = std::make_shared<model::SchedulingSpec>();
   spec->requests = event.amounts;
   stand_in.spec = std::move(spec);

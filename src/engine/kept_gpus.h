@@ -36,7 +36,7 @@ class KeptGpus {
 
   explicit KeptGpus(State& state) : state_(state) {}
 
-  // In the place of what was kept on the node. `stand_in` has the names, the priority and the age of who waits, and
+  // Nothing is kept on the node. `stand_in` has the names, the priority and the age of who waits, and
   // says for whom it is (model::Pod::keeps_gpus_for).
   void keep(NodeSlot node, const GpusKept& event, model::Pod stand_in);
   void give_back(NodeSlot node);

@@ -11,13 +11,11 @@
 
 namespace berth::engine {
 
-// A stand-in for which room is kept on its node while nobody leaves for it.
-inline bool is_kept_room(const PodState& pod) {
-  return pod.pod.stand_in && pod.node_kept && pod.phase == PodPhase::kNominated;
-}
-// The same, of a pod, too.
+// One for which room is kept on its node while nobody leaves for it.
 inline bool has_room_kept(const PodState& pod) { return pod.node_kept && pod.phase == PodPhase::kNominated; }
-// Those on the node for which it is so; in no order.
+// The same of stand-ins alone.
+inline bool is_kept_room(const PodState& pod) { return pod.pod.stand_in && has_room_kept(pod); }
+// Those on the node that have room kept; in no order.
 std::vector<PodSlot> kept_room(const State& state, const NodeState& node);
 
 // Gives back the room of a pod that is on the node, in a copy of it: resources, its share of a GPU, host ports.

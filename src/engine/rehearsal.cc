@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/int128.h"
+#include "engine/engine_reserve.h"
 #include "engine/in_the_way.h"
 #include "engine/queued_workloads.h"
 
@@ -264,16 +265,15 @@ std::set<NodeSlot> Engine::Rehearsal::to_look_at(const std::vector<std::pair<Cla
 // long, is not foreseen.
 std::set<NodeSlot> Engine::Rehearsal::to_be_kept(int64_t& work) {
   const State& state = second.state_;
-  const ReservationOptions& options = second.options_.reservations;
   std::vector<ClassId> classes;
   const auto has_some = [&](const std::string& owner) {
     return std::ranges::any_of(real.kept_gpus_.all(), [&](const auto& kept) { return kept.second.owner == owner; });
   };
   for (const ClassId id : second.queue_.blocked()) {
     const ClassQueue& cls = *second.queue_.find(id);
-    const PodState& first = state.pod(*cls.pods.begin());
-    const bool waited = options.enabled && first.queued_at && *first.queued_at + options.after <= now;
-    if (waited && cls.candidates.objection().empty() && !has_some(first.pod.uid)) classes.push_back(id);
+    const PodSlot first = *cls.pods.begin();
+    if (Reserve::has_waited(second, first) && cls.candidates.objection().empty() && !has_some(state.pod(first).pod.uid))
+      classes.push_back(id);
   }
   for (const WantedPlaces& wanted : second.workloads_->wanted()) {
     if (!wanted.has_waited || has_some(second.admission().status(wanted.workloads.front()).workload.uid)) continue;

@@ -21,7 +21,6 @@ using engine::Engine;
 using engine::NodeSlot;
 using engine::NodeState;
 using engine::PodSlot;
-using engine::ResourceId;
 using engine::State;
 
 constexpr Time kNobodyKnows{INT64_MAX};
@@ -72,18 +71,6 @@ bool Repartitioner::Plan::promise_only(PodSlot pod) {
   for (Offer& offer : offers_) offer.full_for.assign(requests_.size(), false);
   turn_ = rank_of(pod);
   return !turns.empty() && promise_one(turns.begin()->second) != nullptr;
-}
-
-model::ResourceList Repartitioner::Plan::beside_gpus(const Offer& offer) const {
-  model::ResourceList out;
-  if (!offer.node) return out;
-  const std::vector<Int128> before = engine::node_without(state_, offer.slot, offer.kept).used;
-  for (ResourceId id{0}; id.value < offer.node->used.size(); ++id.value) {
-    const Int128 more = offer.node->used[id.value] - (id.value < before.size() ? before[id.value] : 0);
-    const std::string& name = state_.resources().name(id);
-    if (more > 0 && !is_cut_resource(name)) out.set(name, engine::NodeView::narrow(more));
-  }
-  return out;
 }
 
 // Who has waited long, or has room kept.
@@ -186,6 +173,9 @@ bool Repartitioner::keep_for(const Engine& engine, const Due& due, std::span<con
                                [&](const auto& each) { return offer.idle.get(each.first) < each.second; });
   };
   if (!served || std::ranges::none_of(offers, is_to_be_cut)) return false;
+  const State& state = engine.state();
+  const model::ResourceList beside =
+      due.pod.valid() ? other_requests(state, state.pod_class(state.pod(due.pod).cls)) : model::ResourceList();
   for (size_t i = 0; i < offers.size(); ++i) {
     if (offers[i].needs.empty()) continue;
     const model::Node& node = engine.state().node(offers[i].slot).node;
@@ -199,7 +189,8 @@ bool Repartitioner::keep_for(const Engine& engine, const Due& due, std::span<con
       step.resources = engine.state().pod(kept->second.stand_in).pod.spec->requests;
     } else {
       step.resources = nodes[i]->gpus(node, offers[i].beyond, demand_);
-      step.resources.add(plan.beside_gpus(offers[i]));
+      for (const auto& [name, amount] : due.wanted != nullptr ? offers[i].for_workload : beside)
+        if (!is_cut_resource(name)) step.resources.add(name, amount);
     }
     keeps.insert_or_assign(node.name, std::move(step));
   }

@@ -38,6 +38,14 @@ model::ResourceList cut_requests(const State& state, const engine::PodClass& cls
   return out;
 }
 
+model::ResourceList other_requests(const State& state, const engine::PodClass& cls) {
+  model::ResourceList out;
+  for (const engine::ResourceAmount& request : cls.requests)
+    if (const std::string& name = state.resources().name(request.id); !is_cut_resource(name))
+      out.set(name, request.amount);
+  return out;
+}
+
 Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offers, packing::MigDemand& demand,
                           const std::map<std::string, std::string>& promised_before, int64_t work)
     : engine_(engine),
@@ -248,9 +256,7 @@ bool Repartitioner::Plan::serve(const Asker& asker, PodSlot pod, Offer& offer) {
   if (workload_.valid() && !offer.workload.valid()) offer.workload = workload_;
   if (workload_.valid() && offer.workload == workload_) {
     if (asks) offer.for_workload.add(requests_[asker.request]);
-    for (const engine::ResourceAmount& request : cls.requests)
-      if (const std::string& name = state_.resources().name(request.id); !is_cut_resource(name))
-        offer.for_workload.add(name, request.amount);
+    offer.for_workload.add(other_requests(state_, cls));
   }
   peers_.add(pod, offer.slot);
   return true;

@@ -29,6 +29,8 @@ namespace berth::mig {
 
 // What the class asks for of is_cut_resource(); a share of a GPU, a whole one.
 model::ResourceList cut_requests(const engine::State& state, const engine::PodClass& cls);
+// What else it asks for.
+model::ResourceList other_requests(const engine::State& state, const engine::PodClass& cls);
 
 // A node that is being cut, or could be, with the pods that it has been promised to.
 struct Repartitioner::Offer {
@@ -63,8 +65,6 @@ class Repartitioner::Plan {
   // Promises to one alone; false: it cannot have what it asks for of these.
   bool promise_only(engine::PodSlot pod);
   bool promise_only(const engine::WantedPlaces& wanted);
-  // What has been promised of the node beside its GPUs.
-  model::ResourceList beside_gpus(const Offer& offer) const;
   int64_t work_used() const { return work_used_; }
   bool unfinished() const { return unfinished_; }
   // Of pods that are in no queue of workloads: which node each has been promised.

@@ -296,15 +296,15 @@ std::vector<RepartitionStep> Repartitioner::step(const engine::Engine& engine, T
            !engine.workloads().wanted().empty();
   };
   const bool possible = !state.mig_nodes().empty() && steps.empty();  // else there is news to be heard first
-  if (possible && waiting() && !nothing_new(engine, now)) {
+  if (possible && !waiting()) {
+    served_.clear();
+    keep_gpus(engine, now, steps);
+  } else if (possible && !nothing_new(engine, now)) {
     std::vector<Offer> all = offers(state, now);
     plan(engine, all, work);
     begin(state, all, now, steps);
     if (unfinished_) looked_at_.clear();
     else if (!engine.held().valid() && !engine.workloads().held().valid()) keep_gpus(engine, now, steps);
-  } else if (possible && !waiting()) {
-    served_.clear();
-    keep_gpus(engine, now, steps);
   }
   find_wakeup(now);
   return steps;
