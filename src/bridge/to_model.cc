@@ -102,6 +102,7 @@ model::Pod to_model(const api::Pod& pod, const SchedulerNames& served, const Top
   out.created = pod.metadata.created.value_or(Time{});
   out.started = pod.status.start_time.value_or(Time{});
   out.runtime = api::declared_runtime(pod.metadata, pod.spec.active_deadline_s);
+  out.restarts = pod.spec.restart_policy == "Always";
   const auto spec = scheduling_spec(pod);
   model::Labels labels = pod.metadata.labels;
   add_topology(pod.metadata, levels, labels, spec->peers);

@@ -305,11 +305,14 @@ bool Engine::look_at(ClassId id, ClassQueue& cls, WorkBudget& work) {
   return done;
 }
 
-// Gives each waiting pod its turn, and each nominated one among them: whoever comes first has first choice.
+// Gives each waiting pod its turn, and each nominated one among them: whoever comes first has first choice. So have
+// workloads that have places kept: what they could have at once is kept for them until admission has its turn.
 bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
   const std::vector<PodSlot> nominees(nominees_.begin(), nominees_.end());
   const QueueOrder before{&state_};
   auto nominee = nominees.begin();
+  const std::vector<quota::WorkloadId> may_move = workloads_->who_may_move();
+  std::span<const quota::WorkloadId> owners(may_move);
   SetTurn set;
   const auto sent = [&] { return static_cast<int64_t>(result.decisions.size()); };
   while (true) {
@@ -318,6 +321,9 @@ bool Engine::place_waiting(const CycleLimits& limits, WorkBudget& work, CycleRes
     const bool follows = nominee != nominees.end() && (!head.valid() || before(*nominee, head));
     if (!follows && !head.valid()) return true;
     if (sent() >= limits.max_binds) return false;
+    if (const PodSlot next = follows ? *nominee : head; !owners.empty() && state_.pod(next).pod.workload.empty())
+      workloads_->move_kept(owners, next, work);
+    if (work.left <= 0) return false;
     if (!follows && may_search_set(head, set)) {
       set.searched = true;
       if (!place_set(set, limits, work, result)) return false;

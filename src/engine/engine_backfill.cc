@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "engine/engine_reserve.h"
 #include "engine/kept_aside.h"
+#include "engine/node_without.h"
+#include "engine/queued_workloads.h"
 
 namespace berth::engine {
 namespace {
@@ -166,49 +169,96 @@ bool Engine::Reserve::lend(NodeSlot node, const CycleLimits& limits, WorkBudget&
 bool Engine::Reserve::pass_kept(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
   std::vector<PodSlot> kept = engine.reserved_pods();
   for (const auto& [node, each] : engine.kept_gpus_.all()) kept.push_back(each.stand_in);
+  std::set<NodeSlot> nodes;  // of workloads
+  for (const auto& [id, room] : engine.admission().kept().rooms)
+    for (const std::string& name : room.in_nodes ? engine.workloads_->kept_nodes(id) : std::vector<std::string>())
+      nodes.insert(engine.state_.find_node(name));
+  for (const NodeSlot node : nodes)
+    std::ranges::copy_if(kept_room(engine.state_, engine.state_.node(node)), std::back_inserter(kept),
+                         [&](PodSlot slot) { return !engine.state_.pod(slot).pod.workload.empty(); });
   return pass(kept, limits, work, result);
 }
 
-// In the queue's order, each to the first of the nodes by name.
+// Of those that are kept for others there: without whom the pod may have the node. What is kept for workloads is there
+// for pods that have waited as long.
+std::vector<PodSlot> Engine::Reserve::later_than(PodSlot pod, const std::vector<PodSlot>& kept) const {
+  const QueueOrder before{&engine.state_};
+  const bool waited = has_waited(engine, pod);
+  std::vector<PodSlot> out;
+  std::ranges::copy_if(kept, std::back_inserter(out), [&](PodSlot other) {
+    return before(pod, other) && (waited || engine.state_.pod(other).pod.workload.empty());
+  });
+  return out;
+}
+
+// Whether the pod, which may be nominated for another node, could start on this one without those. False: out of work
+// units.
+bool Engine::Reserve::starts_without(PodSlot pod, NodeSlot node, const std::vector<PodSlot>& later, WorkBudget& work,
+                                     bool& starts) {
+  State& state = engine.state_;
+  const ClassId id = state.pod(pod).cls;
+  ClassQueue& cls = engine.queue_.of(id);
+  const NodeSlot home = state.pod(pod).phase == PodPhase::kNominated ? state.pod(pod).node : NodeSlot{};
+  if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+  const bool counts_at_home = home.valid() && cls.candidates.groups() != nullptr;
+  WorkBudget unlimited{INT64_MAX};
+  if (counts_at_home) {
+    state.unassign(pod, PodPhase::kNotQueued);
+    cls.candidates.refresh(state, engine.policies_, state.pod_class(id), engine.failure_sets_, unlimited);
+  }
+  VictimSearch search(engine.search_context(), state.pod_class(id), cls.candidates.groups());
+  starts = cls.candidates.objection().empty() && search.fits_without(node, later);
+  work.spend(1 + search.take_effort());
+  if (counts_at_home) state.assign(pod, home, PodPhase::kNominated);
+  return true;
+}
+
+// In the queue's order, each to the first of the nodes by name. Who has a node kept may have another sooner.
 bool Engine::Reserve::pass(const std::vector<PodSlot>& all, const CycleLimits& limits, WorkBudget& work,
                            CycleResult& result) {
   const QueueOrder before{&engine.state_};
-  std::map<uint64_t, std::vector<PodSlot>> by_node;  // in their order
+  std::map<uint64_t, std::vector<PodSlot>> by_node;
   for (const PodSlot kept : all) by_node[engine.state_.node(engine.state_.pod(kept).node).order].push_back(kept);
   absl::btree_set<PodSlot, QueueOrder> heads(before);
-  const auto add_head = [&](const ClassQueue& cls) {
-    const auto comes_later = [&](PodSlot kept) { return before(*cls.pods.begin(), kept); };
-    if (!cls.pods.empty() && std::ranges::any_of(all, comes_later)) heads.insert(*cls.pods.begin());
+  const auto add_head = [&](PodSlot pod) {
+    if (std::ranges::any_of(all, [&](PodSlot kept) { return before(pod, kept); })) heads.insert(pod);
   };
-  for (const ClassId id : engine.queue_.blocked()) add_head(engine.queue_.of(id));
+  for (const ClassId id : engine.queue_.blocked())
+    if (const auto& pods = engine.queue_.of(id).pods; !pods.empty()) add_head(*pods.begin());
+  for (const PodSlot pod : engine.reserved_pods()) add_head(pod);
+  bool gives_back = false;  // what was kept for one who has passed
   while (!heads.empty()) {
     const PodSlot pod = heads.extract(heads.begin()).value();
-    const ClassId id = engine.state_.pod(pod).cls;
-    ClassQueue& cls = engine.queue_.of(id);
+    const PodState& passing = engine.state_.pod(pod);
+    const ClassId id = passing.cls;
     for (const auto& [order, kept] : by_node) {
-      std::vector<PodSlot> later;
-      std::ranges::copy_if(kept, std::back_inserter(later), [&](PodSlot other) { return before(pod, other); });
       const NodeSlot node = engine.state_.pod(kept.front()).node;
+      if (passing.phase == PodPhase::kNominated && passing.node == node) continue;  // its own
+      const std::vector<PodSlot> later = later_than(pod, kept);
       if (later.empty() || !may_have_room(engine.state_, engine.state_.pod_class(id), node, later)) continue;
       if (std::ssize(result.decisions) >= limits.max_binds) return false;
-      if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
-      VictimSearch search(engine.search_context(), engine.state_.pod_class(id), cls.candidates.groups());
-      const bool fits = cls.candidates.objection().empty() && search.fits_without(node, later);
-      work.spend(1 + search.take_effort());
-      if (!fits) continue;
+      bool starts = false;
+      if (!starts_without(pod, node, later, work, starts)) return false;
+      if (!starts) continue;
       if (engine.gives_way(pod, node)) {
         engine.held_ = pod;
         return false;
       }
       if (pod == engine.held_) engine.held_ = {};
-      engine.queue_.erase(pod);
+      if (passing.phase == PodPhase::kNominated) {
+        engine.withdraw_nomination(pod);
+        gives_back = true;
+      } else {
+        engine.queue_.erase(pod);
+      }
       const KeptAside aside(engine.state_, node);
       engine.place(pod, node, result);
-      add_head(cls);
+      engine.workloads_->kept_for_pod(pod, node);
+      if (const auto& pods = engine.queue_.of(id).pods; !pods.empty()) add_head(*pods.begin());
       break;
     }
   }
-  return true;
+  return !gives_back;
 }
 
 bool Engine::Reserve::backfill(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {

@@ -125,6 +125,7 @@ void Engine::on(const NodeRepartitioning& event) {
   const NodeSlot node = state_.find_node(event.name);
   if (!node.valid()) return;
   if (event.under_way) give_back_kept(node);
+  else kept_gpus_.give_back(node);
   std::vector<PodSlot> pods;
   for (const std::string& uid : event.pods)
     if (const PodSlot pod = state_.find_pod(uid); pod.valid() && state_.pod(pod).phase == PodPhase::kPending)
@@ -141,8 +142,9 @@ void Engine::on(const NodeRepartitioning& event) {
 // What is kept on the node, for whomever: it is about to be cut anew.
 void Engine::give_back_kept(NodeSlot node) {
   workloads_->give_back_kept(node);
-  kept_gpus_.give_back(node);
+  kept_gpus_.begin_cut(node);
   for (const PodSlot pod : kept_room(state_, state_.node(node))) {
+    if (!state_.pod(pod).pod.keeps_gpus_for.empty()) continue;
     withdraw_nomination(pod);
     enqueue(pod);
   }
@@ -182,6 +184,7 @@ void Engine::displace(const std::vector<PodSlot>& nominees) {
       give_place_back(pod, NodeSlot{});
       continue;
     }
+    if (state_.pod(pod).node_kept) queue_.of(state_.pod(pod).cls).reserve_from = Time{INT64_MIN};  // it has another
     withdraw_nomination(pod);
     enqueue(pod);
   }

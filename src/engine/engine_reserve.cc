@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -83,16 +84,17 @@ std::pair<NodeSlot, Time> Engine::Reserve::node_to_keep(PodSlot pod, ClassQueue&
   const State& state = engine.state_;
   const PodClass& pod_class = state.pod_class(state.pod(pod).cls);
   VictimSearch search(engine.search_context(), pod_class, cls.candidates.groups());
-  std::vector<std::tuple<Time, std::pair<int64_t, int64_t>, uint64_t, NodeSlot>> nodes;
+  std::vector<std::tuple<Time, bool, std::pair<int64_t, int64_t>, uint64_t, NodeSlot>> nodes;
   for (const auto& [name, slot] : state.nodes_by_name()) {
     const FailureSetId failure = cls.candidates.failure(slot);
     if (!failure.valid() || failure == kFits || !engine.failure_sets_.preemption_helps(failure)) continue;
     if (const auto missing = lack(state, slot, pod_class))
-      nodes.emplace_back(free_by(search, pod, slot), *missing, state.node(slot).order, slot);
+      nodes.emplace_back(free_by(search, pod, slot), needs_who_runs_on(state, slot, pod_class.requests), *missing,
+                         state.node(slot).order, slot);
   }
   work.spend(static_cast<int64_t>(state.node_count()) + search.take_effort());
   std::sort(nodes.begin(), nodes.end());
-  for (const auto& [free_by, missing, order, slot] : nodes) {
+  for (const auto& [free_by, runs_on, missing, order, slot] : nodes) {
     const bool fits = search.fits_when_left(pod, slot);
     work.spend(1 + search.take_effort());
     if (fits) return {slot, free_by};
@@ -120,6 +122,37 @@ void Engine::Reserve::tell(PodSlot pod, CycleResult& result) {
                                                       kept_text(kept.node, kept.told_free_by))});
 }
 
+void Engine::Reserve::keep_node(PodSlot pod, NodeSlot node, Time free_by, CycleResult& result) {
+  engine.nominate(pod, node);
+  engine.state_.revise(pod, [free_by](PodState& kept) { kept.node_kept = true, kept.free_by = free_by; });
+  engine.workloads_->kept_for_pod(pod, node);
+  tell(pod, result);
+}
+
+// Who waits on his node for one that runs until he is deleted has another kept instead, where that will do. False: out
+// of work units.
+bool Engine::Reserve::look_elsewhere(WorkBudget& work, CycleResult& result) {
+  const State& state = engine.state_;
+  for (const PodSlot pod : engine.reserved_pods()) {
+    const ClassId id = state.pod(pod).cls;
+    const PodClass& pod_class = state.pod_class(id);
+    ClassQueue& cls = engine.queue_.of(id);
+    const auto may_take_for_ever = [&](Time free_by, NodeSlot node) {
+      return free_by == Time{INT64_MAX} && needs_who_runs_on(state, node, pod_class.requests);
+    };
+    if (cls.reserve_from > engine.now_ || !may_take_for_ever(state.pod(pod).free_by, state.pod(pod).node)) continue;
+    if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+    if (cls.pods.empty() || due_at(engine, cls) > engine.now_)
+      cls.reserve_from = engine.now_ + engine.options_.reservations.retry;
+    if (!cls.candidates.objection().empty()) continue;
+    const auto [node, free_by] = node_to_keep(pod, cls, work);
+    if (!node.valid() || node == state.pod(pod).node || may_take_for_ever(free_by, node)) continue;
+    engine.withdraw_nomination(pod);
+    keep_node(pod, node, free_by, result);
+  }
+  return true;
+}
+
 // A class is looked at no sooner than a while after it was last. False: out of work units, or some could start at once,
 // be it in room that is kept for those that come after them; or room can be made for who has waited for this.
 bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
@@ -127,6 +160,7 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
   State& state = engine.state_;
   std::vector<PodSlot> due;
   bool goes_on = false;
+  if (!look_elsewhere(work, result)) return false;
   for (const ClassId id : engine.queue_.blocked()) {
     ClassQueue& cls = engine.queue_.of(id);
     goes_on |= cls.node_to_clear().valid();
@@ -147,14 +181,11 @@ bool Engine::Reserve::run(WorkBudget& work, CycleResult& result) {
     const auto [node, free_by] = hopeless ? std::pair(NodeSlot{}, Time{}) : node_to_keep(pod, cls, work);
     if (!node.valid()) continue;
     engine.queue_.erase(pod);
-    engine.nominate(pod, node);
-    state.revise(pod, [by = free_by](PodState& kept) { kept.node_kept = true, kept.free_by = by; });
-    engine.workloads_->kept_for_pod(pod, node);
+    keep_node(pod, node, free_by, result);
     VictimSearch search(engine.search_context(), state.pod_class(id), cls.candidates.groups());
     std::vector<PodSlot> displaced;
     goes_on |= search.outlook(pod, node, displaced) == VictimSearch::Outlook::kReady;
     ++engine.reservations_;
-    tell(pod, result);
     goes_on |= let_go_behind(pod);
   }
   return !goes_on;

@@ -5,9 +5,10 @@
 // A pod is due when it has waited for ReservationOptions::after and fits nowhere, nor can room be made for it. The
 // first in the queue's order of each queue is nominated for a node as if others were leaving it: its room is charged
 // there, so that whoever comes after it goes elsewhere, and what becomes free is kept until the pod fits. The node is
-// the one on which enough is free the soonest, by what those declare who run there; of others, the one that lacks
-// least, GPUs first, of those where the pod would fit if all others but daemons had gone. Only pods that come before it
-// can take the nomination away; if it has a place elsewhere first, or can make one, it goes there. For one that
+// the one on which enough is free the soonest, by what those declare who run there; of others, one where nobody has to
+// leave who runs until he is deleted, and that lacks least, GPUs first, of those where the pod would fit if all others
+// but daemons had gone. Only pods that come before it can take the nomination away; if it has a place elsewhere first,
+// be it one that is kept for those after it, or can make one, it goes there. For one that
 // fits on no node as its GPUs are cut, whoever has left, GPUs are kept to be cut anew (engine/kept_gpus.h).
 //
 // Where it is known when enough is free, a pod that fits nowhere may take the kept room if it will have ended by then
@@ -39,8 +40,8 @@ struct Engine::Reserve {
   static bool comes_first(const Engine& engine, PodSlot pod);
   // GPUs that are kept for one who waits no more are given back.
   void tidy_gpus();
-  // Gives what is kept for a pod, or of GPUs, to those who fit there as it is and come before. False: out of work
-  // units, or of what a cycle may bind, or one of them is held.
+  // Gives what is kept for a pod, a workload, or of GPUs, to those who fit there as it is and come before. False: out
+  // of work units, or of what a cycle may bind; or one of them is held, or gives a node back that was kept for it.
   bool pass_kept(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   bool pass(const std::vector<PodSlot>& kept, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   // What is said of a pod for which the node is kept; `free_by`: INT64_MAX where nobody knows.
@@ -56,9 +57,13 @@ struct Engine::Reserve {
   Time free_by(VictimSearch& search, PodSlot waiting, NodeSlot node) const;
 
  private:
+  std::vector<PodSlot> later_than(PodSlot pod, const std::vector<PodSlot>& kept) const;
+  bool starts_without(PodSlot pod, NodeSlot node, const std::vector<PodSlot>& later, WorkBudget& work, bool& starts);
   bool may_reserve(PodSlot pod) const;
   bool let_go_behind(PodSlot pod);
   std::pair<NodeSlot, Time> node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
+  void keep_node(PodSlot pod, NodeSlot node, Time free_by, CycleResult& result);
+  bool look_elsewhere(WorkBudget& work, CycleResult& result);
   Time told_of(const PodState& pod) const;
   void tell(PodSlot pod, CycleResult& result);
   bool is_late(PodSlot pod) const;

@@ -24,18 +24,18 @@ namespace {
 constexpr const char* kNeverFits = "it would not start with nothing in use either";
 
 // Whether the node could have a pod of the class if nobody were there; terms between pods are not asked.
-bool could_have(const Engine& engine, const PodClass& cls, const NodeView& view) {
+bool could_have(const PolicySet& policies, const PodClass& cls, const NodeView& view) {
   for (const ResourceAmount& request : cls.requests)
     if (request.amount > view.allocatable(request.id)) return false;
   Reasons reasons;
-  run_filters(engine.policies(), cls, view, reasons);
+  run_filters(policies, cls, view, reasons);
   return std::ranges::all_of(reasons, [](const Reason& reason) { return reason.info->preemption_helps; });
 }
 
 // Whether it could, too, if the node's GPUs were cut for the class. Of one that others cut nobody knows what it will
 // have.
-bool could_have_if_cut(const Engine& engine, const ResourceTable& resources, const PodClass& cls, NodeSlot slot) {
-  const State& state = engine.state();
+bool could_have_if_cut(const PolicySet& policies, const State& state, const ResourceTable& resources,
+                       const PodClass& cls, NodeSlot slot) {
   const NodeState& node = state.node(slot);
   const model::DynamicMig& mig = node.node.mig;
   if ((!cls.requests_gpu && !cls.shares_gpu) || (!mig && !node.is_being_cut())) return false;
@@ -59,7 +59,7 @@ bool could_have_if_cut(const Engine& engine, const ResourceTable& resources, con
     cut.allocatable[each.id.value] = std::max(cut.allocatable[each.id.value], each.amount);
   }
   cut.repartitioning = cut.node.cut_by_others = false;
-  return could_have(engine, cls, NodeView(cut, resources, state.volumes(), state.mix()));
+  return could_have(policies, cls, NodeView(cut, resources, state.volumes(), state.mix()));
 }
 
 // What one pod of the set asks for in the flavor of the queue where that is least.
@@ -116,8 +116,25 @@ bool may_be_cut_for(const Engine& engine, const PodClass& cls, const QueueRank& 
 bool might_be_cut_when_left(const Engine& engine, const PodClass& cls, NodeSlot slot) {
   const State& state = engine.state();
   const NodeState& node = state.node(slot);
-  return node.present && node.node.mig && !node.is_being_cut() && !could_have(engine, cls, state.view(slot)) &&
-         could_have_if_cut(engine, state.resources(), cls, slot);
+  return node.present && node.node.mig && !node.is_being_cut() &&
+         !could_have(engine.policies(), cls, state.view(slot)) &&
+         could_have_if_cut(engine.policies(), state, state.resources(), cls, slot);
+}
+
+int64_t most_if_cut(const PolicySet& policies, const State& state, const PodClass& cls, NodeSlot slot, int64_t enough) {
+  const NodeState& node = state.node(slot);
+  if (!node.present || !could_have_if_cut(policies, state, state.resources(), cls, slot)) return 0;
+  const NodeView view = state.view(slot);
+  int64_t most = enough;
+  model::ResourceList of_one, gpus;
+  for (const ResourceAmount& request : cls.requests) {
+    if (state.resources().is_gpu(request.id)) of_one.set(state.resources().name(request.id), request.amount);
+    else if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
+  }
+  if (!node.node.mig || of_one.empty()) return most;  // who knows what it will have; shares, as many as may be
+  int64_t out = 0;
+  for (gpus = of_one; out < most && packing::can_be_cut_for(node.node.mig, gpus); gpus.add(of_one)) ++out;
+  return std::max<int64_t>(out, 1);
 }
 
 InTheWay::InTheWay(const Engine& engine, Time now) : engine_(engine), now_(now) {
@@ -150,7 +167,7 @@ bool InTheWay::might_be_cut_for(std::span<const PodClass> classes, const Resourc
   const State& state = engine_.state();
   return std::ranges::any_of(state.nodes_by_name(), [&](const auto& node) {
     return state.node(node.second).present && std::ranges::any_of(classes, [&](const PodClass& cls) {
-             return could_have_if_cut(engine_, resources, cls, node.second);
+             return could_have_if_cut(engine_.policies(), state, resources, cls, node.second);
            });
   });
 }
@@ -186,7 +203,9 @@ std::vector<PodSlot> InTheWay::on_nodes_for(quota::WorkloadId id, const Options&
   const std::vector<PodClass> classes = classes_of(workload, options, resources);
   std::vector<PodSlot> out;
   for (const auto& [name, node] : state.nodes_by_name()) {
-    const auto here = [&, node = node](const PodClass& cls) { return could_have(engine_, cls, state.view(node)); };
+    const auto here = [&, node = node](const PodClass& cls) {
+      return could_have(engine_.policies(), cls, state.view(node));
+    };
     if (!state.node(node).present || (options != nullptr && std::ranges::none_of(classes, here))) continue;
     for (const PodSlot slot : state.node(node).pods) {
       const PodState& pod = state.pod(slot);

@@ -13,6 +13,7 @@
 #include "engine/ids.h"
 #include "engine/pending_queue.h"
 #include "engine/pod_class.h"
+#include "engine/policy_set.h"
 #include "quota/decision.h"
 
 namespace berth::model {
@@ -35,6 +36,9 @@ bool may_be_cut_for(const Engine& engine, const PodClass& cls, const QueueRank& 
 // Whether GPUs of the node might be cut anew so that a pod of the class does, once nobody has any, and it would not fit
 // there as they are cut.
 bool might_be_cut_when_left(const Engine& engine, const PodClass& cls, NodeSlot node);
+// How many pods of the class, of `enough` that are wanted, the node might have so at once, each of them asking for the
+// same.
+int64_t most_if_cut(const PolicySet& policies, const State& state, const PodClass& cls, NodeSlot node, int64_t enough);
 
 bool waits_behind_others(const quota::Admission& admission, const std::string& uid);  // a workload, in its queue
 

@@ -30,11 +30,23 @@ void KeptGpus::give_back(NodeSlot node) {
   kept_.erase(kept);
 }
 
+void KeptGpus::begin_cut(NodeSlot node) {
+  const auto kept = kept_.find(node);
+  if (kept == kept_.end()) return;
+  model::Pod stand_in = state_.pod(kept->second.stand_in).pod;
+  GpusKept beside{state_.node(node).node.name, kept->second.owner, {}};
+  const PodClass& cls = state_.pod_class(state_.pod(kept->second.stand_in).cls);
+  for (const ResourceAmount& request : cls.requests)
+    if (!state_.resources().is_gpu(request.id)) beside.amounts.set(state_.resources().name(request.id), request.amount);
+  give_back(node);
+  if (!beside.amounts.empty()) keep(node, beside, std::move(stand_in));
+}
+
 void KeptGpus::tidy(const std::function<bool(const std::string& owner)>& waits) {
   std::vector<NodeSlot> over;
   for (const auto& [node, kept] : kept_) {
     const NodeState& state = state_.node(node);
-    if (!state.present || !state.node.mig || state.is_being_cut() || !waits(kept.owner)) over.push_back(node);
+    if (!state.present || (!state.node.mig && !state.is_being_cut()) || !waits(kept.owner)) over.push_back(node);
   }
   for (const NodeSlot node : over) give_back(node);
 }

@@ -40,7 +40,9 @@ class KeptGpus {
   // says for whom it is (model::Pod::keeps_gpus_for).
   void keep(NodeSlot node, const GpusKept& event, model::Pod stand_in);
   void give_back(NodeSlot node);
-  // Where it is over for the owner, or the node is gone, is being cut, or is not to be cut any more.
+  // The node is to be cut anew: what is kept beside the GPUs, if anything, stays so until that is over.
+  void begin_cut(NodeSlot node);
+  // Where it is over for the owner, or the node is gone, or is not to be cut any more.
   void tidy(const std::function<bool(const std::string& owner)>& waits);
 
   const std::map<NodeSlot, Kept>& all() const { return kept_; }

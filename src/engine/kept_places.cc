@@ -6,28 +6,31 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/gpu_asks.h"
+#include "engine/in_the_way.h"
 #include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 #include "engine/shared_domains.h"
 
 namespace berth::engine {
 
-// A pod that has a place and will leave it: the first are those of whom it is known when; then those of nodes that are
-// kept for nobody, and where the fewest GPUs are in use by the others, node by node, and in the order of the queue on
-// each.
+// A pod that has a place and will leave it: the first are those of whom it is known when; the last, those that run
+// until they are deleted. Of the others, those of nodes that are kept for nobody, and where the fewest GPUs are in use
+// by the others, node by node, and in the order of the queue on each.
 struct QueuedWorkloads::Leaver {
   Time end;
+  bool runs_on = false;
   bool is_kept = false;  // of whom it is not known: the node, for somebody
   int64_t gpus_of_node = 0;
   uint64_t node = 0;
   QueueRank rank;
   PodSlot pod;
-  auto key() const { return std::tie(end, is_kept, gpus_of_node, node, rank); }
+  auto key() const { return std::tie(end, runs_on, is_kept, gpus_of_node, node, rank); }
   friend bool operator<(const Leaver& a, const Leaver& b) { return a.key() < b.key(); }
 };
 
 std::vector<Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t set, const PodLooks& looks,
-                                         int64_t enough) {
+                                         int64_t enough, bool if_cut) {
   const State& state = context_.state;
   return stand_ins_.ask(workload, set, looks, [&](PodSlot pod, const Candidates& candidates) {
     std::vector<Host> out;
@@ -36,11 +39,13 @@ std::vector<Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t
     const bool apart = stand_apart(state, cls);
     for (const auto& [name, node] : state.nodes_by_name()) {
       const FailureSetId failure = candidates.failure(node);
-      if (!failure.valid() || (failure != kFits && !context_.sets.preemption_helps(failure))) continue;
+      const bool as_it_is = failure.valid() && (failure == kFits || context_.sets.preemption_helps(failure));
       const NodeView view = state.view(node);
       int64_t most = apart ? 1 : INT64_MAX;
       for (const ResourceAmount& request : cls.requests)
         if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
+      if (!as_it_is || most <= 0)
+        most = if_cut ? most_if_cut(context_.policies, state, cls, node, apart ? 1 : enough) : 0;
       if (most <= 0) continue;
       out.push_back({node, most});
       enough -= std::min(enough, most);
@@ -99,7 +104,8 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
         for (const ResourceAmount& has : state.pod_class(pod.cls).requests)
           if (state.resources().is_gpu(has.id)) gpus += has.amount;
       const Time until = leaves ? now_ : known ? *end : Time{INT64_MAX};
-      out.push_back({until, false, 0, known ? 0 : state.node(node).order, queue_rank(pod.pod), slot});
+      out.push_back({until, !known && !waits && pod.pod.runs_on(), false, 0, known ? 0 : state.node(node).order,
+                     queue_rank(pod.pod), slot});
     }
     for (size_t i = first; i < out.size(); ++i)
       if (out[i].end == Time{INT64_MAX}) {
@@ -111,9 +117,15 @@ std::vector<QueuedWorkloads::Leaver> QueuedWorkloads::leavers(const quota::Place
   return out;
 }
 
+quota::CouldFit QueuedWorkloads::could_fit(const quota::PlaceRequest& request) {
+  if (could_fit(request, false)) return quota::CouldFit::kYes;
+  const bool may_be_cut = !context_.state.mig_nodes().empty() && !is_sliced(*request.workload);
+  return may_be_cut && could_fit(request, true) ? quota::CouldFit::kIfCut : quota::CouldFit::kNever;
+}
+
 // Each pod set by itself, and slices as if each pod were one. What all have to share, one domain has the room for. Of
 // pods that are told apart nothing is said.
-bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request) {
+bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request, bool if_cut) {
   for (size_t i = 0; i < request.workload->pod_sets.size(); ++i) {
     const PodLooks looks = looks_of(request, i);
     const int64_t wanted = quota::still_needed((*request.pod_sets)[i], request.workload->pod_sets[i]);
@@ -123,7 +135,7 @@ bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request) {
                        [&](PodSlot pod, const Candidates&) { return shared_layers(context_.state, pod); });
     std::map<std::vector<std::string_view>, int64_t> room;  // by the values of the labels that all have to share
     bool enough = false;
-    for (const Host& host : hosts(*request.workload, i, looks, shared.empty() ? wanted : INT64_MAX)) {
+    for (const Host& host : hosts(*request.workload, i, looks, shared.empty() ? wanted : INT64_MAX, if_cut)) {
       std::vector<std::string_view> domain;
       for (const model::SliceLayer& layer : shared)
         if (const std::string* value = context_.state.node(host.node).node.labels.find(layer.key))
@@ -168,18 +180,71 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Ti
       too_few = middle;
     }
   }
+  const Time end = std::max({from, now_, enough == 0 ? now_ : all[enough - 1].end});
+  keep_in(request, *found, end);
+  return end;
+}
+
+// Instead of what was kept for it.
+void QueuedWorkloads::keep_in(const quota::PlaceRequest& request, const std::vector<Found>& found, Time free_by) {
   const std::vector<std::string> before = kept_nodes(request.id);
   const bool had_another = let_go(request.id);
-  take_places(request, *found, PodPhase::kNominated);
-  const Time end = std::max({from, now_, enough == 0 ? now_ : all[enough - 1].end});
+  take_places(request, found, PodPhase::kNominated);
   for (const Set& set : groups_.at(request.id).sets)
     for (const auto& [slot, index] : set.stand_ins)
       context_.state.revise(slot, [&](PodState& kept) {
         kept.node_kept = true;
-        if (end > now_) kept.free_by = end;
+        if (free_by > now_) kept.free_by = free_by;
       });
   gave_back_ |= had_another && before != kept_nodes(request.id);
-  return end;
+}
+
+void QueuedWorkloads::move_kept(std::span<const quota::WorkloadId>& left, PodSlot pod, WorkBudget& work) {
+  const QueueRank rank = queue_rank(context_.state.pod(pod).pod);
+  for (; !left.empty() && queue_rank(admission_.status(left.front()).workload) < rank; left = left.subspan(1)) {
+    changed_ |= admission_.move_kept(left.front());
+    work.spend(1 + stand_ins_.take_used());
+  }
+}
+
+bool QueuedWorkloads::move_kept(const quota::PlaceRequest& request) {
+  std::vector<Found> found;
+  if (!find(request, {}, found, nullptr) || found.empty()) return false;
+  keep_in(request, found, now_);
+  return true;
+}
+
+bool QueuedWorkloads::waits_for_who_runs_on(quota::WorkloadId id) const {
+  const State& state = context_.state;
+  std::map<NodeSlot, std::vector<ResourceAmount>> asked;
+  for (const PodSlot slot : standing(id, false)) {
+    const PodState& pod = state.pod(slot);
+    std::vector<ResourceAmount>& there = asked[pod.node];
+    for (const ResourceAmount& request : state.pod_class(pod.cls).requests) {
+      const auto known = std::ranges::find(there, request.id, &ResourceAmount::id);
+      if (known == there.end()) there.push_back(request);
+      else known->amount = quota::saturating_add(known->amount, request.amount);
+    }
+  }
+  return std::ranges::any_of(asked,
+                             [&](const auto& each) { return needs_who_runs_on(state, each.first, each.second); });
+}
+
+bool QueuedWorkloads::waits_for_cut(quota::WorkloadId id) const {
+  const State& state = context_.state;
+  const std::string& uid = admission_.status(id).workload.uid;
+  return std::ranges::any_of(context_.kept_gpus.all(), [&](const auto& kept) { return kept.second.owner == uid; }) ||
+         std::ranges::any_of(state.mig_nodes(),
+                             [&](const std::string& name) { return state.node(state.find_node(name)).is_being_cut(); });
+}
+
+std::vector<quota::WorkloadId> QueuedWorkloads::who_may_move() const {
+  std::vector<quota::WorkloadId> out;
+  if (context_.state.change_end() == seen_until_) return out;
+  for (const auto& [id, room] : admission_.kept().rooms)
+    if (room.in_nodes) out.push_back(id);
+  std::ranges::sort(out, [&](quota::WorkloadId a, quota::WorkloadId b) { return comes_before(a, b); });
+  return out;
 }
 
 void QueuedWorkloads::victims_changed() {
@@ -205,7 +270,10 @@ void QueuedWorkloads::give_back_kept(NodeSlot node) {
   for (const PodSlot slot : kept_room(context_.state, context_.state.node(node)))
     if (const auto owner = by_name_.find(context_.state.pod(slot).pod.workload); owner != by_name_.end())
       owners.insert(owner->second);
-  for (const quota::WorkloadId id : owners) let_go(id);
+  for (const quota::WorkloadId id : owners) {
+    let_go(id);
+    configure().lost_kept(id);
+  }
 }
 
 bool QueuedWorkloads::may_lose_kept(quota::WorkloadId id) const {

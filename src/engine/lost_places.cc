@@ -102,8 +102,11 @@ void QueuedWorkloads::leave_unfit() {
       }
     }
   }
-  for (const quota::WorkloadId id : keeping)
-    if (!could_have_kept(id)) gave_back_ |= let_go(id);
+  for (const quota::WorkloadId id : keeping) {
+    if (could_have_kept(id)) continue;
+    gave_back_ |= let_go(id);
+    admission_.lost_kept(id);
+  }
 }
 
 // Whether all nodes on which places are kept for the workload could have its pods, whoever is there now.

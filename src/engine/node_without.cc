@@ -11,6 +11,19 @@ std::vector<PodSlot> kept_room(const State& state, const NodeState& node) {
   return out;
 }
 
+bool needs_who_runs_on(const State& state, NodeSlot node, std::span<const ResourceAmount> requests) {
+  const NodeView view = state.view(node);
+  std::vector<Int128> left;  // by request
+  for (const ResourceAmount& request : requests) left.push_back(Int128{view.allocatable(request.id)} - request.amount);
+  for (const PodSlot slot : state.node(node).pods) {
+    const PodState& pod = state.pod(slot);
+    const bool leaves = pod.pod.terminating || pod.evicting || pod.phase == PodPhase::kNominated;
+    if (!pod.pod.daemon && (leaves || !pod.pod.runs_on())) continue;
+    for (size_t i = 0; i < left.size(); ++i) left[i] -= state.pod_class(pod.cls).request(requests[i].id);
+  }
+  return std::ranges::any_of(left, [](Int128 amount) { return amount < 0; });
+}
+
 void take_out(const State& state, PodSlot slot, NodeState& node) {
   const PodState& pod = state.pod(slot);
   const PodClass& cls = state.pod_class(pod.cls);

@@ -18,6 +18,9 @@ inline bool is_kept_room(const PodState& pod) { return pod.pod.stand_in && has_r
 // Those on the node that have room kept; in no order.
 std::vector<PodSlot> kept_room(const State& state, const NodeState& node);
 
+// Whether so much is there only once some have left that run until they are deleted; who is nominated counts nowhere.
+bool needs_who_runs_on(const State& state, NodeSlot node, std::span<const ResourceAmount> requests);
+
 // Gives back the room of a pod that is on the node, in a copy of it: resources, its share of a GPU, host ports.
 void take_out(const State& state, PodSlot pod, NodeState& node);
 // A copy of the node without those pods.

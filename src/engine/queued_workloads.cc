@@ -24,6 +24,11 @@ bool is_own(const model::Workload& workload, const model::Pod& pod) {
 
 }  // namespace
 
+void QueuedWorkloads::set_namespace_labels(const std::string& name, const model::Labels& labels) {
+  admission_.set_namespace_labels(name, labels);
+  changed_ = true;
+}
+
 void QueuedWorkloads::upsert(model::Workload&& workload) {
   in_use_ = true;
   const std::string name = workload.full_name();
@@ -180,7 +185,7 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   if (set == group->sets.end() || set->came >= set->wanted) return {};
   if (!holds_room(state.phase) && pod.node_name.empty() && !may_begin(pod.workload)) return {};
   const auto index = static_cast<size_t>(set - group->sets.begin());
-  Came came{index, -1};
+  Group::Came came{index, -1};
   const auto stands_there = [&](const auto& kept) {
     return context_.state.node(context_.state.pod(kept.first).node).node.name == pod.node_name;
   };

@@ -18,6 +18,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,14 +42,14 @@ class QueuedWorkloads : public quota::Places {
     in_use_ = changed_ = true;
     return admission_;
   }
-  void set_namespace_labels(const std::string& name, const model::Labels& labels) {
-    admission_.set_namespace_labels(name, labels);
-    changed_ = true;
-  }
+  void set_namespace_labels(const std::string& name, const model::Labels& labels);
   void rehearse() { rehearses_ = true; }  // nobody makes pods: who is evicted has its places until it has let go
   void victims_changed();                 // others may be evicted than before
   void node_changed(NodeSlot node, bool offers_more);  // or something else than before
   void kept_for_pod(PodSlot pod, NodeSlot node);  // what is kept there for those after it is not theirs alone any more
+  std::vector<quota::WorkloadId> who_may_move() const;  // with places that are kept, as they wait; there may be others
+  // Of those, who come before the pod, have their turn: what they could have at once is kept for them.
+  void move_kept(std::span<const quota::WorkloadId>& left, PodSlot pod, WorkBudget& work);
   void look_again() { seen_until_ = filled_at_ = UINT64_MAX; }  // for places: what nodes offer changed, and no node did
   const quota::Admission& admission() const { return admission_; }
   std::vector<quota::WorkloadId> all() const;                            // in their order
@@ -81,11 +82,9 @@ class QueuedWorkloads : public quota::Places {
   void give_back_kept(NodeSlot node);  // it is to be cut anew: for whom room is kept there gives back all that is
   // Whether the workload is admitted, so that places are kept for its pods.
   bool admits(const std::string& workload) const;
-  // Whether the pod takes no place but that which is kept for it: the pods of a slice stand together, and those of a
-  // workload that has not begun have places all together.
+  // Whether the pod takes no place but that which is kept for it: one of a slice, or of a workload that has not begun.
   bool keeps_to_place(const model::Pod& pod) const;
-  // Whether pods of the workload may be given places: it has them all, or has begun.
-  bool may_begin(const std::string& workload) const;
+  bool may_begin(const std::string& workload) const;  // its pods have places: it has them all, or has begun
   // Whether the pod has to wait for its workload to be admitted.
   bool holds_back(const model::Pod& pod) const;
   std::string why_held_back(const model::Pod& pod) const;
@@ -112,8 +111,11 @@ class QueuedWorkloads : public quota::Places {
                                             const std::vector<quota::WorkloadId>& gone) override;
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
   bool gives_way(const quota::PlaceRequest& request, const std::set<quota::WorkloadId>& placeless) override;
-  bool could_fit(const quota::PlaceRequest& request) override;
+  quota::CouldFit could_fit(const quota::PlaceRequest& request) override;
   std::optional<Time> keep(const quota::PlaceRequest& request, Time from) override;
+  bool move_kept(const quota::PlaceRequest& request) override;
+  bool waits_for_who_runs_on(quota::WorkloadId id) const override;
+  bool waits_for_cut(quota::WorkloadId id) const override;
   std::vector<std::string> kept_nodes(quota::WorkloadId id) const override;
   bool may_lose_kept(quota::WorkloadId id) const override;
   const std::set<quota::WorkloadId>& lacking() const override { return short_; }
@@ -125,16 +127,16 @@ class QueuedWorkloads : public quota::Places {
   using Found = PlaceSearch::Place;
   using Group = WorkloadGroup;
   using Set = Group::Set;
-  using Came = Group::Came;
   using Stage = Group::Stage;
 
   bool has_slices(const model::Pod& pod) const;
   static PodLooks looks_of(const quota::PlaceRequest& request, size_t set);
   static std::vector<Group::Member> members_of(const quota::PlaceRequest& request, size_t set);
   NodeSlot best_node(const model::Workload& workload, size_t set, const PodLooks& looks);
-  // Those that could have pods of the set, until there is room for enough.
+  // Those that could have pods of the set, until there is room for enough; `if_cut`: also if GPUs were cut for them.
   std::vector<Host> hosts(const model::Workload& workload, size_t set, const PodLooks& looks,
-                          int64_t enough = INT64_MAX);
+                          int64_t enough = INT64_MAX, bool if_cut = false);
+  bool could_fit(const quota::PlaceRequest& request, bool if_cut);
   bool fits_on(const model::Workload& workload, size_t set, const PodLooks& looks, NodeSlot node);
   std::string why_not(const quota::PlaceRequest& request, const std::vector<PlaceSearch::Set>& sets,
                       const PlaceSearch::Failure& failure);
@@ -150,6 +152,7 @@ class QueuedWorkloads : public quota::Places {
   std::vector<PodSlot> standing(const std::vector<quota::WorkloadId>& all) const;
   struct Leaver;
   std::vector<Leaver> leavers(const quota::PlaceRequest& request);
+  void keep_in(const quota::PlaceRequest& request, const std::vector<Found>& found, Time free_by);
   bool let_go(quota::WorkloadId id);
   void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,
                     int32_t number = -1);

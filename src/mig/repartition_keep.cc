@@ -25,12 +25,16 @@ using engine::State;
 
 constexpr Time kNobodyKnows{INT64_MAX};
 
-// When nobody uses it any more, by what those declare who do, and how many these are; the soonest comes first.
+// When nobody uses it any more, by what those declare who do; whether some of these run until they are deleted, and how
+// many they are. The soonest comes first.
 struct InUse {
   Time until{INT64_MIN};
+  bool runs_on = false;
   int64_t pods = 0;
-  void add(const std::optional<Time>& end, Time now) {
-    until = std::max(until, end && *end > now ? *end : kNobodyKnows);
+  void add(const std::optional<Time>& end, bool goes_on, Time now) {
+    const bool known = end && *end > now;
+    until = std::max(until, known ? *end : kNobodyKnows);
+    runs_on |= !known && goes_on;
     ++pods;
   }
   auto operator<=>(const InUse&) const = default;
@@ -44,7 +48,7 @@ bool uses_gpus(const State& state, PodSlot pod) {
 InUse use_of(const Engine& engine, const NodeState& node, Time now) {
   InUse out;
   for (const PodSlot pod : node.pods)
-    if (uses_gpus(engine.state(), pod)) out.add(engine.expected_end(pod), now);
+    if (uses_gpus(engine.state(), pod)) out.add(engine.expected_end(pod), engine.state().pod(pod).pod.runs_on(), now);
   return out;
 }
 
@@ -57,7 +61,8 @@ InUse use_of(const Engine& engine, const NodeState& node, const model::GpuDevice
   for (const std::string& name : names) {
     const auto pod =
         std::ranges::find_if(node.pods, [&](PodSlot slot) { return engine.state().pod(slot).pod.full_name() == name; });
-    out.add(pod == node.pods.end() ? std::nullopt : engine.expected_end(*pod), now);
+    if (pod == node.pods.end()) out.add(std::nullopt, false, now);
+    else out.add(engine.expected_end(*pod), engine.state().pod(*pod).pod.runs_on(), now);
   }
   return out;
 }
@@ -232,8 +237,8 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
     for (const Later& each : nodes) {
       if (keeps.contains(each.offer.name)) continue;
       others.push_back(&each);
-      if (const auto at = kept.find(each.offer.slot); at != kept.end() && at->second.owner == due.uid)
-        own.push_back(&each);
+      const auto at = kept.find(each.offer.slot);
+      if (at != kept.end() && at->second.owner == due.uid && !each.use.runs_on) own.push_back(&each);
     }
     const bool has_some = (!own.empty() && keep_for(engine, due, own, keeps)) || keep_for(engine, due, others, keeps);
     if (has_some) ++kept_before;

@@ -91,6 +91,7 @@ struct Pod {
   Time created;
   Time started;                                // status.startTime; 0: not yet
   std::optional<Duration> runtime;             // at most, as it declares itself (api/runtime_estimate.h)
+  bool restarts = false;                       // restartPolicy is Always
   std::shared_ptr<const SchedulingSpec> spec;  // never null
   Placement placement = Placement::kDefault;   // its own annotation
   std::string node_name;                       // where it is bound; empty while pending
@@ -116,6 +117,8 @@ struct Pod {
 
   // "namespace/name".
   std::string full_name() const { return namespace_name + "/" + name; }
+  // It runs until it is deleted, as far as anybody has said.
+  bool runs_on() const { return restarts && !runtime; }
 };
 
 }  // namespace berth::model

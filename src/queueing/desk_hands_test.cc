@@ -16,7 +16,7 @@ struct Places : quota::Places {
   bool gives_way(const quota::PlaceRequest& /*request*/, const std::set<quota::WorkloadId>& /*placeless*/) override {
     return false;
   }
-  bool could_fit(const quota::PlaceRequest& /*request*/) override { return true; }
+  quota::CouldFit could_fit(const quota::PlaceRequest& /*request*/) override { return quota::CouldFit::kYes; }
   std::optional<Time> keep(const quota::PlaceRequest& /*request*/, Time /*from*/) override { return std::nullopt; }
   std::vector<std::string> kept_nodes(quota::WorkloadId /*id*/) const override { return {}; }
   const std::set<quota::WorkloadId>& lacking() const override { return fewer; }

@@ -59,7 +59,8 @@ class Admission {
   WorkloadId find(const std::string& uid) const;   // invalid: none is known
   void places_changed();                           // nodes, or what stands there: who waits for a place looks again
   void offers_changed();                           // of nodes: for whom no room could be kept, it may be now
-  void lost_kept(WorkloadId id);                   // somebody before it has some of the places that are kept for it
+  void lost_kept(WorkloadId id);                   // some of the places that are kept for it are another's, or nobody's
+  bool move_kept(WorkloadId id);                   // to places where it would start at once, if it may; false: it stays
   std::vector<WantsPlace> wanting_places() const;  // as of the last cycle, in their order
   std::vector<WantsPlace> wanting_from(WorkloadId head, size_t looks);  // one that gives way, and those behind it
 
@@ -160,8 +161,7 @@ class Admission {
   PlaceRequest place_of(const Entry& entry) const;
   int round_of(const Entry& entry) const;
   size_t next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done);
-  void process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
-               std::vector<AdmissionDecision>& decisions);
+  void process(Entry& entry, SoFar& cycle, std::vector<AdmissionDecision>& decisions);
   void issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& decisions);
   void reserve(Entry& entry, std::vector<AdmissionDecision>& decisions);
   WorkloadId head(const model::ClusterQueue& queue, const std::set<OrderKey>& pending) const;

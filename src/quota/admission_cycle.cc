@@ -125,26 +125,25 @@ void tell_why(const Entry& entry, const Assignment& found, std::span<const Workl
 
 }  // namespace
 
-void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary& temporary,
-                        std::vector<AdmissionDecision>& decisions) {
+void Admission::process(Entry& entry, SoFar& cycle, std::vector<AdmissionDecision>& decisions) {
   QuotaTree& tree = ledger_->tree();
   if (entry.assignment.outcome == Outcome::kNoFit) return;
   if (entry.assignment.outcome == Outcome::kPreempt && entry.victims.empty()) {
     if (entry.held_up) return;
     // What no node could have, whoever is there, keeps nobody from quota.
     const bool by_place = places_ != nullptr && !entry.assignment.no_place.empty() && !provisions(entry);
-    if (by_place && !places_->could_fit(place_of(entry))) return;
+    if (by_place && places_->could_fit(place_of(entry)) == CouldFit::kNever) return;
     if (entry.spec->preemption.reclaim_within_cohort != model::PreemptionPolicy::kAny)
-      keep_quota(entry, reservation(tree, entry.queue, entry.assignment), tree, kept_, temporary);
+      keep_quota(entry, reservation(tree, entry.queue, entry.assignment), tree, kept_, cycle.temporary);
     return;
   }
   entry.passed_over = true;
   if (!Keeper{*this}.may_have(entry)) return;
-  const auto is_taken = [&](const Victim& v) { return preempted.contains(v.id) && !leaving(record(v.id)); };
+  const auto is_taken = [&](const Victim& v) { return cycle.preempted.contains(v.id) && !leaving(record(v.id)); };
   if (std::ranges::any_of(entry.victims, is_taken)) return;
   // Who has to make room counts with all that others make in this cycle, and who waits for that with all that leave;
   // who is admitted now, with what is free now.
-  std::set<WorkloadId> preempted_with = preempted;
+  std::set<WorkloadId> preempted_with = cycle.preempted;
   for (const Victim& victim : entry.victims) preempted_with.insert(victim.id);
   std::set<WorkloadId> gone = preempted_with;
   if (entry.anew) gone.insert(ledger_->leaving().begin(), ledger_->leaving().end());
@@ -154,7 +153,7 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->take_out(id);
   bool has_room = tree.has_room(entry.queue, entry.assignment.usage);
-  if (!has_room) entry.passed_by = who_keeps_quota(tree, entry, temporary);
+  if (!has_room) entry.passed_by = who_keeps_quota(tree, entry, cycle.temporary);
   for (const WorkloadId id : gone)
     if (waits_for_room) ledger_->put_back(id);
   if (has_room && places_ != nullptr && !waits_for_room && !provisions(entry) &&
@@ -171,9 +170,9 @@ void Admission::process(Entry& entry, std::set<WorkloadId>& preempted, Temporary
   }
   if (!has_room) return;
   entry.passed_over = false;
-  preempted = std::move(preempted_with);
+  cycle.preempted = std::move(preempted_with);
   if (entry.assignment.outcome == Outcome::kPreempt) {
-    keep_quota(entry, entry.assignment.usage, tree, kept_, temporary);
+    keep_quota(entry, entry.assignment.usage, tree, kept_, cycle.temporary);
     entry.preempts = true;
     Keeper{*this}.end_room(entry);                     // what becomes free is promised to it from now on
     if (!entry.anew) Keeper{*this}.note_taken(entry);  // else it waits on
@@ -340,18 +339,17 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     });
   Keeper keeper{*this};
   for (Entry& entry : entries) keeper.consider(entry);
-  std::set<WorkloadId> preempted;
-  Temporary temporary;
+  SoFar cycle;
   std::vector<bool> done(entries.size(), false);
   for (size_t turn = 0; turn < entries.size(); ++turn) {
     const size_t i = options_.fair ? next_fair(entries, done) : turn;
     done[i] = true;
-    process(entries[i], preempted, temporary, decisions);
+    process(entries[i], cycle, decisions);
     // What would do now is another's: it waits on for what was promised.
     if (entries[i].passed_over && entries[i].waits)
-      keep_quota(entries[i], entries[i].promise->usage, ledger_->tree(), kept_, temporary);
+      keep_quota(entries[i], entries[i].promise->usage, ledger_->tree(), kept_, cycle.temporary);
   }
-  for (const Reservation& kept : temporary) ledger_->tree().remove_usage(kept.queue, kept.amounts);
+  for (const Reservation& kept : cycle.temporary) ledger_->tree().remove_usage(kept.queue, kept.amounts);
   for (auto& [id, room] : kept_.rooms) room.held.clear();
   std::set<WorkloadId> wait_on;  // as they do
   for (Entry& entry : entries) {
@@ -372,8 +370,8 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
     enqueue(id);
     changes = true;
   }
-  std::erase_if(temporary, [&](const Reservation& kept) { return !waits_on(kept.id); });
-  if (keeper.note_reserved(std::move(temporary), !decisions.empty())) changes = true;
+  std::erase_if(cycle.temporary, [&](const Reservation& kept) { return !waits_on(kept.id); });
+  if (keeper.note_reserved(std::move(cycle.temporary), !decisions.empty())) changes = true;
   return changes || !decisions.empty();
 }
 

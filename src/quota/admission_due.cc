@@ -40,6 +40,12 @@ void Admission::lost_kept(WorkloadId id) {
   if (room != kept_.rooms.end()) Keeper{*this}.wake(id, room->second);
 }
 
+bool Admission::move_kept(WorkloadId id) {
+  const auto room = kept_.rooms.find(id);
+  const bool keeps = room != kept_.rooms.end() && room->second.in_nodes && !stale_ && waits(record(id).standing);
+  return keeps && Keeper{*this}.move(id, room->second);
+}
+
 // For whom none could be kept lately, and neither for those alone for whom some is, nor for what his user has.
 bool Admission::Keeper::stays_roomless(WorkloadId id, const Record& record) const {
   return record.keeps_from > admission.now_ && !admission.kept_.behind.contains(id) &&

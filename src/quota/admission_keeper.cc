@@ -124,8 +124,10 @@ bool Admission::Keeper::holds_still(WorkloadId id, const KeptRoom& room) const {
   if (room.looked_at == now) return true;
   if (is_over(room)) return false;
   const bool lacks_quota = !admission.ledger_->tree().has_room(room.queue, room.usage);
+  if (room.in_nodes && room.looked_at + options().retry <= now && admission.places_->waits_for_who_runs_on(id))
+    return false;
   if (room.in_nodes) return lacks_quota || room.gives_way.empty();
-  return lacks_quota && room.looked_at + options().retry > now;
+  return (lacks_quota || room.wants_cut) && room.looked_at + options().retry > now;
 }
 
 // The head of a StrictFIFO queue waits: nobody behind it has a turn, and so no room.
@@ -246,7 +248,13 @@ bool Admission::Keeper::somebody_comes_first(WorkloadId id, const KeptRoom& room
 }
 
 std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
-  const bool lacks_quota = !room.in_nodes || !admission.ledger_->tree().has_room(room.queue, room.usage);
+  const auto waiting = admission.waiting_.find(room.cluster_queue);
+  const Turn of_queue{waiting == admission.waiting_.end() ? WorkloadId{} : waiting->second.first_roomless};
+  room.may_lose = somebody_comes_first(id, room, of_queue, {admission.kept_.first_roomless});
+  const bool has_quota = admission.ledger_->tree().has_room(room.queue, room.usage);
+  if (room.wants_cut && has_quota)
+    return fmt::format("It {}: its quota is kept for it, until GPUs can be cut anew for it.", since_when());
+  const bool lacks_quota = !room.in_nodes || !has_quota;
   std::string what = lacks_quota ? "quota that becomes free" : "";
   if (room.in_nodes) {
     const std::vector<std::string> nodes = admission.places_->kept_nodes(id);
@@ -255,9 +263,6 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
   }
   std::string out =
       fmt::format("It {}: {} {} kept for it", since_when(), what, lacks_quota && room.in_nodes ? "are" : "is");
-  const auto waiting = admission.waiting_.find(room.cluster_queue);
-  const Turn of_queue{waiting == admission.waiting_.end() ? WorkloadId{} : waiting->second.first_roomless};
-  room.may_lose = somebody_comes_first(id, room, of_queue, {admission.kept_.first_roomless});
   if (room.free_by > admission.now_ && room.free_by < Time{INT64_MAX}) {
     out += fmt::format("; by what {}, that is enough by {}",
                        lacks_quota ? "those declare who have it now" : "runs there declares",

@@ -46,6 +46,8 @@ struct Admission::Keeper {
   void begin_cycle();
   // Keeps room for the entry, which has found none, if it is due, or looks again at what is kept.
   void consider(Entry& entry);
+  // Where it has its quota, and places that are free, it keeps those, until its turn comes.
+  bool move(WorkloadId id, KeptRoom& room) const;
   // What was kept for the entry is its own now; who was told of it is told anew.
   void end_room(const Entry& entry);
   // Its quota is kept for somebody who comes first, so that places are kept for it no longer.

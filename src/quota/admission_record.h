@@ -148,4 +148,10 @@ struct Entry {
   bool waits_aside = false;  // they wait on as they do, so that another cycle would not find anything else for it
 };
 
+// What those who have had their turn in a cycle make of it for the others.
+struct SoFar {
+  std::set<WorkloadId> preempted = {};
+  Temporary temporary = {};
+};
+
 }  // namespace berth::quota

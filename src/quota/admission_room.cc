@@ -99,13 +99,47 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
     if (id != entry.id && other.in_nodes && takes_places_of(entry, room, id, other)) over.push_back(id);
   PlaceRequest request = admission.place_of(given);
   request.over = &over;
-  if (!admission.places_->could_fit(request)) return false;
+  const CouldFit could_fit = admission.places_->could_fit(request);
+  if (could_fit == CouldFit::kNever) return false;
   if (room.free_by == Time{INT64_MAX}) return true;
   if (room.slid && !has_quota) return true;  // no nodes stand idle for who may never be lent so much
   const std::optional<Time> free_by = admission.places_->keep(request, room.free_by);
+  if (!free_by && has_quota && could_fit == CouldFit::kIfCut) {  // whoever cuts is given the time to begin
+    const auto known = admission.kept_.rooms.find(entry.id);
+    const bool is_first = known == admission.kept_.rooms.end() || !known->second.wants_cut;
+    room.wants_cut = is_first || admission.places_->waits_for_cut(entry.id);
+    return room.wants_cut;
+  }
   if (!free_by) return !has_quota;
   room.in_nodes = !admission.places_->kept_nodes(entry.id).empty();
   room.free_by = *free_by;
+  return true;
+}
+
+// What those before it in its tree could have now is theirs.
+bool Admission::Keeper::move(WorkloadId id, KeptRoom& room) const {
+  const auto spec = admission.queues_.find(room.cluster_queue);
+  if (spec == admission.queues_.end()) return false;
+  QuotaTree& tree = admission.ledger_->tree();
+  std::vector<const KeptRoom*> before;
+  for (const KnownRoom& each : rooms_around(room.queue)) {
+    if (each.id == id) break;
+    if (!tree.has_room(each.room->queue, each.room->usage)) continue;
+    tree.add_usage(each.room->queue, each.room->usage);
+    before.push_back(each.room);
+  }
+  const bool has_quota = tree.has_room(room.queue, room.usage);
+  for (const KeptRoom* each : before) tree.remove_usage(each->queue, each->usage);
+  if (!has_quota) return false;
+  Entry entry{id, room.queue, &spec->second, {}, {}, {}, {}};
+  entry.assignment.pod_sets = room.pod_sets;
+  entry.assignment.usage = room.usage;
+  entry.assignment.borrowing = room.borrowing;
+  for (const auto& [other, kept] : admission.kept_.rooms)
+    if (other != id && kept.in_nodes && takes_places_of(entry, room, other, kept)) entry.over.push_back(other);
+  if (!admission.places_->move_kept(admission.place_of(entry))) return false;
+  wake(id, room);
+  for (const WorkloadId other : entry.over) wake(other, admission.kept_.rooms.at(other));
   return true;
 }
 

@@ -27,6 +27,7 @@ struct KeptRoom {
   Amounts held = {};                            // in this cycle, as usage that is there for it only
   bool in_nodes = false;                        // places are kept
   bool lacks_quota = false;                     // when it was looked at
+  bool wants_cut = false;                       // it has its quota, and no node could have it as its GPUs are cut
   Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
   // When it will have been there and left, as it declares; INT64_MAX: nobody knows. None: others do not wait for that.
   std::optional<Time> left_by = {};

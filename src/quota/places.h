@@ -31,6 +31,13 @@ enum class Leave : uint8_t {
   kNever,       // a pod is protected (berth.dev/preemptible)
 };
 
+// Whether nodes could have all pods of a workload, whoever is there now.
+enum class CouldFit : uint8_t {
+  kNever,
+  kIfCut,  // if GPUs were cut anew for it
+  kYes,
+};
+
 // A pod that names a workload; in its namespace.
 struct PodOf {
   std::string name, uid;
@@ -55,13 +62,20 @@ class Places {
   // Whether it should have no place in this cycle: it would be on GPUs that may be cut anew, perhaps for one of these,
   // which have none, if that one comes before it. Whoever cuts is asked meanwhile.
   virtual bool gives_way(const PlaceRequest& request, const std::set<WorkloadId>& placeless) = 0;
-  // Whether nodes are large enough, and otherwise such that they could have all of its pods, whoever is there now. True
-  // also where only terms between its pods speak against that.
-  virtual bool could_fit(const PlaceRequest& request) = 0;
+  // Whether nodes are large enough, and otherwise such that they could have all of its pods. They could, too, where
+  // only terms between its pods speak against that.
+  virtual CouldFit could_fit(const PlaceRequest& request) = 0;
   // Keeps places for the workload, until release(), where it has all of them the soonest when others there have ended,
   // though not before `from`: tells when that is by what they declare; INT64_MAX: nobody knows. None: nowhere, even if
   // all others had ended that are no daemons and for whom nothing is kept itself.
   virtual std::optional<Time> keep(const PlaceRequest& request, Time from) = 0;
+  // Where places are kept for the workload, and all of its pods could start elsewhere at once, keeps those instead.
+  // False: they could not.
+  virtual bool move_kept(const PlaceRequest& /*request*/) { return false; }
+  // Whether it waits, on nodes that are kept for it, for pods that run until they are deleted.
+  virtual bool waits_for_who_runs_on(WorkloadId /*id*/) const { return false; }
+  // Whether GPUs are kept to be cut anew for it, or some are being cut.
+  virtual bool waits_for_cut(WorkloadId /*id*/) const { return false; }
   // By name, the nodes on which places are kept so; none: no more, not for all of its pods.
   virtual std::vector<std::string> kept_nodes(WorkloadId id) const = 0;
   // Whether a pod that is in no queue, or a workload for which GPUs could be cut, waits that comes before it and may
