@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "engine/engine_reserve.h"
@@ -169,13 +168,10 @@ bool Engine::Reserve::lend(NodeSlot node, const CycleLimits& limits, WorkBudget&
 bool Engine::Reserve::pass_kept(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {
   std::vector<PodSlot> kept = engine.reserved_pods();
   for (const auto& [node, each] : engine.kept_gpus_.all()) kept.push_back(each.stand_in);
-  std::set<NodeSlot> nodes;  // of workloads
   for (const auto& [id, room] : engine.admission().kept().rooms)
-    for (const std::string& name : room.in_nodes ? engine.workloads_->kept_nodes(id) : std::vector<std::string>())
-      nodes.insert(engine.state_.find_node(name));
-  for (const NodeSlot node : nodes)
-    std::ranges::copy_if(kept_room(engine.state_, engine.state_.node(node)), std::back_inserter(kept),
-                         [&](PodSlot slot) { return !engine.state_.pod(slot).pod.workload.empty(); });
+    if (room.keeps_places())
+      std::ranges::copy_if(engine.workloads_->standing(id, false), std::back_inserter(kept),
+                           [&](PodSlot slot) { return is_kept_room(engine.state_.pod(slot)); });
   return pass(kept, limits, work, result);
 }
 

@@ -151,8 +151,8 @@ bool QueuedWorkloads::could_fit(const quota::PlaceRequest& request, bool if_cut)
 }
 
 // The fewest in their order that have to leave are found by halves: first among 1, 2, 4, … of them. Those that have
-// ended when it may begin count as gone.
-std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Time from) {
+// ended when it may begin count as gone. `pods`: so many are enough.
+std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Time from, std::optional<size_t> pods) {
   const std::vector<Leaver> all = leavers(request);
   const auto stays = std::ranges::find_if(all, [&](const Leaver& each) { return each.end > from; });
   const auto gone_by_then = static_cast<size_t>(stays - all.begin());
@@ -161,7 +161,8 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Ti
     for (size_t i = 0; i < count; ++i) gone.push_back(all[i].pod);
     std::vector<Found> found;
     used_ += static_cast<int64_t>(count);
-    return find(request, gone, found, nullptr) ? std::optional(std::move(found)) : std::nullopt;
+    const bool finds_all = find(request, gone, found, nullptr, pods.has_value());
+    return finds_all || (pods && found.size() >= *pods) ? std::optional(std::move(found)) : std::nullopt;
   };
   size_t too_few = std::max<size_t>(gone_by_then, 1) - 1, enough = std::min(too_few + 1, all.size());
   std::optional<std::vector<Found>> found = find_without(enough);
@@ -183,6 +184,25 @@ std::optional<Time> QueuedWorkloads::keep(const quota::PlaceRequest& request, Ti
   const Time end = std::max({from, now_, enough == 0 ? now_ : all[enough - 1].end});
   keep_in(request, *found, end);
   return end;
+}
+
+std::optional<Time> QueuedWorkloads::keep_some(const quota::PlaceRequest& request, Time from) {
+  const std::vector<PodSlot> kept = standing(request.id, false);
+  std::vector<PodSlot> gone;
+  if (kept.empty())
+    for (const Leaver& each : leavers(request)) gone.push_back(each.pod);
+  std::vector<Found> now, later;
+  find(request, {}, now, nullptr, true);
+  if (kept.empty()) find(request, gone, later, nullptr, true);
+  const size_t most = std::max(kept.size(), later.size());
+  if (most == 0) return std::nullopt;
+  if (now.size() >= most) {
+    keep_in(request, now, now_);
+    return now_;
+  }
+  if (kept.empty() || waits_for_who_runs_on(request.id)) return keep(request, from, most);
+  const Time free_by = context_.state.pod(kept.front()).free_by;
+  return free_by > now_ ? free_by : Time{INT64_MAX};
 }
 
 // Instead of what was kept for it.
@@ -297,7 +317,8 @@ bool QueuedWorkloads::may_lose_kept(quota::WorkloadId id) const {
     return std::ranges::any_of(nodes, [&](NodeSlot node) {
       const FailureSetId failure = waiting.candidates.failure(node);
       const bool may_be_cut_for_it = state.node(node).node.mig && (pod.requests_gpu || pod.shares_gpu);
-      return may_be_cut_for_it || (failure.valid() && failure != kFits && context_.sets.preemption_helps(failure));
+      const bool could_have = failure.valid() && (failure == kFits || context_.sets.preemption_helps(failure));
+      return may_be_cut_for_it || could_have;
     });
   });
 }

@@ -47,6 +47,7 @@ class QueuedWorkloads : public quota::Places {
   void victims_changed();                 // others may be evicted than before
   void node_changed(NodeSlot node, bool offers_more);  // or something else than before
   void kept_for_pod(PodSlot pod, NodeSlot node);  // what is kept there for those after it is not theirs alone any more
+  std::vector<PodSlot> standing(quota::WorkloadId id, bool pods) const;  // its stand-ins; `pods`: and its pods
   std::vector<quota::WorkloadId> who_may_move() const;  // with places that are kept, as they wait; there may be others
   // Of those, who come before the pod, have their turn: what they could have at once is kept for them.
   void move_kept(std::span<const quota::WorkloadId>& left, PodSlot pod, WorkBudget& work);
@@ -80,13 +81,11 @@ class QueuedWorkloads : public quota::Places {
   void give_up_place(PodSlot pod);
   void refill(const std::string& workload, NodeSlot node);
   void give_back_kept(NodeSlot node);  // it is to be cut anew: for whom room is kept there gives back all that is
-  // Whether the workload is admitted, so that places are kept for its pods.
-  bool admits(const std::string& workload) const;
+  bool admits(const std::string& workload) const;  // so that places are kept for its pods
   // Whether the pod takes no place but that which is kept for it: one of a slice, or of a workload that has not begun.
   bool keeps_to_place(const model::Pod& pod) const;
   bool may_begin(const std::string& workload) const;  // its pods have places: it has them all, or has begun
-  // Whether the pod has to wait for its workload to be admitted.
-  bool holds_back(const model::Pod& pod) const;
+  bool holds_back(const model::Pod& pod) const;       // it has to wait for its workload to be admitted
   std::string why_held_back(const model::Pod& pod) const;
   std::set<std::string> take_freed() { return std::exchange(freed_, {}); }
   const std::set<std::string>* pods_of(const std::string& workload) const;
@@ -112,7 +111,8 @@ class QueuedWorkloads : public quota::Places {
   bool hold(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone) override;
   bool gives_way(const quota::PlaceRequest& request, const std::set<quota::WorkloadId>& placeless) override;
   quota::CouldFit could_fit(const quota::PlaceRequest& request) override;
-  std::optional<Time> keep(const quota::PlaceRequest& request, Time from) override;
+  std::optional<Time> keep(const quota::PlaceRequest& request, Time from) override { return keep(request, from, {}); }
+  std::optional<Time> keep_some(const quota::PlaceRequest& request, Time from) override;
   bool move_kept(const quota::PlaceRequest& request) override;
   bool waits_for_who_runs_on(quota::WorkloadId id) const override;
   bool waits_for_cut(quota::WorkloadId id) const override;
@@ -148,10 +148,10 @@ class QueuedWorkloads : public quota::Places {
             std::string* why, bool partly = false);
   std::vector<PodSlot> kept_for_later(const model::Workload& workload) const;
   void take_places(const quota::PlaceRequest& request, const std::vector<Found>& found, PodPhase phase);
-  std::vector<PodSlot> standing(quota::WorkloadId id, bool pods) const;
   std::vector<PodSlot> standing(const std::vector<quota::WorkloadId>& all) const;
   struct Leaver;
   std::vector<Leaver> leavers(const quota::PlaceRequest& request);
+  std::optional<Time> keep(const quota::PlaceRequest& request, Time from, std::optional<size_t> pods);
   void keep_in(const quota::PlaceRequest& request, const std::vector<Found>& found, Time free_by);
   bool let_go(quota::WorkloadId id);
   void add_stand_in(Group& group, const model::Workload& workload, size_t set, NodeSlot node, PodPhase phase,

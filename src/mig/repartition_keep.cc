@@ -123,7 +123,8 @@ std::vector<Repartitioner::Due> Repartitioner::all_due(const Engine& engine, con
   for (const engine::WantedPlaces& wanted : engine.workloads().wanted()) {
     const quota::WorkloadId id = wanted.workloads.front();
     const quota::WorkloadStatus& first = engine.admission().status(id);
-    const bool has_nodes = rooms.contains(id) && !wanted.kept.empty();
+    const auto room = rooms.find(id);
+    const bool has_nodes = room != rooms.end() && room->second.in_nodes && !wanted.kept.empty();
     if (!wanted.has_waited || has_nodes || first.phase != quota::WorkloadPhase::kPending) continue;
     without.insert(id);
     out.push_back(

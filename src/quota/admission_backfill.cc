@@ -159,7 +159,7 @@ std::vector<WorkloadId> Admission::Keeper::places_behind(const Entry& entry) con
   std::vector<WorkloadId> out;
   const Turn own = with_key(turn_of(entry));
   for (const auto& [id, room] : admission.kept_.rooms)
-    if (id != entry.id && room.in_nodes && takes_first(entry, own, id, room)) out.push_back(id);
+    if (id != entry.id && room.keeps_places() && takes_first(entry, own, id, room)) out.push_back(id);
   return out;
 }
 
@@ -169,7 +169,7 @@ bool Admission::Keeper::may_use_places(Entry& entry) const {
   entry.over.clear();
   const Turn own = with_key(turn_of(entry));
   for (const auto& [id, room] : admission.kept_.rooms) {
-    if (id == entry.id || !room.in_nodes) continue;
+    if (id == entry.id || !room.keeps_places()) continue;
     const bool comes_first = takes_first(entry, own, id, room);
     if (!comes_first && !ends_by(entry, room.free_by)) continue;
     entry.over.push_back(id);
@@ -192,7 +192,7 @@ void Admission::Keeper::note_admitted(const Entry& entry) {
 
 // It borrows, or one does that comes before it: in its tree, or on its nodes.
 bool Admission::Keeper::is_hedged(const Entry& entry, const KeptRoom& room) const {
-  if (room.borrowing > 0) return true;
+  if (room.borrowing > 0 || room.lent_now) return true;
   const QuotaTree& tree = admission.ledger_->tree();
   std::vector<std::string> nodes;
   if (room.in_nodes) nodes = admission.places_->kept_nodes(entry.id);

@@ -103,7 +103,7 @@ void Admission::find_place(Record& record) {
   if (!record.placeless) return;
   const bool blocks = options_.pods_ready.block_admission && not_ready_.contains(record.key.id);
   for (const auto& [id, room] : kept_.rooms)
-    if (room.in_nodes && (blocks || !ledger_->tree().has_room(room.queue, room.usage))) over.push_back(id);
+    if (room.keeps_places() && (blocks || !ledger_->tree().has_room(room.queue, room.usage))) over.push_back(id);
   request.over = &over;
   record.placeless = over.empty() || !places_->hold(request, {});
   for (const WorkloadId id : record.placeless ? std::vector<WorkloadId>() : over) {

@@ -178,7 +178,8 @@ void Admission::Keeper::consider(Entry& entry) {
 
 void Admission::Keeper::leave_nodes(WorkloadId id) {
   const auto known = admission.kept_.rooms.find(id);
-  if (known == admission.kept_.rooms.end() || !std::exchange(known->second.in_nodes, false)) return;
+  if (known == admission.kept_.rooms.end() || !known->second.keeps_places()) return;
+  known->second.in_nodes = known->second.in_part = false;
   admission.release_places(id);
 }
 
@@ -202,9 +203,9 @@ bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
     room.again_at = known->second.again_at;
     room.again = known->second.again;
   }
-  const bool had_nodes = known != rooms.end() && known->second.in_nodes;
+  const bool had_places = known != rooms.end() && known->second.keeps_places();
   std::vector<std::string> had;
-  if (had_nodes) had = admission.places_->kept_nodes(entry.id);
+  if (had_places) had = admission.places_->kept_nodes(entry.id);
   std::vector<int32_t> fewest;
   bool may_be_fewer = false;
   for (const model::PodSet& set : admission.record(entry.id).status.workload.pod_sets) {
@@ -214,7 +215,7 @@ bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
   if (!find_room(entry, {}, only_own, room) && !(may_be_fewer && find_room(entry, fewest, only_own, room)))
     return false;
   if (is_spent_by(entry, room.free_by)) {
-    if (room.in_nodes) admission.release_places(entry.id);
+    if (room.keeps_places()) admission.release_places(entry.id);
     return false;
   }
   room.hedged = is_hedged(entry, room);
@@ -222,14 +223,14 @@ bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
   const std::optional<Duration> declared = declared_runtime(admission.record(entry.id));
   // Where shares count, who comes first may change with them, so that two would wait for each other.
   if (!admission.options_.fair) room.left_by = Time{INT64_MAX};
-  if (room.left_by && declared && room.free_by < Time{INT64_MAX})
+  if (room.left_by && declared && room.free_by < Time{INT64_MAX} && !room.wants_cut)
     room.left_by = std::max(room.free_by, admission.now_) + *declared;
   bool is_another = known == rooms.end() || known->second.usage != room.usage || known->second.left_by < room.left_by;
   if (known == rooms.end()) {
     ++admission.kept_.in_all;
     look_at_queue(room.cluster_queue);
     if (entry.held_up) have_another_turn.push_back(entry.id);
-  } else if (had_nodes && !room.in_nodes) {
+  } else if (had_places && !room.keeps_places()) {
     admission.release_places(entry.id);
   }
   is_another |= room.in_nodes && had != admission.places_->kept_nodes(entry.id);
@@ -269,7 +270,7 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
                        time_text(room.free_by, admission.options_.created_ahead));
     std::vector<std::string> unless;
     if (room.may_lose) unless.emplace_back("who comes before it takes it");
-    if (room.borrowing > 0) unless.emplace_back("who lends it quota wants that back");
+    if (room.borrowing > 0 || room.lent_now) unless.emplace_back("who lends it quota wants that back");
     else if (room.hedged) unless.emplace_back("who comes before it has to wait for what is lent to it");
     const auto queue = admission.queues_.find(room.cluster_queue);
     if (queue != admission.queues_.end() && !queue->second.user_limits.empty() &&

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "quota/admission_keeper.h"
 
@@ -66,6 +67,7 @@ void Admission::Keeper::find_who_gives_way(const std::set<WorkloadId>& passing, 
   std::sort(before.begin(), before.end());
   const std::span<const GivesBack> all = holders_around(room.queue);
   bool enough = tree.has_room(room.queue, room.usage);
+  room.lent_now = enough && !has_own_room(room);
   if (!enough)
     for (size_t i = 0, j = 0; i < all.size() || j < before.size();) {
       const bool holds = j == before.size() || (i < all.size() && all[i] < before[j]);
@@ -94,9 +96,10 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
   if (admission.places_ == nullptr || admission.provisions(given)) return true;
   const bool has_quota = room.gives_way.empty();
   room.lacks_quota = !has_quota;
+  room.wants_cut = room.in_part = false;
   std::vector<WorkloadId> over;
   for (const auto& [id, other] : admission.kept_.rooms)
-    if (id != entry.id && other.in_nodes && takes_places_of(entry, room, id, other)) over.push_back(id);
+    if (id != entry.id && other.keeps_places() && takes_places_of(entry, room, id, other)) over.push_back(id);
   PlaceRequest request = admission.place_of(given);
   request.over = &over;
   const CouldFit could_fit = admission.places_->could_fit(request);
@@ -105,9 +108,14 @@ bool Admission::Keeper::look_at_places(const Entry& entry, const Assignment& ass
   if (room.slid && !has_quota) return true;  // no nodes stand idle for who may never be lent so much
   const std::optional<Time> free_by = admission.places_->keep(request, room.free_by);
   if (!free_by && has_quota && could_fit == CouldFit::kIfCut) {  // whoever cuts is given the time to begin
+    const std::optional<Time> some = admission.places_->keep_some(request, room.free_by);
+    room.in_part = some.has_value();
+    room.free_by = some.value_or(room.free_by);
     const auto known = admission.kept_.rooms.find(entry.id);
-    const bool is_first = known == admission.kept_.rooms.end() || !known->second.wants_cut;
-    room.wants_cut = is_first || admission.places_->waits_for_cut(entry.id);
+    const bool is_first = known == admission.kept_.rooms.end() || !known->second.wants_cut ||
+                          known->second.free_by > known->second.looked_at;
+    room.wants_cut = is_first || room.free_by > admission.now_ || admission.places_->waits_for_cut(entry.id);
+    if (!room.wants_cut && std::exchange(room.in_part, false)) admission.release_places(entry.id);
     return room.wants_cut;
   }
   if (!free_by) return !has_quota;
@@ -136,7 +144,7 @@ bool Admission::Keeper::move(WorkloadId id, KeptRoom& room) const {
   entry.assignment.usage = room.usage;
   entry.assignment.borrowing = room.borrowing;
   for (const auto& [other, kept] : admission.kept_.rooms)
-    if (other != id && kept.in_nodes && takes_places_of(entry, room, other, kept)) entry.over.push_back(other);
+    if (other != id && kept.keeps_places() && takes_places_of(entry, room, other, kept)) entry.over.push_back(other);
   if (!admission.places_->move_kept(admission.place_of(entry))) return false;
   wake(id, room);
   for (const WorkloadId other : entry.over) wake(other, admission.kept_.rooms.at(other));

@@ -176,7 +176,8 @@ void Admission::take_over(const Admission& from, Time now) {
     for (const WorkloadId holder : known.gives_way)
       if (const WorkloadId here = find(from.record(holder).status.workload.uid); here.valid())
         room.gives_way.insert(here);
-    if (std::exchange(room.in_nodes, false)) room.looked_at = Time{INT64_MIN};  // places are looked for anew
+    if (room.keeps_places()) room.looked_at = Time{INT64_MIN};  // places are looked for anew
+    room.in_nodes = room.in_part = false;
   }
 }
 

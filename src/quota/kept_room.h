@@ -25,7 +25,8 @@ struct KeptRoom {
   int borrowing = 0;                            // as Assignment's, were nothing else in use
   std::set<WorkloadId> gives_way = {};          // who will have given back his quota, those with room before it, too
   Amounts held = {};                            // in this cycle, as usage that is there for it only
-  bool in_nodes = false;                        // places are kept
+  bool in_nodes = false;                        // places are kept, for all of its pods;
+  bool in_part = false;                         // or for those that could have some as GPUs are cut
   bool lacks_quota = false;                     // when it was looked at
   bool wants_cut = false;                       // it has its quota, and no node could have it as its GPUs are cut
   Time free_by{INT64_MAX};                      // when who is in the way has ended, by what they declare
@@ -33,6 +34,7 @@ struct KeptRoom {
   std::optional<Time> left_by = {};
   Time quota_by{INT64_MAX};  // when its quota alone is free, by what they declare
   bool slid = false;         // that time has become a later one, and its quota is not free yet
+  bool lent_now = false;     // what it has to wait for is a place, as long as others lend it more than it would borrow
   bool hedged = false;       // it borrows, or comes after one that does: whoever lends may want back what he lends
   Time looked_at;
   Time woken{INT64_MIN};     // it had its turn since free_by
@@ -41,6 +43,7 @@ struct KeptRoom {
   Time again_at{INT64_MIN};  // when it was to be looked at again since others have theirs elsewhere,
   int again = 0;             // so often at that time
 
+  bool keeps_places() const { return in_nodes || in_part; }
   // It borrows, and nobody knows when it is lent so much: it keeps no quota from those of its queue who borrow nothing.
   bool may_never_be_lent() const { return borrowing > 0 && (slid || free_by == Time{INT64_MAX}); }
 };

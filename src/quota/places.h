@@ -69,6 +69,9 @@ class Places {
   // though not before `from`: tells when that is by what they declare; INT64_MAX: nobody knows. None: nowhere, even if
   // all others had ended that are no daemons and for whom nothing is kept itself.
   virtual std::optional<Time> keep(const PlaceRequest& request, Time from) = 0;
+  // The same for as many of its pods as could have places while GPUs are cut as they are: tells when these are free.
+  // What is kept so stays where it is until it is. None: for none of them.
+  virtual std::optional<Time> keep_some(const PlaceRequest& /*request*/, Time /*from*/) { return std::nullopt; }
   // Where places are kept for the workload, and all of its pods could start elsewhere at once, keeps those instead.
   // False: they could not.
   virtual bool move_kept(const PlaceRequest& /*request*/) { return false; }
