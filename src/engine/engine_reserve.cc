@@ -221,7 +221,8 @@ std::string Engine::Reserve::kept_text(NodeSlot node, Time free_by) const {
 std::string Engine::Reserve::gpus_text(const std::string& owner) const {
   std::vector<std::string> nodes;
   for (const auto& [node, kept] : engine.kept_gpus_.all())
-    if (kept.owner == owner) nodes.push_back(engine.state_.node(node).node.name);
+    if (kept.owner == owner && !engine.state_.node(node).is_being_cut())
+      nodes.push_back(engine.state_.node(node).node.name);
   if (nodes.empty()) return "";
   std::sort(nodes.begin(), nodes.end());
   return fmt::format(

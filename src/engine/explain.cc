@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,13 +29,22 @@ struct Look {
   const PolicySet& policies;
   const PodClass& cls;
   const PodSlot pod;
+  const std::vector<PodSlot> own;  // by which GPUs are kept for it
   Candidates candidates;
   PreemptionView preemption;
   FailureSets sets;
 
-  Look(const VictimSearch::Context& context, PodSlot slot)
-      : state(context.state), policies(context.policies), cls(state.pod_class(state.pod(slot).cls)), pod(slot) {
+  Look(const VictimSearch::Context& context, PodSlot slot, std::vector<PodSlot> keepers)
+      : state(context.state),
+        policies(context.policies),
+        cls(state.pod_class(state.pod(slot).cls)),
+        pod(slot),
+        own(std::move(keepers)) {
     WorkBudget unlimited{INT64_MAX};
+    std::deque<Trial> without;
+    for (const PodSlot kept : own)
+      without.emplace_back(state, state.pod(kept).node, cls)
+          .take_out(kept, state.pod_class(state.pod(kept).cls).requests);
     if (const NodeSlot kept = state.pod(pod).node; kept.valid()) {
       Trial trial(state, kept, cls);
       trial.take_out(pod, cls.requests);
@@ -73,11 +83,14 @@ struct Look {
     const model::Node& object = state.node(node).node;
     Trial trial(state, node, cls);
     if (state.pod(pod).node == node) trial.take_out(pod, cls.requests);
+    for (const PodSlot kept : own)
+      if (state.pod(kept).node == node) trial.take_out(kept, state.pod_class(state.pod(kept).cls).requests);
     NodeExplanation out{object.name, look_at(node), model::gpu_limit(object, cls.spec->gpu_share, cls.spec->requests),
                         model::device_mode(object, *cls.spec)};
     std::set<std::string> others;  // for whom room is kept
     for (const PodSlot slot : state.node(node).pods) {
       if (out.reasons.empty() || slot == pod || state.pod(slot).phase != PodPhase::kNominated) continue;
+      if (std::ranges::find(own, slot) != own.end()) continue;
       trial.take_out(slot, state.pod_class(state.pod(slot).cls).requests);
       others.insert(kept_for(state.pod(slot).pod));
     }
@@ -123,7 +136,10 @@ Explanation Engine::explain(const std::string& uid) {
   const bool was_let_in = pod.phase == PodPhase::kBackoff && workloads_->admits(pod.pod.workload);
   if (workloads_->holds_back(pod.pod) && !was_let_in)
     return out.reason = "WorkloadNotAdmitted", out.message = workloads_->why_held_back(pod.pod), out;
-  Look look(search_context(), slot);
+  std::vector<PodSlot> own;
+  for (const auto& [node, kept] : kept_gpus_.all())
+    if (kept.owner == uid) own.push_back(kept.stand_in);
+  Look look(search_context(), slot, std::move(own));
   const std::string& objection = look.candidates.objection();
   if (pod.phase != PodPhase::kBackoff && !objection.empty())
     return out.reason = "Unschedulable", out.message = objection_message(objection, state_.node_count()), out;

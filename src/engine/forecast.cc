@@ -73,13 +73,14 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     const int64_t silent = forecast.blockers - forecast.declaring;
     if (!forecast.unknown.empty()) continue;
     const quota::WorkloadId then = longest.second.admission().find(uid);
+    const bool waits_behind = any_cut && longest.waits_behind_cuts(uid);
     const bool may_be_cut = any_cut && in_the_way.might_be_cut_for(uid);
     if (then.valid() && longest.second.admission().status(then).phase == quota::WorkloadPhase::kQuotaReserved)
       forecast.unknown =
           admission().status(admission().find(uid)).phase == quota::WorkloadPhase::kPending ? kChecksThen : kChecks;
     else if (longest.cut_short) forecast.unknown = "too much would have to be played to find out";
     else if (forecast.blockers == 0)
-      forecast.unknown = may_be_cut                              ? std::string(kOnlyCuts)
+      forecast.unknown = may_be_cut || waits_behind              ? std::string(kOnlyCuts)
                          : waits_behind_others(admission(), uid) ? "those before it in its queue would not start either"
                                                                  : "nothing that could end is in its way";
     else if (silent > 0)
@@ -88,6 +89,7 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     else if (const PodSlot pod = state_.find_pod(uid); pod.valid() && silent_first.valid() && before(silent_first, pod))
       forecast.unknown = "one that waits before it declares no runtime";
     else if (longest.starts_behind_endless(uid)) forecast.unknown = "one that starts before it declares no runtime";
+    else if (waits_behind) forecast.unknown = kOnlyCuts;
     else if (may_be_cut) forecast.unknown = longest.leaves_to_cuts ? std::string(kOnlyCuts) : kCutsToo;
     else forecast.unknown = "it would not start when all in its way have ended either";
   }

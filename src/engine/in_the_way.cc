@@ -32,12 +32,21 @@ bool could_have(const PolicySet& policies, const PodClass& cls, const NodeView& 
   return std::ranges::all_of(reasons, [](const Reason& reason) { return reason.info->preemption_helps; });
 }
 
+// The GPUs that may be cut, but for those of which an agent tells that they are ill.
+model::DynamicMig healthy(const model::Node& node) {
+  model::DynamicMig out = node.mig;
+  const auto told = node.cut_by_agent();
+  if (!told.empty())
+    out.devices = std::ranges::count_if(told, [](const model::GpuDevice& device) { return device.unhealthy.empty(); });
+  return out;
+}
+
 // Whether it could, too, if the node's GPUs were cut for the class. Of one that others cut nobody knows what it will
 // have.
 bool could_have_if_cut(const PolicySet& policies, const State& state, const ResourceTable& resources,
                        const PodClass& cls, NodeSlot slot) {
   const NodeState& node = state.node(slot);
-  const model::DynamicMig& mig = node.node.mig;
+  const model::DynamicMig mig = healthy(node.node);
   if ((!cls.requests_gpu && !cls.shares_gpu) || (!mig && !node.is_being_cut())) return false;
   const NodeView view(node, resources, state.volumes(), state.mix());
   std::vector<ResourceAmount> has;
@@ -131,9 +140,16 @@ int64_t most_if_cut(const PolicySet& policies, const State& state, const PodClas
     if (state.resources().is_gpu(request.id)) of_one.set(state.resources().name(request.id), request.amount);
     else if (request.amount > 0) most = std::min(most, view.allocatable(request.id) / request.amount);
   }
-  if (!node.node.mig || of_one.empty()) return most;  // who knows what it will have; shares, as many as may be
+  const model::DynamicMig mig = healthy(node.node);
+  if (!mig) return most;  // who knows what it will have
+  if (cls.shares_gpu) {
+    const model::GpuShare& share = cls.spec->gpu_share;
+    const int64_t part =
+        share.micros > 0 ? share.micros : model::part_of_memory(share, model::gpu_memory(node.node.labels));
+    return std::min(most, mig.devices * std::max<int64_t>(1, model::kWholeGpu / std::max<int64_t>(1, part)));
+  }
   int64_t out = 0;
-  for (gpus = of_one; out < most && packing::can_be_cut_for(node.node.mig, gpus); gpus.add(of_one)) ++out;
+  for (gpus = of_one; out < most && packing::can_be_cut_for(mig, gpus); gpus.add(of_one)) ++out;
   return std::max<int64_t>(out, 1);
 }
 

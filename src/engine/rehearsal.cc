@@ -21,6 +21,45 @@ Engine::Rehearsal::Rehearsal(const Engine& engine, int64_t thousandths)
   take_over_cluster();
   take_over_workloads();
   take_over_pods();
+  take_over_kept_gpus();
+}
+
+// Of nodes that are left to cuts: what is kept beside their GPUs.
+void Engine::Rehearsal::take_over_kept_gpus() {
+  const State& state = real.state_;
+  for (const auto& [node, kept] : real.kept_gpus_.all()) {
+    GpusKept beside{state.node(node).node.name, kept.owner, {}};
+    for (const ResourceAmount& request : state.pod_class(state.pod(kept.stand_in).cls).requests)
+      if (!state.resources().is_gpu(request.id)) beside.amounts.set(state.resources().name(request.id), request.amount);
+    if (!beside.amounts.empty()) second.apply(beside);
+  }
+}
+
+bool Engine::Rehearsal::waits_behind_cuts(const std::string& uid) const {
+  const PodSlot pod = second.state_.find_pod(uid);
+  const quota::Admission& admission = second.admission();
+  const quota::WorkloadId id = admission.find(uid);
+  if (!pod.valid() && !id.valid()) return false;
+  const QueueRank rank =
+      pod.valid() ? queue_rank(second.state_.pod(pod).pod) : queue_rank(admission.status(id).workload);
+  const auto is_large_enough = [&](NodeSlot node, const model::ResourceList& requests) {
+    const model::ResourceList& has = second.state_.node(node).node.allocatable;
+    return std::ranges::all_of(requests, [&](const auto& asked) { return asked.second <= has.get(asked.first); });
+  };
+  const auto is_in_the_way = [&](const auto& kept) {
+    const auto& [node, gpus] = kept;
+    if (queue_rank(second.state_.pod(gpus.stand_in).pod) > rank) return false;
+    if (pod.valid()) return is_large_enough(node, second.state_.pod(pod).pod.spec->requests);
+    return std::ranges::any_of(admission.status(id).workload.pod_sets,
+                               [&](const model::PodSet& set) { return is_large_enough(node, set.requests); });
+  };
+  if (std::ranges::any_of(second.kept_gpus_.all(), is_in_the_way)) return true;
+  if (!id.valid()) return false;
+  const quota::QuotaTree& tree = admission.ledger().tree();
+  const quota::QuotaNode own = tree.queue(admission.status(id).cluster_queue);
+  return own.valid() && std::ranges::any_of(admission.kept().rooms, [&](const auto& room) {
+           return room.first != id && room.second.wants_cut && tree.root(room.second.queue) == tree.root(own);
+         });
 }
 
 void Engine::Rehearsal::take_over_cluster() {

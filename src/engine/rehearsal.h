@@ -26,6 +26,9 @@ struct Engine::Rehearsal {
   // queue, where a place is what it lacks in the end.
   bool starts_behind_endless(const std::string& uid) const;
 
+  // Something that it may need is kept for one that waits for GPUs to be cut.
+  bool waits_behind_cuts(const std::string& uid) const;
+
   const Engine& real;
   const int64_t ratio;  // of what is declared, in thousandths
   Time now;
@@ -46,6 +49,7 @@ struct Engine::Rehearsal {
   void take_over_cluster();
   void take_over_workloads();
   void take_over_pods();
+  void take_over_kept_gpus();
   void await_end(const std::optional<Time>& end, Kind kind, const std::string& uid);
   void remove(const std::string& uid);
   void take_off_list(NodeSlot node, const std::string& pod);

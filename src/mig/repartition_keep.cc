@@ -208,6 +208,11 @@ bool Repartitioner::keep_for(const Engine& engine, const Due& due, std::span<con
 void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<RepartitionStep>& steps) {
   const State& state = engine.state();
   const auto& kept = engine.kept_gpus().all();
+  const auto begins = [&](const std::string& name) {  // in this step; what is kept there now is for who has it cut
+    return std::ranges::any_of(steps, [&](const RepartitionStep& step) {
+      return step.kind == RepartitionStep::Kind::kBegin && step.node == name;
+    });
+  };
   Keeps keeps;
   for (const auto& [node, each] : kept) {
     if (!served_.contains(each.owner)) continue;
@@ -246,10 +251,11 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
     else if (due.pod.valid()) in_vain.insert(state.pod(due.pod).cls);
   }
   for (const auto& [node, each] : kept)
-    if (const std::string& name = state.node(node).node.name; !keeps.contains(name))
+    if (const std::string& name = state.node(node).node.name; !keeps.contains(name) && !begins(name))
       steps.push_back({RepartitionStep::Kind::kKeep, name, {}, {}});
   kept_as_.clear();
   for (auto& [name, step] : keeps) {
+    if (begins(name)) continue;
     const NodeSlot node = state.find_node(name);
     kept_as_[name] = cut_resources(state.node(node).node.allocatable);
     const auto at = kept.find(node);

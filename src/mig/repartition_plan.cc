@@ -58,7 +58,7 @@ Repartitioner::Plan::Plan(const engine::Engine& engine, std::vector<Offer>& offe
   for (Offer& offer : offers_) by_node_[offer.slot] = &offer;
   for (Offer& offer : offers_)
     for (const PodSlot slot : offer.kept) {
-      if (!engine::has_room_kept(state_.pod(slot))) continue;
+      if (offer.under_way || !engine::has_room_kept(state_.pod(slot))) continue;
       const std::optional<quota::WorkloadId> id = engine_.workloads().find(state_.pod(slot).pod.workload);
       const engine::QueueRank rank = id ? engine::queue_rank(engine_.admission().status(*id).workload) : rank_of(slot);
       offer.kept_for = std::min(offer.kept_for.value_or(rank), rank);

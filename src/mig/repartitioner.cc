@@ -246,6 +246,7 @@ void Repartitioner::begin(const State& state, std::vector<Offer>& offers, Time n
     record.devices = as_told(state.node(offer.slot).node.cut_by_agent(), offer.devices);
     steps.push_back(
         {RepartitionStep::Kind::kBegin, offer.name, std::move(offer.devices), record.wanted, std::move(offer.config)});
+    if (auto beside = beside_.extract(offer.name)) steps.push_back(std::move(beside.mapped()));
   }
 }
 
@@ -262,9 +263,26 @@ void Repartitioner::plan(const engine::Engine& engine, std::vector<Offer>& offer
     promised_work_.insert_or_assign(offer.name, std::move(step));
   }
   served_.clear();
-  for (const auto& [pod, offer] : plan.places()) {
-    promised_[engine.state().pod(pod).pod.uid] = offer->name;
-    served_.insert(engine.state().pod(pod).pod.uid);
+  beside_.clear();
+  for (const auto& [name, work_step] : promised_work_) {
+    RepartitionStep& step = beside_[name] = work_step;
+    step.resources = {};
+    for (const auto& [resource, amount] : work_step.resources)
+      if (!is_cut_resource(resource)) step.resources.set(resource, amount);
+  }
+  std::map<engine::QueueRank, std::pair<PodSlot, const Offer*>> places;
+  for (const auto& [pod, offer] : plan.places())
+    places.emplace(engine::queue_rank(engine.state().pod(pod).pod), std::pair(pod, offer));
+  for (const auto& [rank, place] : places) {
+    const auto& [pod, offer] = place;
+    const std::string& uid = engine.state().pod(pod).pod.uid;
+    promised_[uid] = offer->name;
+    served_.insert(uid);
+    RepartitionStep& step = beside_[offer->name];
+    step.kind = RepartitionStep::Kind::kKeep;
+    step.node = offer->name;
+    if (step.owner.empty()) step.owner = uid;
+    step.resources.add(other_requests(engine.state(), engine.state().pod_class(engine.state().pod(pod).cls)));
   }
   for (const quota::WorkloadId id : plan.workloads()) served_.insert(engine.admission().status(id).workload.uid);
 }

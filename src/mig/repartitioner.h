@@ -145,10 +145,11 @@ class Repartitioner {
   IdleDevices idle_;
   std::map<std::string, std::string> promised_;           // pods by UID, and the nodes under way that they are to have
   std::map<std::string, RepartitionStep> promised_work_;  // kKeep, for nodes under way, once they are cut
-  std::set<std::string> served_;                          // pods and workloads by UID, by the last plan
-  std::map<std::string, model::ResourceList> kept_as_;    // nodes of which GPUs are kept: as they were cut then
-  std::vector<uint64_t> looked_at_;                       // what the last plan, in which nothing was to be done, saw
-  std::vector<uint64_t> waiting_;                         // who waited when the last was made
+  std::map<std::string, RepartitionStep> beside_;       // the same while they are: what is asked for beside their GPUs
+  std::set<std::string> served_;                        // pods and workloads by UID, by the last plan
+  std::map<std::string, model::ResourceList> kept_as_;  // nodes of which GPUs are kept: as they were cut then
+  std::vector<uint64_t> looked_at_;                     // what the last plan, in which nothing was to be done, saw
+  std::vector<uint64_t> waiting_;                       // who waited when the last was made
   std::optional<Time> wakeup_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;

@@ -63,6 +63,15 @@ void Admission::Keeper::measure(WorkloadId id) {
   room.usage = usage_of(tree, room.pod_sets, workload);
 }
 
+// Quota is kept for no cut that nobody begins, and that nothing is kept for.
+void Admission::Keeper::look_at_cut(WorkloadId id, KeptRoom& room) {
+  const Time due = room.looked_at + options().retry;
+  if (!room.wants_cut || room.free_by > admission.now_ || admission.places_->waits_for_cut(id)) return;
+  if (due > admission.now_) return consider_time(due);
+  const Standing standing = admission.record(id).standing;
+  if (standing == Standing::kParked || standing == Standing::kBehind) admission.enqueue(id);
+}
+
 void Admission::Keeper::begin_cycle() {
   if (!options().enabled) return;
   admission.kept_.in_order.clear();
@@ -76,6 +85,7 @@ void Admission::Keeper::begin_cycle() {
   }
   for (const WorkloadId id : over) forget(id);
   admission.kept_.next_due.reset();
+  for (auto& [id, room] : admission.kept_.rooms) look_at_cut(id, room);
   find_first_roomless();
 }
 
@@ -233,6 +243,7 @@ bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
   } else if (had_places && !room.keeps_places()) {
     admission.release_places(entry.id);
   }
+  if (room.wants_cut) consider_time(admission.now_ + options().retry);
   is_another |= room.in_nodes && had != admission.places_->kept_nodes(entry.id);
   if (is_another) look_again_behind(entry, room);
   admission.kept_.put(entry.id, std::move(room));

@@ -124,6 +124,7 @@ struct Admission::Keeper {
   bool delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before, bool learns) const;
   bool may_keep(WorkloadId id, const std::string& cluster_queue, WorkloadId& gives_way, bool& only_own) const;
   bool is_over(const KeptRoom& room) const;
+  void look_at_cut(WorkloadId id, KeptRoom& room);
   bool holds_still(WorkloadId id, const KeptRoom& room) const;
   bool keep(const Entry& entry, bool only_own);
   bool find_room(const Entry& entry, const std::vector<int32_t>& counts, bool only_own, KeptRoom& room);

@@ -38,6 +38,10 @@ std::vector<RepartitionStep> all_steps(Driver& driver, int64_t work, int& calls)
   for (calls = 0; calls < 1000; ++calls) {
     std::vector<RepartitionStep> steps = repartitioner.step(driver.engine(), Time{}, work);
     for (RepartitionStep& step : steps) {
+      if (step.kind == RepartitionStep::Kind::kKeep) {
+        driver.apply(GpusKept{step.node, step.owner, step.resources});
+        continue;
+      }
       driver.apply(NodeRepartitioning{step.node, true});
       out.push_back(std::move(step));
     }
@@ -84,9 +88,11 @@ TEST(RepartitionWork, CountsOnANodeThatIsBeingCutWhateverItSaysMeanwhile) {
   driver.cycle();
   mig::Repartitioner repartitioner;
   const auto steps = repartitioner.step(driver.engine(), Time{});
-  ASSERT_EQ(steps.size(), 1U);
+  ASSERT_EQ(steps.size(), 2U);
   ASSERT_EQ(steps[0].node, "a");
   driver.apply(NodeRepartitioning{"a", true});
+  EXPECT_EQ(steps[1].kind, RepartitionStep::Kind::kKeep) << "of what is asked for beside the GPUs";
+  driver.apply(GpusKept{"a", steps[1].owner, steps[1].resources});
   first.mig = {};  // its device plugin is away
   first.allocatable.set("nvidia.com/gpu", 0);
   driver.apply(NodeUpserted{first});

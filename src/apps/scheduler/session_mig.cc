@@ -38,7 +38,9 @@ std::string text_of(const model::ResourceList& amounts) {
 
 void log_kept(const engine::Engine& engine, const std::string& node) {
   const auto& all = engine.kept_gpus().all();
-  const auto kept = all.find(engine.state().find_node(node));
+  const engine::NodeSlot slot = engine.state().find_node(node);
+  const auto kept = all.find(slot);
+  if (slot.valid() && engine.state().node(slot).is_being_cut()) return;  // what is kept beside the GPUs meanwhile
   if (kept == all.end()) return log_info("GPUs are kept no longer", {{"node", node}});
   log_info("GPUs are kept until they are idle and can be cut anew",
            {{"node", node}, {"for", engine.state().pod(kept->second.stand_in).pod.keeps_gpus_for}});
