@@ -47,8 +47,8 @@ bool Engine::Rehearsal::waits_behind_cuts(const std::string& uid) const {
     return std::ranges::all_of(requests, [&](const auto& asked) { return asked.second <= has.get(asked.first); });
   };
   const auto is_in_the_way = [&](const auto& kept) {
-    const auto& [node, gpus] = kept;
-    if (queue_rank(second.state_.pod(gpus.stand_in).pod) > rank) return false;
+    const NodeSlot node = kept.first;
+    if (queue_rank(second.state_.pod(kept.second.stand_in).pod) > rank) return false;
     if (pod.valid()) return is_large_enough(node, second.state_.pod(pod).pod.spec->requests);
     return std::ranges::any_of(admission.status(id).workload.pod_sets,
                                [&](const model::PodSet& set) { return is_large_enough(node, set.requests); });
