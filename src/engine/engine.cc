@@ -256,6 +256,11 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   Reserve kept{*this};
   const bool placed = wake.may_place && place_waiting(limits, work, result) && kept.pass_kept(limits, work, result);
   const bool admits = wake.complete && placed && kept.run(work, result) && kept.backfill(limits, work, result);
+  for (const Decision& decision : result.decisions) {  // whoever had the room kept that they have now is told anew
+    if (decision.kind != DecisionKind::kBind || admission().kept().rooms.empty()) continue;
+    const PodSlot pod = state_.find_pod(decision.pod_uid);
+    if (state_.pod(pod).pod.workload.empty()) workloads_->kept_for_pod(pod, state_.pod(pod).node);
+  }
   const bool finished = admits && admit(work, result);
   const bool all_told = report(limits.max_reports, result);
   if (placed) held_ = {};

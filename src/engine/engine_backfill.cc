@@ -249,7 +249,6 @@ bool Engine::Reserve::pass(const std::vector<PodSlot>& all, const CycleLimits& l
       }
       const KeptAside aside(engine.state_, node);
       engine.place(pod, node, result);
-      engine.workloads_->kept_for_pod(pod, node);
       if (const auto& pods = engine.queue_.of(id).pods; !pods.empty()) add_head(*pods.begin());
       break;
     }

@@ -119,7 +119,7 @@ void Engine::Reserve::tell(PodSlot pod, CycleResult& result) {
        .pod_name = kept.pod.name,
        .node_name = engine.state_.node(kept.node).node.name,
        .message = std::make_shared<const std::string>(fit_message(cls.candidates.counts(), engine.failure_sets_) + " " +
-                                                      kept_text(kept.node, kept.told_free_by))});
+                                                      kept_text(pod, kept.told_free_by))});
 }
 
 void Engine::Reserve::keep_node(PodSlot pod, NodeSlot node, Time free_by, CycleResult& result) {
@@ -207,13 +207,32 @@ bool Engine::Reserve::let_go_behind(PodSlot pod) {
   return true;
 }
 
-std::string Engine::Reserve::kept_text(NodeSlot node, Time free_by) const {
+// Somebody waits that comes before it, has no room kept elsewhere, and may have its node.
+bool Engine::Reserve::may_lose(PodSlot pod) const {
+  const State& state = engine.state_;
+  const NodeSlot node = state.pod(pod).node;
+  if (const quota::WorkloadId first = engine.admission().kept().first_roomless; first.valid()) {
+    const quota::WorkloadStatus& status = engine.admission().status(first);
+    const bool waits = status.phase == quota::WorkloadPhase::kPending && !status.workload.uid.empty();
+    if (waits && queue_rank(status.workload) < queue_rank(state.pod(pod).pod)) return true;
+  }
+  return std::ranges::any_of(engine.queue_.blocked(), [&](ClassId id) {
+    const ClassQueue& cls = *engine.queue_.find(id);
+    const FailureSetId failure = cls.candidates.failure(node);
+    return !cls.pods.empty() && cls.candidates.objection().empty() && QueueOrder{&state}(*cls.pods.begin(), pod) &&
+           failure.valid() && (failure == kFits || engine.failure_sets_.preemption_helps(failure));
+  });
+}
+
+std::string Engine::Reserve::kept_text(PodSlot pod, Time free_by) const {
+  const NodeSlot node = engine.state_.pod(pod).node;
   std::string out =
       fmt::format("It has waited for {}: what becomes free on node {} is kept for it.",
                   format_duration(engine.options_.reservations.after), engine.state_.node(node).node.name);
   if (free_by > engine.now_ && free_by < Time{INT64_MAX}) {
     out.back() = ';';
-    out += fmt::format(" by what runs there declares, that is enough by {}.", engine.time_text(free_by));
+    out += fmt::format(" by what runs there declares, that is enough by {}{}.", engine.time_text(free_by),
+                       may_lose(pod) ? " unless who comes before it takes it" : "");
   }
   return out;
 }

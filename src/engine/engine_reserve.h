@@ -44,8 +44,8 @@ struct Engine::Reserve {
   // of work units, or of what a cycle may bind; or one of them is held, or gives a node back that was kept for it.
   bool pass_kept(const CycleLimits& limits, WorkBudget& work, CycleResult& result);
   bool pass(const std::vector<PodSlot>& kept, const CycleLimits& limits, WorkBudget& work, CycleResult& result);
-  // What is said of a pod for which the node is kept; `free_by`: INT64_MAX where nobody knows.
-  std::string kept_text(NodeSlot node, Time free_by) const;
+  // What is said of a pod for which its node is kept; `free_by`: INT64_MAX where nobody knows.
+  std::string kept_text(PodSlot pod, Time free_by) const;
   // The same of one for whom GPUs are kept; empty: none are.
   std::string gpus_text(const std::string& owner) const;
 
@@ -60,6 +60,7 @@ struct Engine::Reserve {
   std::vector<PodSlot> later_than(PodSlot pod, const std::vector<PodSlot>& kept) const;
   bool starts_without(PodSlot pod, NodeSlot node, const std::vector<PodSlot>& later, WorkBudget& work, bool& starts);
   bool may_reserve(PodSlot pod) const;
+  bool may_lose(PodSlot pod) const;
   bool let_go_behind(PodSlot pod);
   std::pair<NodeSlot, Time> node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
   void keep_node(PodSlot pod, NodeSlot node, Time free_by, CycleResult& result);

@@ -148,8 +148,7 @@ Explanation Engine::explain(const std::string& uid) {
   const bool fits = look.candidates.best().valid();
   if (pod.phase == PodPhase::kNominated) {
     out.reason = to_string(pod.phase);
-    out.message =
-        fit_message(look.candidates.counts(), look.sets) + " " + Reserve{*this}.kept_text(pod.node, pod.free_by);
+    out.message = fit_message(look.candidates.counts(), look.sets) + " " + Reserve{*this}.kept_text(slot, pod.free_by);
   } else if (pod.phase == PodPhase::kBackoff)
     out.reason = "Backoff", out.message = "waits after a failed attempt to start";
   else if (fits) out.reason = "Pending", out.message = "a node fits; the pod is in the queue";

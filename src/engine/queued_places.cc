@@ -182,12 +182,13 @@ std::vector<PodSlot> QueuedWorkloads::kept_for_later(const model::Workload& work
   std::vector<PodSlot> out;
   const State& state = context_.state;
   for (const auto& [node, kept] : context_.kept_gpus.all())
-    if (kept.owner == workload.uid || queue_rank(workload) < queue_rank(state.pod(kept.stand_in).pod))
+    if (state.node(node).present &&
+        (kept.owner == workload.uid || queue_rank(workload) < queue_rank(state.pod(kept.stand_in).pod)))
       out.push_back(kept.stand_in);
   for (const PodSlot slot : context_.nominees) {
     const PodState& pod = state.pod(slot);
-    if (pod.node_kept && pod.pod.workload.empty() && state.pod_class(pod.cls).claims.empty() &&
-        queue_rank(workload) < queue_rank(pod.pod))
+    if (pod.node_kept && state.node(pod.node).present && pod.pod.workload.empty() &&
+        state.pod_class(pod.cls).claims.empty() && queue_rank(workload) < queue_rank(pod.pod))
       out.push_back(slot);
   }
   return out;

@@ -143,9 +143,12 @@ bool Admission::Keeper::move(WorkloadId id, KeptRoom& room) const {
   entry.assignment.pod_sets = room.pod_sets;
   entry.assignment.usage = room.usage;
   entry.assignment.borrowing = room.borrowing;
+  const auto moves = [&] { return admission.places_->move_kept(admission.place_of(entry)); };
+  const bool moved = moves();  // if it may be, beside what is kept for others
   for (const auto& [other, kept] : admission.kept_.rooms)
-    if (other != id && kept.keeps_places() && takes_places_of(entry, room, other, kept)) entry.over.push_back(other);
-  if (!admission.places_->move_kept(admission.place_of(entry))) return false;
+    if (!moved && other != id && kept.keeps_places() && takes_places_of(entry, room, other, kept))
+      entry.over.push_back(other);
+  if (!moved && (entry.over.empty() || !moves())) return false;
   wake(id, room);
   for (const WorkloadId other : entry.over) wake(other, admission.kept_.rooms.at(other));
   return true;
