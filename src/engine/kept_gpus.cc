@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/node_without.h"
+
 namespace berth::engine {
 
 void KeptGpus::keep(NodeSlot node, const GpusKept& event, model::Pod stand_in) {
@@ -34,10 +36,8 @@ void KeptGpus::begin_cut(NodeSlot node) {
   const auto kept = kept_.find(node);
   if (kept == kept_.end()) return;
   model::Pod stand_in = state_.pod(kept->second.stand_in).pod;
-  GpusKept beside{state_.node(node).node.name, kept->second.owner, {}};
-  const PodClass& cls = state_.pod_class(state_.pod(kept->second.stand_in).cls);
-  for (const ResourceAmount& request : cls.requests)
-    if (!state_.resources().is_gpu(request.id)) beside.amounts.set(state_.resources().name(request.id), request.amount);
+  const GpusKept beside{state_.node(node).node.name, kept->second.owner,
+                        asked_beside_gpus(state_, state_.pod_class(state_.pod(kept->second.stand_in).cls))};
   give_back(node);
   if (!beside.amounts.empty()) keep(node, beside, std::move(stand_in));
 }

@@ -24,6 +24,13 @@ bool needs_who_runs_on(const State& state, NodeSlot node, std::span<const Resour
   return std::ranges::any_of(left, [](Int128 amount) { return amount < 0; });
 }
 
+model::ResourceList asked_beside_gpus(const State& state, const PodClass& cls) {
+  model::ResourceList out;
+  for (const ResourceAmount& request : cls.requests)
+    if (!state.resources().is_gpu(request.id)) out.set(state.resources().name(request.id), request.amount);
+  return out;
+}
+
 void take_out(const State& state, PodSlot slot, NodeState& node) {
   const PodState& pod = state.pod(slot);
   const PodClass& cls = state.pod_class(pod.cls);

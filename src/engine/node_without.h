@@ -21,6 +21,9 @@ std::vector<PodSlot> kept_room(const State& state, const NodeState& node);
 // Whether so much is there only once some have left that run until they are deleted; who is nominated counts nowhere.
 bool needs_who_runs_on(const State& state, NodeSlot node, std::span<const ResourceAmount> requests);
 
+// What a pod of the class asks for beside GPUs of whatever form.
+model::ResourceList asked_beside_gpus(const State& state, const PodClass& cls);
+
 // Gives back the room of a pod that is on the node, in a copy of it: resources, its share of a GPU, host ports.
 void take_out(const State& state, PodSlot pod, NodeState& node);
 // A copy of the node without those pods.

@@ -6,6 +6,7 @@
 #include "base/int128.h"
 #include "engine/engine_reserve.h"
 #include "engine/in_the_way.h"
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -28,10 +29,9 @@ Engine::Rehearsal::Rehearsal(const Engine& engine, int64_t thousandths)
 void Engine::Rehearsal::take_over_kept_gpus() {
   const State& state = real.state_;
   for (const auto& [node, kept] : real.kept_gpus_.all()) {
-    GpusKept beside{state.node(node).node.name, kept.owner, {}};
-    for (const ResourceAmount& request : state.pod_class(state.pod(kept.stand_in).cls).requests)
-      if (!state.resources().is_gpu(request.id)) beside.amounts.set(state.resources().name(request.id), request.amount);
-    if (!beside.amounts.empty()) second.apply(beside);
+    const PodClass& cls = state.pod_class(state.pod(kept.stand_in).cls);
+    GpusKept beside{state.node(node).node.name, kept.owner, asked_beside_gpus(state, cls)};
+    if (!beside.amounts.empty()) second.apply(std::move(beside));
   }
 }
 
