@@ -1,5 +1,6 @@
 # The command line as a user meets it. Each case of tests/cli/cli_test.py is a test of its own name: its exit codes and
-# messages, and every folder of examples/ with the placements of tests/cli/examples/<name>.json.
+# messages, and every folder of examples/ with the placements of tests/cli/examples/<name>.json. What the documents
+# show of it is a test of its own.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 set(cli_test ${CMAKE_SOURCE_DIR}/tests/cli/cli_test.py)
 file(STRINGS ${cli_test} cases REGEX "^def case_")
@@ -20,3 +21,6 @@ foreach(argument ${arguments})
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(cli.${argument} PROPERTIES LABELS cli TIMEOUT 60)
 endforeach()
+add_test(NAME cli.transcripts COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/cli/transcripts_test.py $<TARGET_FILE:berth>
+         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(cli.transcripts PROPERTIES LABELS cli TIMEOUT 60)
