@@ -3,17 +3,25 @@
 #include <utility>
 
 #include "engine/engine_reserve.h"
+#include "engine/evaluate.h"
+#include "engine/trial.h"
 #include "quota/admission.h"
 
 namespace berth::engine {
+namespace {
+
+std::string unfit_text(const FailureCounts& counts, const FailureSets& sets, const std::string& why_nobody_leaves) {
+  return fit_message(counts, sets) + " no new claims to deallocate, " + why_nobody_leaves;
+}
+
+}  // namespace
 
 // kube-scheduler's words for a class that fits nowhere and for which no room can be made.
 std::string Engine::verdict_text(const PodClass& cls, const Candidates& candidates, const PreemptionView& preemption,
                                  const FailureSets& sets) const {
   const std::string& objection = candidates.objection();
   if (!objection.empty() || state_.node_count() == 0) return objection_message(objection, state_.node_count());
-  return fit_message(candidates.counts(), sets) + " no new claims to deallocate, " +
-         preemption.why_not(cls, candidates, sets);
+  return unfit_text(candidates.counts(), sets, preemption.why_not(cls, candidates, sets));
 }
 
 // Brings a blocked class's message up to its candidates.
@@ -27,10 +35,50 @@ void Engine::update_verdict(ClassQueue& cls) {
   cls.verdict_version = ++verdict_texts_;
 }
 
+std::shared_ptr<const std::string> Engine::Reserve::verdict_for(PodSlot pod, const ClassQueue& cls) const {
+  State& state = engine.state_;
+  const std::string& uid = state.pod(pod).pod.uid;
+  const PodClass& pod_class = state.pod_class(state.pod(pod).cls);
+  FailureCounts counts = cls.candidates.objection().empty() ? cls.candidates.counts() : FailureCounts{};
+  bool any = false;
+  for (const auto& [node, kept] : engine.kept_gpus_.all()) {
+    if (kept.owner != uid || !state.node(node).present) continue;
+    any = true;
+    if (!cls.candidates.objection().empty()) continue;
+    Trial trial(state, node, pod_class);
+    trial.take_out(kept.stand_in, state.pod_class(state.pod(kept.stand_in).cls).requests);
+    Reasons reasons;
+    const Groups* groups = cls.candidates.groups();
+    if (run_filters(engine.policies_, pod_class, state.view(node), reasons) && groups != nullptr)
+      run_group_filters(engine.policies_, pod_class, groups->facts(node, pod_class), reasons);
+    if (reasons.empty()) continue;
+    counts.add(cls.candidates.failure(node), -1);
+    counts.add(engine.failure_sets_.intern(reasons, state.resources()), 1);
+  }
+  if (!any) return cls.message;
+  std::string text = *cls.message;
+  if (cls.candidates.objection().empty())
+    text = unfit_text(counts, engine.failure_sets_,
+                      cls.preemption.why_not(pod_class, cls.candidates, engine.failure_sets_));
+  if (const std::string kept = gpus_text(uid); !kept.empty()) text += " " + kept;
+  return std::make_shared<const std::string>(std::move(text));
+}
+
+void Engine::Reserve::retell_owners() {
+  for (const std::string& uid : engine.kept_gpus_.take_news()) {
+    const PodSlot pod = engine.state_.find_pod(uid);
+    if (!pod.valid() || engine.state_.pod(pod).phase != PodPhase::kPending) continue;
+    PodState& state = engine.state_.mutable_pod(pod);
+    state.reported_version = 0;
+    if (!std::exchange(state.awaits_report, true)) engine.queue_.await_report(pod);
+  }
+}
+
 // Tells waiting pods why they wait: new ones at once, the others when the text changed, but not too often. A class that
 // this cycle has not looked at is left to the next: its candidates are of no one state. False: more remain to be told
 // than `limit` allows.
 bool Engine::report(int64_t limit, CycleResult& result) {
+  Reserve{*this}.retell_owners();
   for (const ClassId id : queue_.blocked()) {
     ClassQueue& cls = queue_.of(id);
     if (cls.looked_at != cycle_) continue;
@@ -46,7 +94,8 @@ bool Engine::report(int64_t limit, CycleResult& result) {
       }
     }
     for (; !cls.reports.empty(); cls.reports.pop_front()) {
-      PodState& state = state_.mutable_pod(cls.reports.front());
+      const PodSlot waiting = cls.reports.front();
+      PodState& state = state_.mutable_pod(waiting);
       if (!state.in_use || state.phase != PodPhase::kPending || state.cls != id) continue;
       if (!std::exchange(state.awaits_report, false) || state.reported_version == cls.verdict_version) continue;
       if (limit-- <= 0) {
@@ -54,8 +103,13 @@ bool Engine::report(int64_t limit, CycleResult& result) {
         return false;
       }
       state.reported_version = cls.verdict_version;
-      result.decisions.push_back(
-          {DecisionKind::kUnschedulable, state.pod.uid, state.pod.namespace_name, state.pod.name, {}, cls.message, {}});
+      result.decisions.push_back({DecisionKind::kUnschedulable,
+                                  state.pod.uid,
+                                  state.pod.namespace_name,
+                                  state.pod.name,
+                                  {},
+                                  Reserve{*this}.verdict_for(waiting, cls),
+                                  {}});
     }
   }
   return true;

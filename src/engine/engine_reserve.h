@@ -15,6 +15,7 @@
 // (EASY backfill: Lifka, The ANL/IBM SP scheduling system, 1995). One that has not is the first to leave.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,10 @@ struct Engine::Reserve {
   std::string kept_text(PodSlot pod, Time free_by) const;
   // The same of one for whom GPUs are kept; empty: none are.
   std::string gpus_text(const std::string& owner) const;
+  // The verdict of a blocked class as it is for this pod of it, for which what is kept for it is free.
+  std::shared_ptr<const std::string> verdict_for(PodSlot pod, const ClassQueue& cls) const;
+  // Those for whom GPUs are kept, or are not any more, are to be told their verdict anew.
+  void retell_owners();
 
   // Brings up to date when enough is free for whom nodes are kept, has those leave who are in the way past their time,
   // and gives kept room to who has ended by then. False: out of work units, or of what a cycle may bind.

@@ -22,6 +22,7 @@ void KeptGpus::keep(NodeSlot node, const GpusKept& event, model::Pod stand_in) {
   state_.assign(slot, node, PodPhase::kNominated);
   state_.revise(slot, [](PodState& kept) { kept.node_kept = true; });
   kept_.emplace(node, Kept{event.owner, slot});
+  news_.push_back(event.owner);
 }
 
 void KeptGpus::give_back(NodeSlot node) {
@@ -29,6 +30,7 @@ void KeptGpus::give_back(NodeSlot node) {
   if (kept == kept_.end()) return;
   state_.unassign(kept->second.stand_in, PodPhase::kNotQueued);
   state_.remove_pod(kept->second.stand_in);
+  news_.push_back(kept->second.owner);
   kept_.erase(kept);
 }
 

@@ -46,10 +46,13 @@ class KeptGpus {
   void tidy(const std::function<bool(const std::string& owner)>& waits);
 
   const std::map<NodeSlot, Kept>& all() const { return kept_; }
+  // UIDs of those for whom something is kept, or is not any more, since the last call.
+  std::vector<std::string> take_news() { return std::exchange(news_, {}); }
 
  private:
   State& state_;
   std::map<NodeSlot, Kept> kept_;
+  std::vector<std::string> news_;
 };
 
 }  // namespace berth::engine

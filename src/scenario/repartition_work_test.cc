@@ -100,5 +100,35 @@ TEST(RepartitionWork, CountsOnANodeThatIsBeingCutWhateverItSaysMeanwhile) {
   EXPECT_TRUE(repartitioner.step(driver.engine(), Time{}).empty()) << "the pod is to have its slices there";
 }
 
+TEST(RepartitionWork, WhatIsKeptForAPodIsNotWhatItLacks) {
+  Driver driver(policy::default_policies());
+  model::Node node = dynamic_node("a");
+  node.allocatable.set("cpu", 8000);
+  driver.add(node);
+  const auto asks = [](auto& spec) {
+    spec.requests.set("cpu", 8000);
+    spec.requests.set("nvidia.com/mig-7g.40gb", 1);
+  };
+  driver.add(with_spec(make_pod("waits"), asks));
+  driver.add(with_spec(make_pod("other"), asks));
+  driver.cycle();
+  const std::string lacks_slices = "0/1 nodes are available: 1 Insufficient nvidia.com/mig-7g.40gb.";
+  ASSERT_TRUE(driver.told("uid-waits").back().starts_with(lacks_slices)) << driver.told("uid-waits").back();
+  model::ResourceList kept;
+  kept.set("cpu", 8000);
+  kept.set("nvidia.com/gpu", 2);
+  driver.apply(GpusKept{"a", "uid-waits", kept});
+  driver.cycle(Duration::seconds(60));
+  const std::string of_owner = driver.told("uid-waits").back();
+  EXPECT_TRUE(of_owner.starts_with(lacks_slices)) << of_owner;
+  EXPECT_TRUE(of_owner.ends_with("what becomes free on node a is kept for it, to be cut anew when it is idle."))
+      << of_owner;
+  EXPECT_TRUE(driver.told("uid-other").back().find("1 Insufficient cpu") != std::string::npos);
+  driver.apply(GpusKept{"a", "uid-waits", {}});
+  driver.cycle(Duration::seconds(60));
+  EXPECT_TRUE(driver.told("uid-waits").back().starts_with(lacks_slices));
+  EXPECT_EQ(driver.told("uid-waits").back(), driver.told("uid-other").back());
+}
+
 }  // namespace
 }  // namespace berth::scenario
