@@ -373,6 +373,7 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
     check(state_.node(node).gpus_used() - state_.node(node).gpus_promised() <= view.allocatable(view.share_resource()),
           "a decision never shares a GPU that the node does not have");
   txn.commit();
+  kept_gpus_.give_back_of(state_.pod(pod).pod.uid);
   PodState& placed = state_.mutable_pod(pod);
   placed.placed_at = now_;
   placed.backfilled = false;

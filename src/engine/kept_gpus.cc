@@ -34,6 +34,13 @@ void KeptGpus::give_back(NodeSlot node) {
   kept_.erase(kept);
 }
 
+void KeptGpus::give_back_of(const std::string& owner) {
+  std::vector<NodeSlot> over;
+  for (const auto& [node, kept] : kept_)
+    if (kept.owner == owner) over.push_back(node);
+  for (const NodeSlot node : over) give_back(node);
+}
+
 void KeptGpus::begin_cut(NodeSlot node) {
   const auto kept = kept_.find(node);
   if (kept == kept_.end()) return;

@@ -40,6 +40,8 @@ class KeptGpus {
   // says for whom it is (model::Pod::keeps_gpus_for).
   void keep(NodeSlot node, const GpusKept& event, model::Pod stand_in);
   void give_back(NodeSlot node);
+  // Its owner has what it waited for: what is kept for it would count twice.
+  void give_back_of(const std::string& owner);
   // The node is to be cut anew: what is kept beside the GPUs, if anything, stays so until that is over.
   void begin_cut(NodeSlot node);
   // Where it is over for the owner, or the node is gone, or is not to be cut any more.

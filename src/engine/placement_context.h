@@ -20,7 +20,7 @@ struct PlacementContext {
   PendingQueue& queue;  // whose candidates of classes are used and kept up to date
   DisruptionRules& rules;
   const absl::btree_set<PodSlot, QueueOrder>& nominees;
-  const KeptGpus& kept_gpus;
+  KeptGpus& kept_gpus;
 };
 
 }  // namespace berth::engine

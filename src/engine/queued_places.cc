@@ -271,6 +271,7 @@ bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector
   for (const PodSlot slot : leaving) context_.state.revise(slot, [](PodState& pod) { pod.makes_way = true; });
   const bool had_another = let_go(request.id);
   gave_back_ |= had_another && gone.empty();  // while others leave it is looked for in every cycle
+  if (gone.empty()) context_.kept_gpus.give_back_of(request.workload->uid);
   take_places(request, found, gone.empty() ? PodPhase::kHeld : PodPhase::kNominated);
   return true;
 }

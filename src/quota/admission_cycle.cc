@@ -187,11 +187,12 @@ void Admission::process(Entry& entry, SoFar& cycle, std::vector<AdmissionDecisio
 }
 
 void Admission::issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& decisions) {
-  const Record& preemptor = record(entry.id);
+  Record& preemptor = record(entry.id);
   for (const Victim& victim : entry.victims) {
     Record& taken = record(victim.id);
     if (leaving(taken)) continue;
     taken.evicted_in = epoch_;
+    preemptor.taken_from.count(victim.id, epoch_);
     evict(victim.id, {"Preempted", "Preempted to accommodate a workload (UID: " + preemptor.status.workload.uid + ")"},
           decisions);
     AdmissionDecision& decision = decisions.back();
@@ -218,6 +219,7 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   record.standing = Standing::kHolding;
   record.key.behind_sticky = true;
   record.next_flavor.clear();
+  record.taken_from = {};
   status.reason.clear();
   status.message.clear();
   status.evicted.clear();

@@ -137,7 +137,11 @@ bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, co
     if (!entry.over.empty()) entry.victims = preemption.victims(preempts);
     if (entry.victims.empty()) entry.over.clear();
   }
-  if (!entry.victims.empty() && !Keeper{*this}.may_have(entry)) {
+  const auto is_in_vain = [&](const Victim& victim) {
+    return record.taken_from.too_often(victim.id, epoch_) && !leaving(this->record(victim.id));
+  };
+  const bool in_vain = std::ranges::any_of(entry.victims, is_in_vain);
+  if (!entry.victims.empty() && (in_vain || !Keeper{*this}.may_have(entry))) {
     entry.victims.clear();
     return false;
   }

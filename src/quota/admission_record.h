@@ -65,6 +65,22 @@ struct Uncounted {
   std::vector<Charge> no_longer_charged;
 };
 
+// Who has been evicted for a workload in an epoch, and how often.
+struct TakenFrom {
+  static constexpr int kTimesMax = 5;  // then it takes nothing more from one until something happens from outside
+  uint64_t epoch = 0;
+  std::map<WorkloadId, int> times = {};
+
+  void count(WorkloadId victim, uint64_t now) {
+    if (std::exchange(epoch, now) != now) times.clear();
+    ++times[victim];
+  }
+  bool too_often(WorkloadId victim, uint64_t now) const {
+    const auto found = times.find(victim);
+    return epoch == now && found != times.end() && found->second >= kTimesMax;
+  }
+};
+
 struct Record {
   WorkloadStatus status;
   Standing standing = Standing::kNone;
@@ -78,6 +94,7 @@ struct Record {
   std::shared_ptr<const std::vector<PlaceOption>> options = {};  // while it wants a place
   int tries = 0;                                                 // with flavors that were left over from the one before
   uint64_t evicted_in = 0;                                       // the epoch in which it last was, for others
+  TakenFrom taken_from = {};                                     // since it last had quota
   // Times: admission_times.cc.
   std::optional<Time> admitted = {};            // since when it is, in this term
   Duration ran = {};                            // in terms before this

@@ -347,5 +347,80 @@ TEST(AdmissionProperty, HistoriesEndAndNeverOverrunQuota) {
   for (const size_t of_each : {late, overdue, failed, kept}) EXPECT_GT(of_each, histories / 10);
 }
 
+// Tells that `first` would have a place if others left, and has none when they have.
+class BrokenPromises : public Places {
+ public:
+  Leave may_leave(WorkloadId) override { return Leave::kFreely; }
+  bool fit(const PlaceRequest& request, const std::vector<WorkloadId>& gone, std::string* why) override {
+    if (request.workload->name != "first" || !gone.empty()) return true;
+    if (why != nullptr) *why = "no node has room";
+    return false;
+  }
+  std::vector<WorkloadId> in_the_way(const PlaceRequest&, const std::vector<WorkloadId>& gone) override { return gone; }
+  bool hold(const PlaceRequest& request, const std::vector<WorkloadId>& gone) override {
+    return fit(request, gone, nullptr);
+  }
+  bool gives_way(const PlaceRequest&, const std::set<WorkloadId>&) override { return false; }
+  CouldFit could_fit(const PlaceRequest&) override { return CouldFit::kYes; }
+  std::optional<Time> keep(const PlaceRequest&, Time) override { return std::nullopt; }
+  std::vector<std::string> kept_nodes(WorkloadId) const override { return {}; }
+  const std::set<WorkloadId>& lacking() const override { return none_; }
+  bool has_begun(WorkloadId) const override { return false; }
+  std::vector<PodOf> pods(WorkloadId) const override { return {}; }
+  void release(WorkloadId) override {}
+
+ private:
+  std::set<WorkloadId> none_;
+};
+
+TEST(Admission, EvictsNobodyAgainAndAgainForOneThatDoesNotComeInAllTheSame) {
+  BrokenPromises places;
+  Admission admission({}, &places);
+  model::ResourceFlavor flavor;
+  flavor.name = "default";
+  admission.upsert(flavor);
+  model::ClusterQueue queue;
+  queue.name = "team";
+  queue.groups = {{{kGpu}, {{"default", {{kGpu, {4, {}, {}}}}}}}};
+  queue.preemption.within_queue = PreemptionPolicy::kLowerPriority;
+  queue.namespaces.selects_nothing = false;
+  admission.upsert(queue);
+  admission.upsert(model::LocalQueue{"default", "team", "team"});
+  admission.set_namespace_labels("default", {});
+  const auto submit = [&](const std::string& name, int32_t priority) {
+    model::Workload workload;
+    workload.namespace_name = "default";
+    workload.name = workload.uid = name;
+    workload.queue = "team";
+    workload.priority = priority;
+    workload.pod_sets = {model::PodSet{}};
+    workload.pod_sets[0].name = "main";
+    workload.pod_sets[0].requests.set(kGpu, 2);
+    return admission.upsert(std::move(workload));
+  };
+  int evictions = 0;
+  const auto settle = [&] {
+    evictions = 0;
+    for (int cycle = 0; cycle < 200; ++cycle) {
+      std::vector<AdmissionDecision> decisions;
+      const bool changes = admission.run_cycle(Time{} + Duration::seconds(1), decisions);
+      for (const AdmissionDecision& decision : decisions)
+        if (decision.kind == AdmissionDecision::Kind::kEvict) ++evictions, admission.released(decision.workload);
+      if (!changes) return;
+      if (!decisions.empty()) admission.places_changed();
+    }
+    FAIL() << "does not settle";
+  };
+  const WorkloadId second = submit("second", 0);
+  settle();
+  submit("first", 10);
+  settle();
+  EXPECT_EQ(evictions, 5);
+  EXPECT_EQ(admission.status(second).phase, WorkloadPhase::kAdmitted);
+  submit("third", 0);  // something happens: it is tried again
+  settle();
+  EXPECT_GT(evictions, 0);
+}
+
 }  // namespace
 }  // namespace berth::quota
