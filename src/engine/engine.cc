@@ -255,6 +255,7 @@ CycleResult Engine::run_cycle(Time now, const CycleLimits& limits) {
   let_by_ = held_;
   Reserve kept{*this};
   const bool placed = wake.may_place && place_waiting(limits, work, result) && kept.pass_kept(limits, work, result);
+  kept.tidy_gpus();  // of those who have passed
   const bool admits = wake.complete && placed && kept.run(work, result) && kept.backfill(limits, work, result);
   for (const Decision& decision : result.decisions) {  // whoever had the room kept that they have now is told anew
     if (decision.kind != DecisionKind::kBind || admission().kept().rooms.empty()) continue;
@@ -352,6 +353,7 @@ bool Engine::take_turn(PodSlot pod, WorkBudget& work, CycleResult& result) {
     if (pod == held_) held_ = {};
     queue_.erase(pod);
     place(pod, node, result);
+    kept_gpus_.give_back_of(state_.pod(pod).pod.uid);
   } else if (cls.node_to_clear().valid() && !Reserve::comes_first(*this, pod)) {
     return make_room(pod, cls, result);
   } else {
@@ -373,7 +375,6 @@ void Engine::place(PodSlot pod, NodeSlot node, CycleResult& result) {
     check(state_.node(node).gpus_used() - state_.node(node).gpus_promised() <= view.allocatable(view.share_resource()),
           "a decision never shares a GPU that the node does not have");
   txn.commit();
-  kept_gpus_.give_back_of(state_.pod(pod).pod.uid);
   PodState& placed = state_.mutable_pod(pod);
   placed.placed_at = now_;
   placed.backfilled = false;

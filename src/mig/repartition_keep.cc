@@ -24,6 +24,7 @@ using engine::PodSlot;
 using engine::State;
 
 constexpr Time kNobodyKnows{INT64_MAX};
+constexpr Duration kSecond = Duration::seconds(1);
 
 // When nobody uses it any more, by what those declare who do; whether some of these run until they are deleted, and how
 // many they are. The soonest comes first.
@@ -204,8 +205,12 @@ bool Repartitioner::keep_for(const Engine& engine, const Due& due, std::span<con
 }
 
 // Each in its turn. Who is served by what is being cut, or about to be, has nothing more kept, but what is kept for
-// him.
+// him; of his queue, nobody else has anything kept anew for as long: what is kept already stays, for who is served may
+// be another one without it.
 void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<RepartitionStep>& steps) {
+  if (keeps_since_ + kSecond <= now) keeps_since_ = now, keeps_ = 0;
+  if (keeps_ >= kKeepsMax) return;
+  const auto before = std::ssize(steps);
   const State& state = engine.state();
   const auto& kept = engine.kept_gpus().all();
   const auto begins = [&](const std::string& name) {  // in this step; what is kept there now is for who has it cut
@@ -229,15 +234,17 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
     std::ranges::stable_sort(nodes, {}, [&](const Later& each) { return std::tuple(each.use, each.offer.name); });
   };
   const engine::DuePods due_pods = engine.due_pods();
-  std::map<std::string, int32_t> kept_in;  // by queue
-  std::set<engine::ClassId> in_vain;       // of pods
+  std::map<std::string, int32_t> kept_in, served_in;  // by queue
+  std::set<engine::ClassId> in_vain;                  // of pods
   for (const Due& due : all_due(engine, due_pods)) {
-    int32_t& kept_before = kept_in[due.queue];
+    int32_t &kept_before = kept_in[due.queue], &served_before = served_in[due.queue];
     if (due.has_room || served_.contains(due.uid)) {
-      ++kept_before;
+      ++(due.has_room ? kept_before : served_before);
       continue;
     }
-    if (kept_before >= due_pods.per_queue || (due.pod.valid() && in_vain.contains(state.pod(due.pod).cls))) continue;
+    const bool has_kept = std::ranges::any_of(kept, [&](const auto& each) { return each.second.owner == due.uid; });
+    const int32_t before_it = kept_before + (has_kept ? 0 : served_before);
+    if (before_it >= due_pods.per_queue || (due.pod.valid() && in_vain.contains(state.pod(due.pod).cls))) continue;
     if (!std::exchange(are_made, true)) make_nodes();
     std::vector<const Later*> own, others;
     for (const Later& each : nodes) {
@@ -263,6 +270,7 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
                          state.pod(at->second.stand_in).pod.spec->requests == step.resources;
     if (!is_same) steps.push_back(std::move(step));
   }
+  if (std::ssize(steps) > before) ++keeps_;
 }
 
 }  // namespace berth::mig

@@ -148,8 +148,11 @@ class Repartitioner {
   std::map<std::string, RepartitionStep> beside_;       // the same while they are: what is asked for beside their GPUs
   std::set<std::string> served_;                        // pods and workloads by UID, by the last plan
   std::map<std::string, model::ResourceList> kept_as_;  // nodes of which GPUs are kept: as they were cut then
-  std::vector<uint64_t> looked_at_;                     // what the last plan, in which nothing was to be done, saw
-  std::vector<uint64_t> waiting_;                       // who waited when the last was made
+  static constexpr int kKeepsMax = 32;  // times in a second that others are kept; then they stay as they are for it
+  int keeps_ = 0;
+  Time keeps_since_{INT64_MIN / 2};
+  std::vector<uint64_t> looked_at_;  // what the last plan, in which nothing was to be done, saw
+  std::vector<uint64_t> waiting_;    // who waited when the last was made
   std::optional<Time> wakeup_;
   int64_t work_used_ = 0;
   bool unfinished_ = false;
