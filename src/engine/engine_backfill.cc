@@ -223,6 +223,7 @@ bool Engine::Reserve::pass(const std::vector<PodSlot>& all, const CycleLimits& l
     if (const auto& pods = engine.queue_.of(id).pods; !pods.empty()) add_head(*pods.begin());
   for (const PodSlot pod : engine.reserved_pods()) add_head(pod);
   bool gives_back = false;  // what was kept for one who has passed
+  std::vector<PodSlot> passed;
   while (!heads.empty()) {
     const PodSlot pod = heads.extract(heads.begin()).value();
     const PodState& passing = engine.state_.pod(pod);
@@ -247,13 +248,33 @@ bool Engine::Reserve::pass(const std::vector<PodSlot>& all, const CycleLimits& l
       } else {
         engine.queue_.erase(pod);
       }
+      passed.insert(passed.end(), later.begin(), later.end());
       const KeptAside aside(engine.state_, node);
       engine.place(pod, node, result);
       if (const auto& pods = engine.queue_.of(id).pods; !pods.empty()) add_head(*pods.begin());
       break;
     }
   }
-  return !gives_back;
+  return choose_anew(passed, work, result) && !gives_back;
+}
+
+// Those on whose node others have passed have the one kept on which enough is free the soonest now, if that is another
+// and known: be it one that was kept until then for who has passed. False: out of work units.
+bool Engine::Reserve::choose_anew(const std::vector<PodSlot>& passed, WorkBudget& work, CycleResult& result) {
+  const State& state = engine.state_;
+  const absl::btree_set<PodSlot, QueueOrder> pods(passed.begin(), passed.end(), QueueOrder{&state});
+  for (const PodSlot pod : pods) {
+    if (!engine.nominees_.contains(pod) || !state.pod(pod).node_kept) continue;
+    const ClassId id = state.pod(pod).cls;
+    ClassQueue& cls = engine.queue_.of(id);
+    if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+    if (!cls.candidates.objection().empty()) continue;
+    const auto [node, free_by] = node_to_keep(pod, cls, work);
+    if (!node.valid() || node == state.pod(pod).node || free_by == Time{INT64_MAX}) continue;
+    engine.withdraw_nomination(pod);
+    keep_node(pod, node, free_by, result);
+  }
+  return true;
 }
 
 bool Engine::Reserve::backfill(const CycleLimits& limits, WorkBudget& work, CycleResult& result) {

@@ -207,7 +207,7 @@ bool Engine::Reserve::let_go_behind(PodSlot pod) {
   return true;
 }
 
-// Somebody waits that comes before it, has no room kept elsewhere, and may have its node.
+// Somebody waits that comes before it, and may have its node: none is kept for it, or one that is free later.
 bool Engine::Reserve::may_lose(PodSlot pod) const {
   const State& state = engine.state_;
   const NodeSlot node = state.pod(pod).node;
@@ -216,11 +216,20 @@ bool Engine::Reserve::may_lose(PodSlot pod) const {
     const bool waits = status.phase == quota::WorkloadPhase::kPending && !status.workload.uid.empty();
     if (waits && queue_rank(status.workload) < queue_rank(state.pod(pod).pod)) return true;
   }
+  const QueueOrder before{&state};
+  const auto could_have = [&](const ClassQueue& cls) {
+    const FailureSetId failure = cls.candidates.failure(node);
+    return cls.candidates.objection().empty() && failure.valid() &&
+           (failure == kFits || engine.failure_sets_.preemption_helps(failure));
+  };
+  const Time free_by = state.pod(pod).free_by;
+  for (const PodSlot other : engine.reserved_pods())
+    if (before(other, pod) && state.pod(other).node != node && state.pod(other).free_by > free_by &&
+        could_have(*engine.queue_.find(state.pod(other).cls)))
+      return true;
   return std::ranges::any_of(engine.queue_.blocked(), [&](ClassId id) {
     const ClassQueue& cls = *engine.queue_.find(id);
-    const FailureSetId failure = cls.candidates.failure(node);
-    return !cls.pods.empty() && cls.candidates.objection().empty() && QueueOrder{&state}(*cls.pods.begin(), pod) &&
-           failure.valid() && (failure == kFits || engine.failure_sets_.preemption_helps(failure));
+    return !cls.pods.empty() && before(*cls.pods.begin(), pod) && could_have(cls);
   });
 }
 

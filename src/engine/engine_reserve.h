@@ -70,6 +70,7 @@ struct Engine::Reserve {
   std::pair<NodeSlot, Time> node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
   void keep_node(PodSlot pod, NodeSlot node, Time free_by, CycleResult& result);
   bool look_elsewhere(WorkBudget& work, CycleResult& result);
+  bool choose_anew(const std::vector<PodSlot>& passed, WorkBudget& work, CycleResult& result);
   Time told_of(const PodState& pod) const;
   void tell(PodSlot pod, CycleResult& result);
   bool is_late(PodSlot pod) const;

@@ -17,13 +17,26 @@ namespace {
 // For how long the first pods of a workload may have run, before all have a place, that it can still be taken back.
 constexpr Duration kBeginning = Duration::seconds(60);
 
+// Whether a place is kept for some pod of it, or one that has come has one; those that came when theirs was lost may
+// wait for another like any pod.
+bool has_a_place(const State& state, const WorkloadGroup& group) {
+  return std::ranges::any_of(group.sets, [](const auto& set) { return !set.stand_ins.empty(); }) ||
+         std::ranges::any_of(group.came, [&](const auto& came) {
+           return state.pod(state.find_pod(came.first)).phase != PodPhase::kPending;
+         });
+}
+
+// None of its places is left, and pods that have come wait.
+bool waits_for_all(const State& state, const WorkloadGroup& group) {
+  return group.stage == WorkloadGroup::Stage::kAdmitted && !group.came.empty() && !has_a_place(state, group);
+}
+
 }  // namespace
 
 bool QueuedWorkloads::has_begun(quota::WorkloadId id) const {
   const auto group = groups_.find(id);
   if (rehearses_ || group == groups_.end()) return true;
-  const auto has_some = [](const Set& set) { return set.came > 0 || !set.stand_ins.empty(); };
-  if (group->second.begun && std::ranges::any_of(group->second.sets, has_some)) return true;
+  if (group->second.begun && has_a_place(context_.state, group->second)) return true;
   return std::ranges::any_of(own_pods(id), [&](PodSlot slot) {
     const PodState& pod = context_.state.pod(slot);
     return !pod.pod.ours || (pod.phase == PodPhase::kBound && times_.age(slot) >= kBeginning);
@@ -47,6 +60,9 @@ void QueuedWorkloads::part(PodSlot slot) {
     group->begun |= all || times_.age(slot) >= kBeginning;
   }
   give_up_place(slot);
+  const auto known = by_name_.find(pod.workload);
+  const auto left = known == by_name_.end() ? groups_.end() : groups_.find(known->second);
+  if (left != groups_.end() && waits_for_all(context_.state, left->second)) short_.insert(left->first), changed_ = true;
 }
 
 bool QueuedWorkloads::keeps_to_place(const model::Pod& pod) const {
@@ -154,6 +170,7 @@ void QueuedWorkloads::fill_short() {
         add_stand_in(group->second, workload, i, node, PodPhase::kHeld, number);
       }
     }
+    if (waits_for_all(context_.state, group->second)) short_.insert(id);
     if (!short_.contains(id)) freed_.insert(workload.full_name());  // its pods may come
   }
   filled_at_ = context_.state.change_end();

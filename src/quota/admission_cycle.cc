@@ -220,6 +220,7 @@ void Admission::reserve(Entry& entry, std::vector<AdmissionDecision>& decisions)
   record.key.behind_sticky = true;
   record.next_flavor.clear();
   record.taken_from = {};
+  record.kept_for_it.clear();
   status.reason.clear();
   status.message.clear();
   status.evicted.clear();

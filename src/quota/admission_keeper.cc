@@ -259,6 +259,33 @@ bool Admission::Keeper::somebody_comes_first(WorkloadId id, const KeptRoom& room
   return comes_first(of_all) || comes_first(of_queue) || (room.in_nodes && admission.places_->may_lose_kept(id));
 }
 
+// Whether another for whom room is kept may have its room all the same: one that has not left again by then and comes
+// before it, and whose own is free later or may be made by evicting others; or with the shares may come before it.
+bool Admission::Keeper::may_be_passed(WorkloadId id, const KeptRoom& room) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  const Turn own = turn_of(id, room);
+  const auto may_use = [&](const model::ClusterQueue& queue) {  // the flavors that this one is to have
+    return std::ranges::any_of(room.usage, [&](const auto& used) {
+      const std::string& flavor = tree.flavor(used.first);
+      return std::ranges::any_of(queue.groups, [&](const model::ResourceGroup& group) {
+        return std::ranges::find(group.flavors, flavor, &model::FlavorQuotas::flavor) != group.flavors.end();
+      });
+    });
+  };
+  return std::ranges::any_of(admission.kept_.rooms, [&](const auto& each) {
+    const auto& [other, has] = each;
+    if (other == id || (has.left_by && *has.left_by <= room.free_by)) return false;
+    const bool by_shares = admission.options_.fair && tree.root(has.queue) == tree.root(room.queue);
+    if (!by_shares && !before(turn_of(other, has), own)) return false;
+    const auto queue = admission.queues_.find(has.cluster_queue);
+    if (queue == admission.queues_.end() || !may_use(queue->second)) return false;
+    const model::QueuePreemption& policies = queue->second.preemption;
+    const bool may_evict = policies.within_queue != model::PreemptionPolicy::kNever ||
+                           policies.reclaim_within_cohort != model::PreemptionPolicy::kNever;
+    return by_shares || may_evict || has.free_by > room.free_by;  // else it counts beside that one already
+  });
+}
+
 std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
   const auto waiting = admission.waiting_.find(room.cluster_queue);
   const Turn of_queue{waiting == admission.waiting_.end() ? WorkloadId{} : waiting->second.first_roomless};
@@ -280,7 +307,7 @@ std::string Admission::Keeper::kept_text(WorkloadId id, KeptRoom& room) const {
                        lacks_quota ? "those declare who have it now" : "runs there declares",
                        time_text(room.free_by, admission.options_.created_ahead));
     std::vector<std::string> unless;
-    if (room.may_lose) unless.emplace_back("who comes before it takes it");
+    if (room.may_lose || may_be_passed(id, room)) unless.emplace_back("who comes before it takes it");
     if (room.borrowing > 0 || room.lent_now) unless.emplace_back("who lends it quota wants that back");
     else if (room.hedged) unless.emplace_back("who comes before it has to wait for what is lent to it");
     const auto queue = admission.queues_.find(room.cluster_queue);

@@ -89,6 +89,7 @@ struct Admission::Keeper {
   void find_first_roomless();
   void wake_first_ones(Waiting& waiting);
   bool stays_roomless(WorkloadId id, const Record& record) const;
+  bool may_be_passed(WorkloadId id, const KeptRoom& room) const;
   std::string kept_text(WorkloadId id, KeptRoom& room) const;
   void tell_anew(WorkloadId id, KeptRoom& room) const;
   void consider_time(Time at);
