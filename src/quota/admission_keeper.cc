@@ -276,13 +276,14 @@ bool Admission::Keeper::may_be_passed(WorkloadId id, const KeptRoom& room) const
     const auto& [other, has] = each;
     if (other == id || (has.left_by && *has.left_by <= room.free_by)) return false;
     const bool by_shares = admission.options_.fair && tree.root(has.queue) == tree.root(room.queue);
-    if (!by_shares && !before(turn_of(other, has), own)) return false;
     const auto queue = admission.queues_.find(has.cluster_queue);
-    if (queue == admission.queues_.end() || !may_use(queue->second)) return false;
+    if (queue == admission.queues_.end()) return false;
     const model::QueuePreemption& policies = queue->second.preemption;
     const bool may_evict = policies.within_queue != model::PreemptionPolicy::kNever ||
                            policies.reclaim_within_cohort != model::PreemptionPolicy::kNever;
-    return by_shares || may_evict || has.free_by > room.free_by;  // else it counts beside that one already
+    // Else it counts beside that one already.
+    if (!by_shares && !may_evict && has.free_by <= room.free_by) return false;
+    return may_use(queue->second) && (by_shares || before(turn_of(other, has), own));
   });
 }
 
