@@ -131,7 +131,9 @@ void Engine::find_wakeup(CycleResult& result) const {
     if (cls.has_news()) consider(cls.told_all_at + options_.report_interval);
     if (cls.preemption.stale_until() < Time{INT64_MAX}) consider(cls.preemption.stale_until());
   }
-  const bool something_else = result.has_wakeup;
+  // What is kept for a cut that nobody begins is given back for others, in a while.
+  const auto is_for_a_cut = [](const auto& each) { return each.second.wants_cut; };
+  const bool something_else = result.has_wakeup || std::ranges::any_of(admission().kept().rooms, is_for_a_cut);
   if (const std::optional<Time> due = admission().keeps_from()) consider(*due);
   for (const ClassId id : queue_.blocked())
     if (const Time due = Reserve::due_at(*this, *queue_.find(id)); due > now_ && due < Time{INT64_MAX}) consider(due);

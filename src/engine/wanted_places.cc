@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/gpu_asks.h"
+#include "engine/node_without.h"
 #include "engine/queued_workloads.h"
 
 namespace berth::engine {
@@ -110,9 +111,15 @@ void QueuedWorkloads::note_wanted() {
       if (!fresh) continue;
       wanted_.back().has_waited = wants.has_waited;
       wanted_.back().kept = standing(wants.id, false);
+      std::vector<quota::WorkloadId> over;  // what is kept for those after it is there for who has waited as long
+      for (const auto& [id, room] : admission_.kept().rooms)
+        if (wants.has_waited && id != wants.id && room.keeps_places() && comes_before(wants.id, id)) over.push_back(id);
+      for (const quota::WorkloadId id : over)
+        std::ranges::copy_if(standing(id, false), std::back_inserter(wanted_.back().kept),
+                             [&](PodSlot slot) { return is_kept_room(context_.state.pod(slot)); });
       for (const quota::PlaceOption& option : *wants.options)
         wanted_.back().options.push_back(
-            wanted_option({wants.id, &workload, &option.pod_sets, &admission_.flavors()}, option));
+            wanted_option({wants.id, &workload, &option.pod_sets, &admission_.flavors(), &over}, option));
     }
   }
   for (const WantedPlaces& wanted : before)
