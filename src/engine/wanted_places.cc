@@ -77,7 +77,13 @@ WantedPlaces::Option QueuedWorkloads::wanted_option(const quota::PlaceRequest& r
   WantedPlaces::Option out{{}, given};
   std::vector<Found> found;
   const bool single = sets.size() == 1 && quota::still_needed(request.pod_sets->front(), sets.front()) == 1;
-  if (!single) find(request, {}, found, nullptr, true);
+  quota::PlaceRequest beside = request;
+  beside.over = nullptr;
+  if (!single && !find(beside, {}, found, nullptr, true) && !request.over->empty()) {
+    std::vector<Found> more;
+    find(request, {}, more, nullptr, true);
+    if (more.size() > found.size()) found = std::move(more);
+  }
   for (const size_t set : by_scarcity(sets)) {
     const PodLooks looks = looks_of(request, set);
     const int32_t count = quota::still_needed((*request.pod_sets)[set], sets[set]);
@@ -115,7 +121,7 @@ void QueuedWorkloads::note_wanted() {
       for (const auto& [id, room] : admission_.kept().rooms)
         if (wants.has_waited && id != wants.id && room.keeps_places() && comes_before(wants.id, id)) over.push_back(id);
       for (const quota::WorkloadId id : over)
-        std::ranges::copy_if(standing(id, false), std::back_inserter(wanted_.back().kept),
+        std::ranges::copy_if(standing(id, false), std::back_inserter(wanted_.back().kept_after),
                              [&](PodSlot slot) { return is_kept_room(context_.state.pod(slot)); });
       for (const quota::PlaceOption& option : *wants.options)
         wanted_.back().options.push_back(

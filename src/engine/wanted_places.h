@@ -25,10 +25,9 @@ struct WantedPlaces {
   };
   std::vector<quota::WorkloadId> workloads;  // that were all told the same, in the order of their queue
   bool has_waited = false;                   // the first of them: as quota::WantsPlace says
-  // Stand-ins with room that is kept for the first of them, as it has no other, and, where it has waited, for those
-  // after it.
-  std::vector<PodSlot> kept;
-  std::vector<Option> options;  // in the order in which they are to be had
+  std::vector<PodSlot> kept;        // stand-ins with room that is kept for the first of them, as it has no other,
+  std::vector<PodSlot> kept_after;  // and, where it has waited, for those after it
+  std::vector<Option> options;      // in the order in which they are to be had
 };
 
 }  // namespace berth::engine

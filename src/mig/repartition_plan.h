@@ -120,7 +120,7 @@ class Repartitioner::Plan {
 
   // Workloads: repartition_workloads.cc.
   struct Mark {
-    size_t offers = 0, standing = 0;
+    size_t offers = 0, standing = 0, left_out = 0;
     engine::PromisedPeers peers;
   };
   void add_workloads(Turns& turns);
@@ -130,7 +130,7 @@ class Repartitioner::Plan {
   bool promise_set_in(const engine::WantedPlaces::Set& set, const Asker& asker, engine::DomainId within);
   bool place_as_is(const Asker& asker, engine::PodSlot pod, engine::NodeSlot node);
   Offer* offer_of(engine::NodeSlot node);
-  Mark mark() const { return {changed_offers_.size(), changed_standing_.size(), peers_}; }
+  Mark mark() const { return {changed_offers_.size(), changed_standing_.size(), changed_left_out_.size(), peers_}; }
   void roll_back(const Mark& mark);
 
   const engine::Engine& engine_;
@@ -155,6 +155,8 @@ class Repartitioner::Plan {
   bool all_or_none_ = false;                              // what is promised may have to be undone
   std::vector<std::pair<Offer*, Offer>> changed_offers_;  // the same: as they were
   std::vector<std::pair<engine::NodeSlot, engine::NodeState>> changed_standing_;
+  std::set<engine::PodSlot> left_out_;  // the nodes in standing_ are without these
+  std::vector<engine::PodSlot> changed_left_out_;
   std::map<engine::NodeSlot, engine::NodeState> standing_;  // that are not offers, with whom they were promised to
   std::vector<engine::NodeSlot> gpu_nodes_;
   std::map<engine::ClassId, size_t> standing_from_;  // the first of these that may be of use as it is

@@ -1,5 +1,6 @@
 // Workloads that wait for a place: the part of Repartitioner::Plan that promises nodes to all of their pods, or none.
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "engine/evaluate.h"
@@ -75,7 +76,11 @@ bool Repartitioner::Plan::promise_workload(Turn& turn) {
     for (const auto& [node, gpus] : engine_.kept_gpus().all())
       if (gpus.owner == status.workload.uid) kept.push_back(gpus.stand_in);
     workload_ = turn.wanted->workloads[turn.workload];
-    const bool all = promise_all(option, kept);
+    bool all = promise_all(option, kept);
+    if (!all && turn.workload == 0 && !turn.wanted->kept_after.empty()) {
+      std::ranges::copy(turn.wanted->kept_after, std::back_inserter(kept));
+      all = promise_all(option, kept);
+    }
     workload_ = {};
     if (!all) continue;
     quota_->add_usage(queue, usage);
@@ -96,6 +101,7 @@ bool Repartitioner::Plan::promise_all(const WantedPlaces::Option& option, const 
   all_or_none_ = false;
   changed_offers_.clear();
   changed_standing_.clear();
+  changed_left_out_.clear();
   return all;
 }
 
@@ -179,7 +185,8 @@ bool Repartitioner::Plan::stands_on(const Asker& asker, PodSlot pod, NodeSlot sl
 void Repartitioner::Plan::leave_out(PodSlot pod) {
   const engine::PodState& leaves = state_.pod(pod);
   const bool is_kept = leaves.pod.stand_in && leaves.phase == engine::PodPhase::kNominated;
-  if (!is_kept || offer_of(leaves.node) != nullptr) return;
+  if (!is_kept || offer_of(leaves.node) != nullptr || !left_out_.insert(pod).second) return;
+  changed_left_out_.push_back(pod);
   NodeState& node = standing_.try_emplace(leaves.node, state_.node(leaves.node)).first->second;
   changed_standing_.emplace_back(leaves.node, node);
   engine::take_out(state_, pod, node);
@@ -193,6 +200,8 @@ Repartitioner::Offer* Repartitioner::Plan::offer_of(NodeSlot node) {
 void Repartitioner::Plan::roll_back(const Mark& mark) {
   for (; changed_offers_.size() > mark.offers; changed_offers_.pop_back())
     *changed_offers_.back().first = std::move(changed_offers_.back().second);
+  for (; changed_left_out_.size() > mark.left_out; changed_left_out_.pop_back())
+    left_out_.erase(changed_left_out_.back());
   for (; changed_standing_.size() > mark.standing; changed_standing_.pop_back())
     standing_.insert_or_assign(changed_standing_.back().first, std::move(changed_standing_.back().second));
   peers_ = mark.peers;
