@@ -24,3 +24,6 @@ endforeach()
 add_test(NAME cli.transcripts COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/cli/transcripts_test.py $<TARGET_FILE:berth>
          WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(cli.transcripts PROPERTIES LABELS cli TIMEOUT 60)
+add_test(NAME cli.histories COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/cli/histories_test.py $<TARGET_FILE:berth>
+         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(cli.histories PROPERTIES LABELS cli TIMEOUT 1200)

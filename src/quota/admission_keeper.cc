@@ -69,7 +69,10 @@ void Admission::Keeper::look_at_cut(WorkloadId id, KeptRoom& room) {
   if (!room.wants_cut || room.free_by > admission.now_ || admission.places_->waits_for_cut(id)) return;
   if (due > admission.now_) return consider_time(due);
   const Standing standing = admission.record(id).standing;
-  if (standing == Standing::kParked || standing == Standing::kBehind) admission.enqueue(id);
+  if (standing != Standing::kParked && standing != Standing::kBehind) return;
+  admission.enqueue(id);
+  room.looked_at = admission.now_;  // whatever comes of its turn, the next is a while later
+  consider_time(admission.now_ + options().retry);
 }
 
 void Admission::Keeper::begin_cycle() {
