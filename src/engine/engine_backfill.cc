@@ -265,14 +265,8 @@ bool Engine::Reserve::choose_anew(const std::vector<PodSlot>& passed, WorkBudget
   const absl::btree_set<PodSlot, QueueOrder> pods(passed.begin(), passed.end(), QueueOrder{&state});
   for (const PodSlot pod : pods) {
     if (!engine.nominees_.contains(pod) || !state.pod(pod).node_kept) continue;
-    const ClassId id = state.pod(pod).cls;
-    ClassQueue& cls = engine.queue_.of(id);
-    if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
-    if (!cls.candidates.objection().empty()) continue;
-    const auto [node, free_by] = node_to_keep(pod, cls, work);
-    if (!node.valid() || node == state.pod(pod).node || free_by == Time{INT64_MAX}) continue;
-    engine.withdraw_nomination(pod);
-    keep_node(pod, node, free_by, result);
+    const auto is_known = [](NodeSlot, Time free_by) { return free_by < Time{INT64_MAX}; };
+    if (!keep_another(pod, is_known, work, result)) return false;
   }
   return true;
 }

@@ -38,28 +38,26 @@ void Engine::update_verdict(ClassQueue& cls) {
 std::shared_ptr<const std::string> Engine::Reserve::verdict_for(PodSlot pod, const ClassQueue& cls) const {
   State& state = engine.state_;
   const std::string& uid = state.pod(pod).pod.uid;
-  const PodClass& pod_class = state.pod_class(state.pod(pod).cls);
-  FailureCounts counts = cls.candidates.objection().empty() ? cls.candidates.counts() : FailureCounts{};
-  bool any = false;
-  for (const auto& [node, kept] : engine.kept_gpus_.all()) {
-    if (kept.owner != uid || !state.node(node).present) continue;
-    any = true;
-    if (!cls.candidates.objection().empty()) continue;
-    Trial trial(state, node, pod_class);
-    trial.take_out(kept.stand_in, state.pod_class(state.pod(kept.stand_in).cls).requests);
-    Reasons reasons;
-    const Groups* groups = cls.candidates.groups();
-    if (run_filters(engine.policies_, pod_class, state.view(node), reasons) && groups != nullptr)
-      run_group_filters(engine.policies_, pod_class, groups->facts(node, pod_class), reasons);
-    if (reasons.empty()) continue;
-    counts.add(cls.candidates.failure(node), -1);
-    counts.add(engine.failure_sets_.intern(reasons, state.resources()), 1);
-  }
-  if (!any) return cls.message;
+  if (!engine.kept_gpus_.keeps_for(uid)) return cls.message;
   std::string text = *cls.message;
-  if (cls.candidates.objection().empty())
+  if (cls.candidates.objection().empty()) {
+    const PodClass& pod_class = state.pod_class(state.pod(pod).cls);
+    const Groups* groups = cls.candidates.groups();
+    FailureCounts counts = cls.candidates.counts();
+    for (const auto& [node, kept] : engine.kept_gpus_.all()) {
+      if (kept.owner != uid || !state.node(node).present) continue;
+      Trial trial(state, node, pod_class);
+      trial.take_out(kept.stand_in, state.pod_class(state.pod(kept.stand_in).cls).requests);
+      Reasons reasons;
+      if (run_filters(engine.policies_, pod_class, state.view(node), reasons) && groups != nullptr)
+        run_group_filters(engine.policies_, pod_class, groups->facts(node, pod_class), reasons);
+      if (reasons.empty()) continue;
+      counts.add(cls.candidates.failure(node), -1);
+      counts.add(engine.failure_sets_.intern(reasons, state.resources()), 1);
+    }
     text = unfit_text(counts, engine.failure_sets_,
                       cls.preemption.why_not(pod_class, cls.candidates, engine.failure_sets_));
+  }
   if (const std::string kept = gpus_text(uid); !kept.empty()) text += " " + kept;
   return std::make_shared<const std::string>(std::move(text));
 }

@@ -129,6 +129,20 @@ void Engine::Reserve::keep_node(PodSlot pod, NodeSlot node, Time free_by, CycleR
   tell(pod, result);
 }
 
+// Has another node kept for the pod, where the best one is another and `will_do`. False: out of work units.
+bool Engine::Reserve::keep_another(PodSlot pod, const std::function<bool(NodeSlot node, Time free_by)>& will_do,
+                                   WorkBudget& work, CycleResult& result) {
+  const ClassId id = engine.state_.pod(pod).cls;
+  ClassQueue& cls = engine.queue_.of(id);
+  if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+  if (!cls.candidates.objection().empty()) return true;
+  const auto [node, free_by] = node_to_keep(pod, cls, work);
+  if (!node.valid() || node == engine.state_.pod(pod).node || !will_do(node, free_by)) return true;
+  engine.withdraw_nomination(pod);
+  keep_node(pod, node, free_by, result);
+  return true;
+}
+
 // Who waits on his node for one that runs until he is deleted has another kept instead, where that will do. False: out
 // of work units.
 bool Engine::Reserve::look_elsewhere(WorkBudget& work, CycleResult& result) {
@@ -141,14 +155,10 @@ bool Engine::Reserve::look_elsewhere(WorkBudget& work, CycleResult& result) {
       return free_by == Time{INT64_MAX} && needs_who_runs_on(state, node, pod_class.requests);
     };
     if (cls.reserve_from > engine.now_ || !may_take_for_ever(state.pod(pod).free_by, state.pod(pod).node)) continue;
-    if (work.left <= 0 || !engine.look_at(id, cls, work)) return false;
+    const auto will_do = [&](NodeSlot node, Time free_by) { return !may_take_for_ever(free_by, node); };
+    if (!keep_another(pod, will_do, work, result)) return false;
     if (cls.pods.empty() || due_at(engine, cls) > engine.now_)
       cls.reserve_from = engine.now_ + engine.options_.reservations.retry;
-    if (!cls.candidates.objection().empty()) continue;
-    const auto [node, free_by] = node_to_keep(pod, cls, work);
-    if (!node.valid() || node == state.pod(pod).node || may_take_for_ever(free_by, node)) continue;
-    engine.withdraw_nomination(pod);
-    keep_node(pod, node, free_by, result);
   }
   return true;
 }
@@ -217,20 +227,21 @@ bool Engine::Reserve::may_lose(PodSlot pod) const {
     if (waits && queue_rank(status.workload) < queue_rank(state.pod(pod).pod)) return true;
   }
   const QueueOrder before{&state};
-  const auto could_have = [&](const ClassQueue& cls) {
-    const FailureSetId failure = cls.candidates.failure(node);
-    return cls.candidates.objection().empty() && failure.valid() &&
-           (failure == kFits || engine.failure_sets_.preemption_helps(failure));
+  const auto could_have = [&](ClassId id) {
+    const ClassQueue* cls = engine.queue_.find(id);
+    if (cls == nullptr || cls->looked_at != engine.cycle_) return true;  // nothing is known of it now
+    return cls->candidates.objection().empty() && engine.failure_sets_.could_have(cls->candidates.failure(node));
   };
-  const Time free_by = state.pod(pod).free_by;
-  for (const PodSlot other : engine.reserved_pods())
-    if (before(other, pod) && state.pod(other).node != node && state.pod(other).free_by > free_by &&
-        could_have(*engine.queue_.find(state.pod(other).cls)))
-      return true;
-  return std::ranges::any_of(engine.queue_.blocked(), [&](ClassId id) {
-    const ClassQueue& cls = *engine.queue_.find(id);
-    return !cls.pods.empty() && before(*cls.pods.begin(), pod) && could_have(cls);
-  });
+  const auto takes_it_sooner = [&](PodSlot other) {
+    return state.pod(other).node != node && state.pod(other).free_by > state.pod(pod).free_by && before(other, pod) &&
+           could_have(state.pod(other).cls);
+  };
+  const auto waits_before = [&](ClassId id) {
+    const auto& pods = engine.queue_.find(id)->pods;
+    return !pods.empty() && before(*pods.begin(), pod) && could_have(id);
+  };
+  return std::ranges::any_of(engine.reserved_pods(), takes_it_sooner) ||
+         std::ranges::any_of(engine.queue_.blocked(), waits_before);
 }
 
 std::string Engine::Reserve::kept_text(PodSlot pod, Time free_by) const {

@@ -15,6 +15,7 @@
 // (EASY backfill: Lifka, The ANL/IBM SP scheduling system, 1995). One that has not is the first to leave.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,6 +70,8 @@ struct Engine::Reserve {
   bool let_go_behind(PodSlot pod);
   std::pair<NodeSlot, Time> node_to_keep(PodSlot pod, ClassQueue& cls, WorkBudget& work);
   void keep_node(PodSlot pod, NodeSlot node, Time free_by, CycleResult& result);
+  bool keep_another(PodSlot pod, const std::function<bool(NodeSlot node, Time free_by)>& will_do, WorkBudget& work,
+                    CycleResult& result);
   bool look_elsewhere(WorkBudget& work, CycleResult& result);
   bool choose_anew(const std::vector<PodSlot>& passed, WorkBudget& work, CycleResult& result);
   Time told_of(const PodState& pod) const;

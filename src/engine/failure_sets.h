@@ -26,6 +26,8 @@ class FailureSets {
   const std::vector<std::string>& texts(FailureSetId id) const { return sets_.at(id.value); }
   // Whether taking pods away from the node could change all of its reasons.
   bool preemption_helps(FailureSetId id) const { return helped_.at(id.value); }
+  // Whether the node has room for the pod, or could once others have left; invalid: there is no node.
+  bool could_have(FailureSetId id) const { return id.valid() && (id == kFits || preemption_helps(id)); }
   size_t size() const { return sets_.size(); }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -34,11 +35,19 @@ void KeptGpus::give_back(NodeSlot node) {
   kept_.erase(kept);
 }
 
-void KeptGpus::give_back_of(const std::string& owner) {
+void KeptGpus::give_back_where(const std::function<bool(NodeSlot node, const Kept& kept)>& is_over) {
   std::vector<NodeSlot> over;
   for (const auto& [node, kept] : kept_)
-    if (kept.owner == owner) over.push_back(node);
+    if (is_over(node, kept)) over.push_back(node);
   for (const NodeSlot node : over) give_back(node);
+}
+
+void KeptGpus::give_back_of(const std::string& owner) {
+  give_back_where([&](NodeSlot, const Kept& kept) { return kept.owner == owner; });
+}
+
+bool KeptGpus::keeps_for(const std::string& owner) const {
+  return std::ranges::any_of(kept_, [&](const auto& kept) { return kept.second.owner == owner; });
 }
 
 void KeptGpus::begin_cut(NodeSlot node) {
@@ -52,12 +61,10 @@ void KeptGpus::begin_cut(NodeSlot node) {
 }
 
 void KeptGpus::tidy(const std::function<bool(const std::string& owner)>& waits) {
-  std::vector<NodeSlot> over;
-  for (const auto& [node, kept] : kept_) {
+  give_back_where([&](NodeSlot node, const Kept& kept) {
     const NodeState& state = state_.node(node);
-    if (!state.present || (!state.node.mig && !state.is_being_cut()) || !waits(kept.owner)) over.push_back(node);
-  }
-  for (const NodeSlot node : over) give_back(node);
+    return !state.present || (!state.node.mig && !state.is_being_cut()) || !waits(kept.owner);
+  });
 }
 
 }  // namespace berth::engine

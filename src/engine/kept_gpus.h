@@ -48,10 +48,13 @@ class KeptGpus {
   void tidy(const std::function<bool(const std::string& owner)>& waits);
 
   const std::map<NodeSlot, Kept>& all() const { return kept_; }
+  bool keeps_for(const std::string& owner) const;
   // UIDs of those for whom something is kept, or is not any more, since the last call.
   std::vector<std::string> take_news() { return std::exchange(news_, {}); }
 
  private:
+  void give_back_where(const std::function<bool(NodeSlot node, const Kept& kept)>& is_over);
+
   State& state_;
   std::map<NodeSlot, Kept> kept_;
   std::vector<std::string> news_;

@@ -39,7 +39,7 @@ std::vector<Host> QueuedWorkloads::hosts(const model::Workload& workload, size_t
     const bool apart = stand_apart(state, cls);
     for (const auto& [name, node] : state.nodes_by_name()) {
       const FailureSetId failure = candidates.failure(node);
-      const bool as_it_is = failure.valid() && (failure == kFits || context_.sets.preemption_helps(failure));
+      const bool as_it_is = context_.sets.could_have(failure);
       const NodeView view = state.view(node);
       int64_t most = apart ? 1 : INT64_MAX;
       for (const ResourceAmount& request : cls.requests)
@@ -252,8 +252,7 @@ bool QueuedWorkloads::waits_for_who_runs_on(quota::WorkloadId id) const {
 
 bool QueuedWorkloads::waits_for_cut(quota::WorkloadId id) const {
   const State& state = context_.state;
-  const std::string& uid = admission_.status(id).workload.uid;
-  return std::ranges::any_of(context_.kept_gpus.all(), [&](const auto& kept) { return kept.second.owner == uid; }) ||
+  return context_.kept_gpus.keeps_for(admission_.status(id).workload.uid) ||
          std::ranges::any_of(state.mig_nodes(),
                              [&](const std::string& name) { return state.node(state.find_node(name)).is_being_cut(); });
 }
@@ -317,8 +316,7 @@ bool QueuedWorkloads::may_lose_kept(quota::WorkloadId id) const {
     return std::ranges::any_of(nodes, [&](NodeSlot node) {
       const FailureSetId failure = waiting.candidates.failure(node);
       const bool may_be_cut_for_it = state.node(node).node.mig && (pod.requests_gpu || pod.shares_gpu);
-      const bool could_have = failure.valid() && (failure == kFits || context_.sets.preemption_helps(failure));
-      return may_be_cut_for_it || could_have;
+      return may_be_cut_for_it || context_.sets.could_have(failure);
     });
   });
 }

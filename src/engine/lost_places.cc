@@ -134,9 +134,7 @@ bool QueuedWorkloads::could_have_kept(quota::WorkloadId id) {
       const NodeSlot node = context_.state.pod(slot).node;
       const bool could =
           stand_ins_.ask(workload, i, group.sets[i].looks_of(number), [&](PodSlot, const Candidates& candidates) {
-            if (!candidates.objection().empty()) return false;
-            const FailureSetId failure = candidates.failure(node);
-            return failure == kFits || (failure.valid() && context_.sets.preemption_helps(failure));
+            return candidates.objection().empty() && context_.sets.could_have(candidates.failure(node));
           });
       if (!could) return false;
     }

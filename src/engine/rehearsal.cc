@@ -305,17 +305,17 @@ std::set<NodeSlot> Engine::Rehearsal::to_look_at(const std::vector<std::pair<Cla
 std::set<NodeSlot> Engine::Rehearsal::to_be_kept(int64_t& work) {
   const State& state = second.state_;
   std::vector<ClassId> classes;
-  const auto has_some = [&](const std::string& owner) {
-    return std::ranges::any_of(real.kept_gpus_.all(), [&](const auto& kept) { return kept.second.owner == owner; });
-  };
   for (const ClassId id : second.queue_.blocked()) {
     const ClassQueue& cls = *second.queue_.find(id);
     const PodSlot first = *cls.pods.begin();
-    if (Reserve::has_waited(second, first) && cls.candidates.objection().empty() && !has_some(state.pod(first).pod.uid))
+    if (Reserve::has_waited(second, first) && cls.candidates.objection().empty() &&
+        !real.kept_gpus_.keeps_for(state.pod(first).pod.uid))
       classes.push_back(id);
   }
   for (const WantedPlaces& wanted : second.workloads_->wanted()) {
-    if (!wanted.has_waited || has_some(second.admission().status(wanted.workloads.front()).workload.uid)) continue;
+    if (!wanted.has_waited ||
+        real.kept_gpus_.keeps_for(second.admission().status(wanted.workloads.front()).workload.uid))
+      continue;
     for (const WantedPlaces::Option& option : wanted.options)
       for (const WantedPlaces::Set& set : option.sets) classes.push_back(state.pod(set.pod).cls);
   }

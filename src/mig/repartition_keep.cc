@@ -24,7 +24,6 @@ using engine::PodSlot;
 using engine::State;
 
 constexpr Time kNobodyKnows{INT64_MAX};
-constexpr Duration kSecond = Duration::seconds(1);
 
 // When nobody uses it any more, by what those declare who do; whether some of these run until they are deleted, and how
 // many they are. The soonest comes first.
@@ -208,7 +207,7 @@ bool Repartitioner::keep_for(const Engine& engine, const Due& due, std::span<con
 // him; of his queue, nobody else has anything kept anew for as long: what is kept already stays, for who is served may
 // be another one without it.
 void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<RepartitionStep>& steps) {
-  if (keeps_since_ + kSecond <= now) keeps_since_ = now, keeps_ = 0;
+  if (keeps_since_ + kKeepsSpan <= now) keeps_since_ = now, keeps_ = 0;
   if (keeps_ >= kKeepsMax) return;
   const auto before = std::ssize(steps);
   const State& state = engine.state();
@@ -242,8 +241,7 @@ void Repartitioner::keep_gpus(const Engine& engine, Time now, std::vector<Repart
       ++(due.has_room ? kept_before : served_before);
       continue;
     }
-    const bool has_kept = std::ranges::any_of(kept, [&](const auto& each) { return each.second.owner == due.uid; });
-    const int32_t before_it = kept_before + (has_kept ? 0 : served_before);
+    const int32_t before_it = kept_before + (engine.kept_gpus().keeps_for(due.uid) ? 0 : served_before);
     if (before_it >= due_pods.per_queue || (due.pod.valid() && in_vain.contains(state.pod(due.pod).cls))) continue;
     if (!std::exchange(are_made, true)) make_nodes();
     std::vector<const Later*> own, others;

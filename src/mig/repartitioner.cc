@@ -332,7 +332,7 @@ void Repartitioner::find_wakeup(Time now) {
   wakeup_.reset();
   for (const auto& [name, record] : nodes_)
     if (record.until > now) wakeup_ = std::min(wakeup_.value_or(record.until), record.until);
-  if (const Time again = keeps_since_ + Duration::seconds(1); keeps_ >= kKeepsMax && again > now)
+  if (const Time again = keeps_since_ + kKeepsSpan; keeps_ >= kKeepsMax && again > now)
     wakeup_ = std::min(wakeup_.value_or(again), again);
 }
 

@@ -148,7 +148,9 @@ class Repartitioner {
   std::map<std::string, RepartitionStep> beside_;       // the same while they are: what is asked for beside their GPUs
   std::set<std::string> served_;                        // pods and workloads by UID, by the last plan
   std::map<std::string, model::ResourceList> kept_as_;  // nodes of which GPUs are kept: as they were cut then
-  static constexpr int kKeepsMax = 32;  // times in a second that others are kept; then they stay as they are for it
+  // What is kept changes so often in so long; then it stays as it is for the rest of that.
+  static constexpr int kKeepsMax = 32;
+  static constexpr Duration kKeepsSpan = Duration::seconds(1);
   int keeps_ = 0;
   Time keeps_since_{INT64_MIN / 2};
   std::vector<uint64_t> looked_at_;  // what the last plan, in which nothing was to be done, saw

@@ -111,6 +111,31 @@ TEST(Backfill, TheNodeIsKeptWhereEnoughIsFreeTheSoonest) {
   EXPECT_EQ(cluster.promised("large"), 60);
 }
 
+// What is known of a pod's class is over when another pod comes whose terms see it: before the next cycle, a pod whose
+// node that one may take is explained with care.
+TEST(Backfill, WhoseClassHasChangedMayTakeANodeAllTheSame) {
+  EngineOptions options = kSoon;
+  options.reservations.per_queue = 2;
+  TimedCluster cluster(options, 2);
+  const auto only_on = [](const std::string& node, const model::Pod& pod) {
+    return engine::testing::with_spec(pod, [&](auto& spec) { spec.node_selector.set("kubernetes.io/hostname", node); });
+  };
+  cluster.submit(only_on("n0", gpus("late", 8, 60)), 60);
+  cluster.submit(only_on("n1", gpus("soon", 8, 30)), 30);
+  cluster.settle();
+  cluster.submit(only_on("n0", gpus("first", 8)), 60);
+  cluster.submit(gpus("second", 8), 60);
+  for (int i = 0; i < 6; ++i) cluster.minute();
+  Driver& driver = cluster.driver();
+  EXPECT_EQ(cluster.promised("first"), 60);
+  EXPECT_EQ(cluster.promised("second"), 30);
+  EXPECT_THAT(driver.explain("uid-second").message, Not(HasSubstr("unless")));
+  driver.add(engine::testing::with_spec(gpus("stranger", 1), [](auto& spec) {
+    spec.peers.anti_affinity.push_back({{.namespaces = {"default"}, .namespace_selector = {}, .pods = {}}, "rack"});
+  }));
+  EXPECT_THAT(driver.explain("uid-second").message, HasSubstr("unless who comes before it takes it"));
+}
+
 // Where the engine knows the time on the wall, people are told that, and pods have begun when they say.
 TEST(Backfill, TimesAreThoseOnTheWall) {
   EngineOptions options = kSoon;
