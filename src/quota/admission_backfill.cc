@@ -123,6 +123,7 @@ std::span<KnownRoom> Admission::Keeper::rooms_around(QuotaNode queue) const {
   const QuotaNode root = tree.root(queue);
   std::vector<KnownRoom>& out = admission.kept_.in_order[root];
   if (!out.empty()) return out;
+  if (admission.options_.fair) return out = in_order_of_shares(root);
   for (const auto& [id, room] : admission.kept_.rooms)
     if (tree.root(room.queue) == root) out.push_back({id, &room});
   std::ranges::sort(out, [&](const KnownRoom& a, const KnownRoom& b) {

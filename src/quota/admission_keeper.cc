@@ -248,8 +248,8 @@ bool Admission::Keeper::keep(const Entry& entry, bool only_own) {
   }
   if (room.wants_cut) consider_time(admission.now_ + options().retry);
   is_another |= room.in_nodes && had != admission.places_->kept_nodes(entry.id);
-  if (is_another) look_again_behind(entry, room);
-  admission.kept_.put(entry.id, std::move(room));
+  const KeptRoom& kept = admission.kept_.put(entry.id, std::move(room));
+  if (is_another) look_again_behind(entry, kept);
   return true;
 }
 

@@ -97,7 +97,8 @@ struct Admission::Keeper {
     WorkloadId id;
     int round = 2, rank = 1;
     bool may_never_be_lent = false;
-    const OrderKey* key = nullptr;  // key_of() it, where that has been found out
+    const OrderKey* key = nullptr;   // key_of() it, where that has been found out
+    const KeptRoom* room = nullptr;  // where shares count, what is kept for it
   };
   class InOrder;
   bool is_another_order(const Waiting& waiting) const;
@@ -110,6 +111,7 @@ struct Admission::Keeper {
   int rank_of(const Entry& entry) const;
   Turn turn_of(WorkloadId id, const KeptRoom& room) const;
   Turn turn_of(const Entry& entry) const;
+  Turn by_shares(Turn turn) const;
   Turn with_key(Turn turn) const;
   bool comes_before(const Turn& a, const Turn& b) const;
   bool has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const;
@@ -120,6 +122,8 @@ struct Admission::Keeper {
   bool takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id, const KeptRoom& other) const;
   bool takes_first(const Entry& entry, const Turn& own, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
+  std::vector<KnownRoom> in_order_of_shares(QuotaNode root) const;
+  std::vector<KnownRoom> merge_by_shares(QuotaNode node, std::map<QuotaNode, std::vector<KnownRoom>>& by_queue) const;
   bool ends_by(const Entry& entry, Time until) const;
   std::span<KnownRoom> rooms_around(QuotaNode queue) const;
   bool delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before, bool learns) const;

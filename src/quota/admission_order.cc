@@ -76,20 +76,11 @@ size_t Admission::next_fair(const std::vector<Entry>& entries, const std::vector
     for (size_t i = 0; i < entries.size(); ++i)
       if (!done[i] && round_of(entries[i]) == round) return i;
   if (!tree.has_parent(entries[first].queue)) return first;
-  // Less is earlier: borrows what it asks for, share, priority, age.
-  const auto rank = [&](size_t i, QuotaNode child) {
-    tree.add_usage(entries[i].queue, entries[i].assignment.usage);
-    const FairShare share = tree.share(child);
-    const bool borrows = std::ranges::any_of(entries[i].assignment.usage,
-                                             [&](const auto& used) { return tree.borrows_with(child, used.first, 0); });
-    tree.remove_usage(entries[i].queue, entries[i].assignment.usage);
-    return std::pair(borrows, share);
-  };
+  // Less is earlier: share, priority, age.
   const auto earlier = [&](size_t a, QuotaNode child_a, size_t b, QuotaNode child_b) {
-    const auto [borrows_a, share_a] = rank(a, child_a);
-    const auto [borrows_b, share_b] = rank(b, child_b);
-    if (borrows_a != borrows_b) return borrows_b;
-    if (share_a < share_b || share_b < share_a) return share_a < share_b;
+    const QuotaTree::Share of_a = tree.share_with(child_a, entries[a].queue, entries[a].assignment.usage);
+    const QuotaTree::Share of_b = tree.share_with(child_b, entries[b].queue, entries[b].assignment.usage);
+    if (of_a < of_b || of_b < of_a) return of_a < of_b;
     const OrderKey& key_a = record(entries[a].id).key;
     const OrderKey& key_b = record(entries[b].id).key;
     return std::tie(key_a.less_important, key_a.since, key_a.uid) <

@@ -176,6 +176,7 @@ bool Admission::Keeper::is_spent_by(const Entry& entry, Time then) const {
 bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>& counts, bool only_own,
                                   KeptRoom& room) {
   QuotaTree &tree = admission.ledger_->tree(), &alone = admission.kept_.alone->tree();
+  rooms_around(entry.queue);              // in their order, by what is in use now
   std::set<WorkloadId> passing, staying;  // of whom it is known when they will have left, and of whom it is not
   const auto known = admission.kept_.rooms.find(entry.id);
   const bool is_known = known != admission.kept_.rooms.end();
@@ -185,7 +186,9 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
     const Turn own{entry.id, 0, own_rank, is_known ? known->second.may_never_be_lent() : borrowing > 0};
     for (const auto& [id, other] : admission.kept_.rooms) {
       const bool of_one_tree = id != entry.id && tree.root(other.queue) == tree.root(entry.queue);
-      if (!of_one_tree || !comes_before(turn_of(id, other), own)) continue;
+      if (!of_one_tree) continue;
+      const bool by_shares = admission.options_.fair && (is_known || other.queue != entry.queue);
+      if (!(by_shares ? has_first_turn(id, other, entry) : comes_before(turn_of(id, other), own))) continue;
       if (other.left_by.value_or(Time{INT64_MAX}) < Time{INT64_MAX}) passing.insert(id);
       else if (staying.insert(id).second)
         for (QuotaTree* each : {&tree, &alone}) each->add_usage(other.queue, other.usage);

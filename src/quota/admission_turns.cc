@@ -1,7 +1,9 @@
 // Of those for whom room is kept, or looked for: who comes first (quota/admission_keeper.h).
 #include <algorithm>
 #include <iterator>
+#include <queue>
 #include <tuple>
+#include <utility>
 
 #include "quota/admission_keeper.h"
 
@@ -26,12 +28,24 @@ int Admission::Keeper::rank_of(const Entry& entry) const {
 Admission::Keeper::Turn Admission::Keeper::turn_of(WorkloadId id, const KeptRoom& room) const {
   const OrderKey& key = admission.record(id).key;
   const bool has_one_each = admission.kept_.of_queue.size() == admission.kept_.rooms.size();  // no queue has two rooms
-  return {id, key.behind_sticky ? 2 : 0, rank(room.borrowing), room.may_never_be_lent(), has_one_each ? &key : nullptr};
+  return by_shares(
+      {id, key.behind_sticky ? 2 : 0, rank(room.borrowing), room.may_never_be_lent(), has_one_each ? &key : nullptr});
 }
 
 // One that is to have what it asks for now: it is lent that.
 Admission::Keeper::Turn Admission::Keeper::turn_of(const Entry& entry) const {
-  return {entry.id, admission.round_of(entry), rank_of(entry), false};
+  return by_shares({entry.id, admission.round_of(entry), rank_of(entry), false});
+}
+
+// Where shares count: with what is kept for it, if anything is, which is in order then. Beside other trees whoever has
+// to wait for it in its own lends it his turn.
+Admission::Keeper::Turn Admission::Keeper::by_shares(Turn turn) const {
+  const auto room = admission.kept_.rooms.find(turn.id);
+  if (!admission.options_.fair || room == admission.kept_.rooms.end()) return turn;
+  rooms_around(room->second.queue);
+  turn.room = &room->second;
+  turn.key = &admission.record(room->second.first_behind).key;
+  return turn;
 }
 
 // For who is compared with many.
@@ -87,34 +101,36 @@ bool Admission::Keeper::before(const Turn& a, const Turn& b) const {
 
 // Who has his quota first, of one tree.
 bool Admission::Keeper::comes_before(const Turn& a, const Turn& b) const {
+  const QuotaTree& tree = admission.ledger_->tree();
+  if (a.room != nullptr && b.room != nullptr && tree.root(a.room->queue) == tree.root(b.room->queue))
+    return a.room->turn < b.room->turn;
   return a.rank != b.rank ? a.rank < b.rank : before(a, b);
 }
 
 // Whether the one for which room is kept would have its turn before the entry: of one queue, by what their LocalQueues
 // have used where that counts; of two, by who borrows nearer or has the smaller share with it; then as above. Those for
-// whom room is kept are compared by that: where shares do not count, in one order over all, so that nobody waits in a
-// circle. Nobody borrows before who may never be lent so much.
+// whom room is kept are compared by that, in one order over all, so that nobody waits in a circle. Where shares do not
+// count, nobody borrows before who may never be lent so much.
 bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const {
   const auto own_room = admission.kept_.rooms.find(entry.id);
   const bool has_room = own_room != admission.kept_.rooms.end();
   Turn own = turn_of(id, room);
   own.may_never_be_lent = false;
   const Turn others_turn = turn_of(entry);
-  if (room.queue == entry.queue && (!has_room || admission.options_.fair)) return before_in_queue(own, others_turn);
+  if (admission.options_.fair && has_room) return comes_before(own, others_turn);
+  if (room.queue == entry.queue && !has_room) return before_in_queue(own, others_turn);
   if (!admission.options_.fair) return comes_before(own, others_turn);
   QuotaTree& tree = admission.ledger_->tree();
   const auto share_in = [&](QuotaNode queue, QuotaNode other, const Amounts& usage) {
     const std::vector<QuotaNode> around = above(queue), others = above(other);
     const auto shared =
         std::ranges::find_if(around, [&](QuotaNode node) { return std::ranges::find(others, node) != others.end(); });
-    tree.add_usage(queue, usage);
-    const FairShare share = tree.share(*std::prev(shared));
-    tree.remove_usage(queue, usage);
-    return share;
+    return tree.share_with(*std::prev(shared), queue, usage);
   };
-  const FairShare share = share_in(room.queue, entry.queue, room.usage),
-                  others =
-                      share_in(entry.queue, room.queue, has_room ? own_room->second.usage : entry.assignment.usage);
+  tree.remove_usage(room.queue, room.held);
+  const auto share = share_in(room.queue, entry.queue, room.usage),
+             others = share_in(entry.queue, room.queue, entry.assignment.usage);
+  tree.add_usage(room.queue, room.held);
   return share < others || (!(others < share) && before(own, others_turn));
 }
 
@@ -122,6 +138,74 @@ bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, cons
 std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
   std::vector<QuotaNode> out;
   for (; node.valid(); node = admission.ledger_->tree().parent(node)) out.push_back(node);
+  return out;
+}
+
+// Of those below the node, each queue's in its order: at every Cohort the one comes next whose child has the least
+// share with it, as workloads have their turns in a cycle.
+std::vector<KnownRoom> Admission::Keeper::merge_by_shares(QuotaNode node,
+                                                          std::map<QuotaNode, std::vector<KnownRoom>>& by_queue) const {
+  QuotaTree& tree = admission.ledger_->tree();
+  if (tree.is_queue(node)) return std::move(by_queue[node]);
+  struct First {
+    QuotaTree::Share share;
+    const OrderKey* key;
+    size_t child, at;
+  };
+  std::vector<std::vector<KnownRoom>> children;
+  std::vector<QuotaNode> nodes;
+  for (const QuotaNode child : tree.children(node))
+    if (std::vector<KnownRoom> below = merge_by_shares(child, by_queue); !below.empty()) {
+      children.push_back(std::move(below));
+      nodes.push_back(child);
+    }
+  if (children.size() == 1) return std::move(children.front());
+  const auto is_later = [](const First& a, const First& b) {
+    return b.share < a.share || (!(a.share < b.share) && is_earlier(*b.key, *a.key));
+  };
+  std::priority_queue<First, std::vector<First>, decltype(is_later)> next(is_later);
+  const auto push = [&](size_t child, size_t at) {
+    if (at == children[child].size()) return;
+    const KnownRoom& first = children[child][at];
+    next.push({tree.share_with(nodes[child], first.room->queue, first.room->usage), &admission.record(first.id).key,
+               child, at});
+  };
+  for (size_t child = 0; child < children.size(); ++child) push(child, 0);
+  std::vector<KnownRoom> out;
+  while (!next.empty()) {
+    const First first = next.top();
+    next.pop();
+    out.push_back(children[first.child][first.at]);
+    push(first.child, first.at + 1);
+  }
+  return out;
+}
+
+// Of a tree where shares count: quota and places are had in this one order. By what is in use, without what is there
+// for who waits in this cycle.
+std::vector<KnownRoom> Admission::Keeper::in_order_of_shares(QuotaNode root) const {
+  QuotaTree& tree = admission.ledger_->tree();
+  std::map<QuotaNode, std::vector<KnownRoom>> by_queue;
+  std::vector<KeptRoom*> rooms;
+  for (auto& [id, room] : admission.kept_.rooms) {
+    if (tree.root(room.queue) != root) continue;
+    by_queue[room.queue].push_back({id, &room});
+    rooms.push_back(&room);
+  }
+  for (auto& [queue, own] : by_queue)
+    std::ranges::sort(own, [&](const KnownRoom& a, const KnownRoom& b) {
+      return before_in_queue({a.id, 2, 1, a.room->may_never_be_lent()}, {b.id, 2, 1, b.room->may_never_be_lent()});
+    });
+  for (const KeptRoom* room : rooms) tree.remove_usage(room->queue, room->held);
+  std::vector<KnownRoom> out = merge_by_shares(root, by_queue);
+  for (const KeptRoom* room : rooms) tree.add_usage(room->queue, room->held);
+  WorkloadId first;
+  for (size_t i = out.size(); i-- > 0;) {
+    if (!first.valid() || is_earlier(admission.record(out[i].id).key, admission.record(first).key)) first = out[i].id;
+    KeptRoom& room = admission.kept_.rooms.at(out[i].id);
+    room.turn = i;
+    room.first_behind = first;
+  }
   return out;
 }
 

@@ -37,9 +37,13 @@ struct KeptRoom {
   bool lent_now = false;     // what it has to wait for is a place, as long as others lend it more than it would borrow
   bool hedged = false;       // it borrows, or comes after one that does: whoever lends may want back what he lends
   Time looked_at;
-  Time woken{INT64_MIN};     // it had its turn since free_by
-  bool outrun = false;       // somebody has been admitted since looked_at who may end later than free_by
-  bool may_lose = false;     // it was told that who comes before it may take it
+  Time woken{INT64_MIN};  // it had its turn since free_by
+  bool outrun = false;    // somebody has been admitted since looked_at who may end later than free_by
+  bool may_lose = false;  // it was told that who comes before it may take it
+  // Where shares count: its place in the order of its tree (Kept::in_order), and who of those that do not come before
+  // it there would be the first without shares.
+  size_t turn = 0;
+  WorkloadId first_behind = {};
   Time again_at{INT64_MIN};  // when it was to be looked at again since others have theirs elsewhere,
   int again = 0;             // so often at that time
 

@@ -251,4 +251,12 @@ FairShare QuotaTree::share(QuotaNode node) const {
   return share;
 }
 
+QuotaTree::Share QuotaTree::share_with(QuotaNode node, QuotaNode queue, const Amounts& amounts) {
+  add_usage(queue, amounts);
+  const auto borrows = [&](const auto& used) { return borrows_with(node, used.first, 0); };
+  const Share out{std::ranges::any_of(amounts, borrows), share(node)};
+  remove_usage(queue, amounts);
+  return out;
+}
+
 }  // namespace berth::quota

@@ -97,6 +97,10 @@ class QuotaTree {
   void remove_usage(QuotaNode queue, const Amounts& amounts);
 
   FairShare share(QuotaNode node) const;
+  // What it would be with so much more in use by the queue, which is the node or below it. Less is earlier: who borrows
+  // none of what is asked for is before who does.
+  using Share = std::pair<bool, FairShare>;
+  Share share_with(QuotaNode node, QuotaNode queue, const Amounts& amounts);
 
  private:
   struct Node {

@@ -37,8 +37,12 @@ void ScenarioPlayer::expect(const LinedValue& what) {
     if (pod.waiting) pending.push_back(short_name(pod));
     else if (pod.ended.empty() && !pod.node.empty()) running.push_back(short_name(pod));
   }
+  constexpr std::string_view kListed[] = {"running",       "pending", "bound",   "evicted",
+                                          "repartitioned", "notes",   "problems"};
   for (const auto& [key, value] : what.members) {
-    if (key == "running") expect_count(value, running, "running");
+    if (value.kind == Kind::kList && std::ranges::find(kListed, key) == std::ranges::end(kListed))
+      mismatch(value, fmt::format("{}: expected a mapping of names, but it is a list", key));
+    else if (key == "running") expect_count(value, running, "running");
     else if (key == "pending") expect_count(value, pending, "pending");
     else if (key == "placements") expect_placements(value, report);
     else if (key == "devices") expect_devices(value, report);
@@ -147,7 +151,10 @@ void ScenarioPlayer::expect_details(const LinedValue& value) {
 void ScenarioPlayer::expect_ended(const LinedValue& value, const Report& report) {
   for (const auto& [name, text] : value.members) {
     const PodReport* pod = find(report, name);
-    if (pod == nullptr) return mismatch(text, fmt::format("ended: there is no pod {}", name));
+    if (pod == nullptr) {
+      mismatch(text, fmt::format("ended: there is no pod {}", name));
+      continue;
+    }
     std::string actual = pod->ended.empty() ? "not yet" : pod->ended;
     if (pod->finished) actual += " at " + format_duration(*pod->finished - Time{});
     compare(text, actual, "end of " + name);
