@@ -7,19 +7,30 @@
 namespace berth::engine {
 
 void PromisedPeers::add(PodSlot pod, NodeSlot node) {
+  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches)
+    seen_[selector].push_back(node);
+  count(pod, node, 1);
+}
+
+void PromisedPeers::leave(PodSlot pod) {
+  const NodeSlot node = state_->pod(pod).node;
+  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches)
+    unseen_[selector].push_back(node);
+  count(pod, node, -1);
+}
+
+void PromisedPeers::count(PodSlot pod, NodeSlot node, int32_t by) {
   const NodeDomains& domains = state_->node(node).domains;
   const auto count_at = [&](TermId term) -> Count* {
     const DomainId domain = domain_of(domains, state_->peers().term(term).key);
     return domain.valid() ? &counts_[{term, domain}] : nullptr;
   };
-  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches) {
-    seen_[selector].push_back(node);
+  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches)
     for (const TermId term : state_->peers().selector(selector).terms)
-      if (Count* count = count_at(term); count != nullptr) ++count->matching;
-  }
+      if (Count* count = count_at(term); count != nullptr) count->matching += by;
   for (const OwnedTerm& owned : state_->pod_class(state_->pod(pod).cls).peers.owned)
     if (Count* count = owned.anti > 0 ? count_at(owned.term) : nullptr; count != nullptr)
-      count->anti_owners += owned.anti;
+      count->anti_owners += by * owned.anti;
 }
 
 const GroupShape& PromisedPeers::shape(ClassId cls) {
@@ -40,17 +51,30 @@ PromisedPeers::Count PromisedPeers::at(TermId term, DomainId domain) const {
 bool PromisedPeers::anywhere(const std::vector<TermId>& terms) const {
   return std::ranges::any_of(terms, [&](TermId id) {
     const Term& term = state_->peers().term(id);
-    return term.matching_domains > 0 || seen_.contains(term.selector);
+    if (seen_.contains(term.selector)) return true;
+    const auto is_left_empty = [&](const auto& each) {
+      const auto& [of, count] = each;
+      const int32_t placed = of.first == id ? term.at(of.second).matching : 0;
+      return placed > 0 && placed + count.matching <= 0;
+    };
+    return std::cmp_greater(term.matching_domains,
+                            unseen_.contains(term.selector) ? std::ranges::count_if(counts_, is_left_empty) : 0);
   });
 }
 
 GroupFacts::Spread PromisedPeers::spread(const ClassPeers::Spread& rule, GroupFacts::Spread known,
                                          NodeSlot node) const {
-  const auto seen = seen_.find(rule.selector);
-  if (!known.in_domain || seen == seen_.end()) return known;
+  if (!known.in_domain) return known;
   const DomainId domain = domain_of(state_->node(node).domains, rule.key);
-  known.matching += std::ranges::count_if(
-      seen->second, [&](NodeSlot other) { return domain_of(state_->node(other).domains, rule.key) == domain; });
+  const auto in_domain = [&](const auto& all) -> int64_t {
+    const auto at = all.find(rule.selector);
+    if (at == all.end()) return 0;
+    return std::ranges::count_if(
+        at->second, [&](NodeSlot other) { return domain_of(state_->node(other).domains, rule.key) == domain; });
+  };
+  const int64_t change = in_domain(seen_) - in_domain(unseen_);
+  if (change == 0) return known;
+  known.matching += change;
   const int64_t skew = known.matching + (rule.matches_self ? 1 : 0) - known.fewest;
   known.exceeds = rule.rule->required && skew > rule.rule->max_skew;
   return known;

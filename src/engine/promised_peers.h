@@ -23,6 +23,8 @@ class PromisedPeers {
   explicit PromisedPeers(const State& state) : state_(&state) {}
 
   void add(PodSlot pod, NodeSlot node);
+  // It has a place, and is to have another, or none.
+  void leave(PodSlot pod);
   // Whether the filters of groups let one more pod of the class onto the node. `groups`: of the class's candidates, up
   // to date; null, where they are not yet: nobody is let in whose class has to be spread.
   bool admit(const PolicySet& policies, ClassId cls, const Groups* groups, NodeSlot node);
@@ -35,6 +37,7 @@ class PromisedPeers {
     int32_t matching = 0, anti_owners = 0;
   };
 
+  void count(PodSlot pod, NodeSlot node, int32_t by);
   const GroupShape& shape(ClassId cls);
   Count at(TermId term, DomainId domain) const;
   bool anywhere(const std::vector<TermId>& terms) const;
@@ -42,8 +45,9 @@ class PromisedPeers {
 
   const State* state_;
   absl::flat_hash_map<ClassId, GroupShape> shapes_;
-  absl::flat_hash_map<std::pair<TermId, DomainId>, Count> counts_;  // promised, and not placed
-  absl::flat_hash_map<SelectorId, std::vector<NodeSlot>> seen_;     // where a selector would see them
+  absl::flat_hash_map<std::pair<TermId, DomainId>, Count> counts_;  // promised, and not placed; below 0: who leaves
+  absl::flat_hash_map<SelectorId, std::vector<NodeSlot>> seen_;     // where a selector would see them,
+  absl::flat_hash_map<SelectorId, std::vector<NodeSlot>> unseen_;   // and sees those who leave
 };
 
 }  // namespace berth::engine

@@ -155,7 +155,7 @@ class Repartitioner::Plan {
   bool all_or_none_ = false;                              // what is promised may have to be undone
   std::vector<std::pair<Offer*, Offer>> changed_offers_;  // the same: as they were
   std::vector<std::pair<engine::NodeSlot, engine::NodeState>> changed_standing_;
-  std::set<engine::PodSlot> left_out_;  // the nodes in standing_ are without these
+  std::set<engine::PodSlot> left_out_;  // peers_, and the nodes in standing_, are without these
   std::vector<engine::PodSlot> changed_left_out_;
   std::map<engine::NodeSlot, engine::NodeState> standing_;  // that are not offers, with whom they were promised to
   std::vector<engine::NodeSlot> gpu_nodes_;

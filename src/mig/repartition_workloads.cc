@@ -181,12 +181,14 @@ bool Repartitioner::Plan::stands_on(const Asker& asker, PodSlot pod, NodeSlot sl
   return true;
 }
 
-// The node as it would be without the pod; those that could be cut are without it anyhow.
+// The pod is where it is no more, and no node with it; those that could be cut are without it anyhow.
 void Repartitioner::Plan::leave_out(PodSlot pod) {
   const engine::PodState& leaves = state_.pod(pod);
   const bool is_kept = leaves.pod.stand_in && leaves.phase == engine::PodPhase::kNominated;
-  if (!is_kept || offer_of(leaves.node) != nullptr || !left_out_.insert(pod).second) return;
+  if (!is_kept || !left_out_.insert(pod).second) return;
   changed_left_out_.push_back(pod);
+  peers_.leave(pod);
+  if (offer_of(leaves.node) != nullptr) return;
   NodeState& node = standing_.try_emplace(leaves.node, state_.node(leaves.node)).first->second;
   changed_standing_.emplace_back(leaves.node, node);
   engine::take_out(state_, pod, node);
