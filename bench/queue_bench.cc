@@ -6,15 +6,16 @@
 //     first: everything is new, and as much as fits is let in; then those who borrowed give it back. After that, each
 //     the mean and the longest of 50: `ended`, a workload has ended and its queue lets in whom it has room for; `came`,
 //     a new one waits behind the others; `idle`, nothing has happened. Of these the limit is 50 ms.
+//   build/release/bin/queue_bench fair [workloads] [queues] [nodes]   the same by fair shares
 //   build/release/bin/queue_bench victims [victims] [nodes]      700 on 2,000 nodes
 //     one workload takes back what so many borrow, all or a tenth of it, by priority or by fair shares. Limit: 50 ms.
 //   build/release/bin/queue_bench drain [workloads]              3,000 in 6 queues on 100 nodes, until all have run
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -134,9 +135,17 @@ struct Times {
   nlohmann::json json() const { return {{"mean_ms", sum / std::max(1, count)}, {"longest_ms", longest}}; }
 };
 
-nlohmann::json bench_waiting(int workloads, int queues, int nodes, int queues_each) {
+engine::EngineOptions with_shares() {
+  engine::EngineOptions options;
+  options.admission.fair =
+      quota::FairRules{quota::FairRule::kLessThanOrEqualToFinalShare, quota::FairRule::kLessThanInitialShare};
+  return options;
+}
+
+nlohmann::json bench_waiting(int workloads, int queues, int nodes, int queues_each, engine::EngineOptions options) {
   constexpr int kRounds = 50;
-  Cluster cluster(nodes, queues, std::max<int64_t>(1, nodes * kGpus * 8 / 10 / queues), {}, queues_each);
+  Cluster cluster(nodes, queues, std::max<int64_t>(1, nodes * kGpus * 8 / 10 / queues), std::move(options),
+                  queues_each);
   Rng rng(1);
   const auto any_queue = [&] { return static_cast<int>(rng.below(static_cast<uint64_t>(queues))); };
   for (int i = 0; i < workloads; ++i) cluster.submit(any_queue(), int64_t{1} << rng.below(4));
@@ -188,11 +197,7 @@ nlohmann::json bench_victims(int victims, int nodes) {
   nlohmann::json out = nlohmann::json::array();
   for (const bool fair : {false, true}) {
     for (const int wanted : {victims / 10, victims}) {
-      engine::EngineOptions options;
-      if (fair)
-        options.admission.fair =
-            quota::FairRules{quota::FairRule::kLessThanOrEqualToFinalShare, quota::FairRule::kLessThanInitialShare};
-      Cluster cluster(nodes, 2, victims, std::move(options));
+      Cluster cluster(nodes, 2, victims, fair ? with_shares() : engine::EngineOptions{});
       for (int i = 0; i < victims; ++i) cluster.submit(1, 1);
       for (int i = 0; i < victims; ++i) cluster.submit(1, 1);
       cluster.settle();
@@ -233,12 +238,16 @@ int argument(int argc, char** argv, int at, int otherwise) { return argc > at ? 
 
 int main(int argc, char** argv) {
   using namespace berth;
-  const auto is = [&](const char* what) { return argc > 1 && std::strcmp(argv[1], what) == 0; };
-  const nlohmann::json out = is("victims") ? bench_victims(argument(argc, argv, 2, 700), argument(argc, argv, 3, 2'000))
-                             : is("drain")
-                                 ? bench_drain(argument(argc, argv, 2, 3'000))
-                                 : bench_waiting(argument(argc, argv, 1, 50'000), argument(argc, argv, 2, 1'000),
-                                                 argument(argc, argv, 3, 10'000), argument(argc, argv, 4, 10));
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  nlohmann::json out;
+  if (what == "victims") out = bench_victims(argument(argc, argv, 2, 700), argument(argc, argv, 3, 2'000));
+  else if (what == "drain") out = bench_drain(argument(argc, argv, 2, 3'000));
+  else {
+    const int fair = what == "fair" ? 1 : 0;
+    out = bench_waiting(argument(argc, argv, fair + 1, 50'000), argument(argc, argv, fair + 2, 1'000),
+                        argument(argc, argv, fair + 3, 10'000), argument(argc, argv, fair + 4, 10),
+                        fair ? with_shares() : engine::EngineOptions{});
+  }
   std::printf("%s\n", out.dump(1).c_str());
   return 0;
 }

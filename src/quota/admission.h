@@ -160,7 +160,6 @@ class Admission {
   bool try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without);
   PlaceRequest place_of(const Entry& entry) const;
   int round_of(const Entry& entry) const;
-  size_t next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done);
   void process(Entry& entry, SoFar& cycle, std::vector<AdmissionDecision>& decisions);
   void issue_preemptions(Entry& entry, std::vector<AdmissionDecision>& decisions);
   void reserve(Entry& entry, std::vector<AdmissionDecision>& decisions);

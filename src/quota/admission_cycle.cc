@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "quota/admission_keeper.h"
+#include "quota/fair_turns.h"
 
 namespace berth::quota {
 namespace {
@@ -343,10 +344,12 @@ bool Admission::run_cycle(Time now, std::vector<AdmissionDecision>& decisions) {
   Keeper keeper{*this};
   for (Entry& entry : entries) keeper.consider(entry);
   SoFar cycle;
-  std::vector<bool> done(entries.size(), false);
+  std::vector<FairTurns::Claim> claims;
+  for (const Entry& entry : entries)
+    if (options_.fair) claims.push_back({entry.queue, &entry.assignment.usage, &record(entry.id).key, round_of(entry)});
+  FairTurns turns(ledger_->tree(), std::move(claims));
   for (size_t turn = 0; turn < entries.size(); ++turn) {
-    const size_t i = options_.fair ? next_fair(entries, done) : turn;
-    done[i] = true;
+    const size_t i = options_.fair ? turns.next() : turn;
     process(entries[i], cycle, decisions);
     // What would do now is another's: it waits on for what was promised.
     if (entries[i].passed_over && entries[i].waits)

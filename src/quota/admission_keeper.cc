@@ -65,13 +65,13 @@ void Admission::Keeper::measure(WorkloadId id) {
 
 // Quota is kept for no cut that nobody begins, and that nothing is kept for.
 void Admission::Keeper::look_at_cut(WorkloadId id, KeptRoom& room) {
-  const Time due = room.looked_at + options().retry;
+  const Time due = std::max(room.looked_at, room.woken) + options().retry;
   if (!room.wants_cut || room.free_by > admission.now_ || admission.places_->waits_for_cut(id)) return;
   if (due > admission.now_) return consider_time(due);
   const Standing standing = admission.record(id).standing;
   if (standing != Standing::kParked && standing != Standing::kBehind) return;
   admission.enqueue(id);
-  room.looked_at = admission.now_;  // whatever comes of its turn, the next is a while later
+  room.woken = admission.now_;  // whatever comes of its turn, the next is a while later
   consider_time(admission.now_ + options().retry);
 }
 

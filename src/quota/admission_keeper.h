@@ -123,7 +123,6 @@ struct Admission::Keeper {
   bool takes_first(const Entry& entry, const Turn& own, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
   std::vector<KnownRoom> in_order_of_shares(QuotaNode root) const;
-  std::vector<KnownRoom> merge_by_shares(QuotaNode node, std::map<QuotaNode, std::vector<KnownRoom>>& by_queue) const;
   bool ends_by(const Entry& entry, Time until) const;
   std::span<KnownRoom> rooms_around(QuotaNode queue) const;
   bool delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before, bool learns) const;

@@ -1,7 +1,6 @@
 // Whose turn it is: the part of Admission that orders those who wait.
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "quota/admission.h"
@@ -63,42 +62,6 @@ WorkloadId Admission::head(const model::ClusterQueue& queue, const std::set<Orde
     least = used;
   }
   return best->id;
-}
-
-// Of those left, the one whose turn it is by fair shares: at every Cohort the child that would have the least share.
-size_t Admission::next_fair(const std::vector<Entry>& entries, const std::vector<bool>& done) {
-  QuotaTree& tree = ledger_->tree();
-  std::map<QuotaNode, size_t> by_queue;
-  size_t first = entries.size();
-  for (size_t i = entries.size(); i-- > 0;)
-    if (!done[i]) by_queue[entries[i].queue] = first = i;
-  for (const int round : {0, 1})
-    for (size_t i = 0; i < entries.size(); ++i)
-      if (!done[i] && round_of(entries[i]) == round) return i;
-  if (!tree.has_parent(entries[first].queue)) return first;
-  // Less is earlier: share, priority, age.
-  const auto earlier = [&](size_t a, QuotaNode child_a, size_t b, QuotaNode child_b) {
-    const QuotaTree::Share of_a = tree.share_with(child_a, entries[a].queue, entries[a].assignment.usage);
-    const QuotaTree::Share of_b = tree.share_with(child_b, entries[b].queue, entries[b].assignment.usage);
-    if (of_a < of_b || of_b < of_a) return of_a < of_b;
-    const OrderKey& key_a = record(entries[a].id).key;
-    const OrderKey& key_b = record(entries[b].id).key;
-    return std::tie(key_a.less_important, key_a.since, key_a.uid) <
-           std::tie(key_b.less_important, key_b.since, key_b.uid);
-  };
-  const auto winner = [&](const auto& self, QuotaNode cohort) -> size_t {
-    size_t best = entries.size();
-    QuotaNode best_child;
-    for (const QuotaNode child : tree.children(cohort)) {
-      const auto own = by_queue.find(child);
-      const size_t i = !tree.is_queue(child) ? self(self, child) : own == by_queue.end() ? entries.size() : own->second;
-      if (i == entries.size() || (best != entries.size() && !earlier(i, child, best, best_child))) continue;
-      best = i;
-      best_child = child;
-    }
-    return best;
-  };
-  return winner(winner, tree.root(entries[first].queue));
 }
 
 }  // namespace berth::quota

@@ -1,21 +1,12 @@
 // Of those for whom room is kept, or looked for: who comes first (quota/admission_keeper.h).
 #include <algorithm>
 #include <iterator>
-#include <queue>
-#include <tuple>
 #include <utility>
 
 #include "quota/admission_keeper.h"
+#include "quota/fair_turns.h"
 
 namespace berth::quota {
-namespace {
-
-bool is_earlier(const OrderKey& a, const OrderKey& b) {
-  return std::tie(a.less_important, a.since, a.uid) < std::tie(b.less_important, b.since, b.uid);
-}
-
-}  // namespace
-
 // By how far it borrows, of those who borrow. Nobody holds up who borrows nothing; where one for whom room is kept
 // would borrow nothing later on, that is no reason to let it borrow before others now.
 int Admission::Keeper::rank(int borrowing) const { return admission.options_.fair ? 1 : std::max(1, borrowing); }
@@ -68,7 +59,7 @@ bool Admission::Keeper::before_in_queue(const Turn& a, const Turn& b) const {
   if (a.may_never_be_lent != b.may_never_be_lent) return b.may_never_be_lent;
   const double used_by_a = used_of_late(a.id), used_by_b = used_of_late(b.id);
   if (used_by_a != used_by_b) return used_by_a < used_by_b;
-  return is_earlier(admission.record(a.id).key, admission.record(b.id).key);
+  return comes_earlier(admission.record(a.id).key, admission.record(b.id).key);
 }
 
 // By which it comes before those of other queues: whoever has to wait for it in its own lends it his turn, so that both
@@ -86,7 +77,7 @@ const OrderKey& Admission::Keeper::key_among(const Turn& turn, const std::map<Wo
   for (const auto& [id, room] : others) {
     const bool may_wait = room->may_never_be_lent() || admission.kept_.by_usage;  // for a later one of its queue
     const OrderKey& key = admission.record(id).key;
-    if (id == turn.id || !may_wait || !is_earlier(key, *first)) continue;
+    if (id == turn.id || !may_wait || !comes_earlier(key, *first)) continue;
     const Turn other = turn_of(id, *room);
     if (other.rank == turn.rank && before_in_queue(turn, other)) first = &key;
   }
@@ -96,7 +87,7 @@ const OrderKey& Admission::Keeper::key_among(const Turn& turn, const std::map<Wo
 bool Admission::Keeper::before(const Turn& a, const Turn& b) const {
   if (admission.record(a.id).status.cluster_queue == admission.record(b.id).status.cluster_queue)
     return before_in_queue(a, b);
-  return is_earlier(key_of(a), key_of(b));
+  return comes_earlier(key_of(a), key_of(b));
 }
 
 // Who has his quota first, of one tree.
@@ -141,67 +132,33 @@ std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
   return out;
 }
 
-// Of those below the node, each queue's in its order: at every Cohort the one comes next whose child has the least
-// share with it, as workloads have their turns in a cycle.
-std::vector<KnownRoom> Admission::Keeper::merge_by_shares(QuotaNode node,
-                                                          std::map<QuotaNode, std::vector<KnownRoom>>& by_queue) const {
-  QuotaTree& tree = admission.ledger_->tree();
-  if (tree.is_queue(node)) return std::move(by_queue[node]);
-  struct First {
-    QuotaTree::Share share;
-    const OrderKey* key;
-    size_t child, at;
-  };
-  std::vector<std::vector<KnownRoom>> children;
-  std::vector<QuotaNode> nodes;
-  for (const QuotaNode child : tree.children(node))
-    if (std::vector<KnownRoom> below = merge_by_shares(child, by_queue); !below.empty()) {
-      children.push_back(std::move(below));
-      nodes.push_back(child);
-    }
-  if (children.size() == 1) return std::move(children.front());
-  const auto is_later = [](const First& a, const First& b) {
-    return b.share < a.share || (!(a.share < b.share) && is_earlier(*b.key, *a.key));
-  };
-  std::priority_queue<First, std::vector<First>, decltype(is_later)> next(is_later);
-  const auto push = [&](size_t child, size_t at) {
-    if (at == children[child].size()) return;
-    const KnownRoom& first = children[child][at];
-    next.push({tree.share_with(nodes[child], first.room->queue, first.room->usage), &admission.record(first.id).key,
-               child, at});
-  };
-  for (size_t child = 0; child < children.size(); ++child) push(child, 0);
-  std::vector<KnownRoom> out;
-  while (!next.empty()) {
-    const First first = next.top();
-    next.pop();
-    out.push_back(children[first.child][first.at]);
-    push(first.child, first.at + 1);
-  }
-  return out;
-}
-
-// Of a tree where shares count: quota and places are had in this one order. By what is in use, without what is there
-// for who waits in this cycle.
+// Of a tree where shares count: quota and places are had in this one order, that of the turns in a cycle. By what is in
+// use, without what is there for who waits in this one.
 std::vector<KnownRoom> Admission::Keeper::in_order_of_shares(QuotaNode root) const {
   QuotaTree& tree = admission.ledger_->tree();
-  std::map<QuotaNode, std::vector<KnownRoom>> by_queue;
   std::vector<KeptRoom*> rooms;
+  std::vector<KnownRoom> own;
   for (auto& [id, room] : admission.kept_.rooms) {
     if (tree.root(room.queue) != root) continue;
-    by_queue[room.queue].push_back({id, &room});
+    own.push_back({id, &room});
     rooms.push_back(&room);
   }
-  for (auto& [queue, own] : by_queue)
-    std::ranges::sort(own, [&](const KnownRoom& a, const KnownRoom& b) {
-      return before_in_queue({a.id, 2, 1, a.room->may_never_be_lent()}, {b.id, 2, 1, b.room->may_never_be_lent()});
-    });
+  const auto by_itself = [](const KnownRoom& each) { return Turn{each.id, 2, 1, each.room->may_never_be_lent()}; };
+  std::ranges::sort(own, [&](const KnownRoom& a, const KnownRoom& b) {
+    if (a.room->queue != b.room->queue) return a.room->queue < b.room->queue;
+    return before_in_queue(by_itself(a), by_itself(b));
+  });
+  std::vector<FairTurns::Claim> claims;
+  for (const KnownRoom& each : own)
+    claims.push_back({each.room->queue, &each.room->usage, &admission.record(each.id).key});
   for (const KeptRoom* room : rooms) tree.remove_usage(room->queue, room->held);
-  std::vector<KnownRoom> out = merge_by_shares(root, by_queue);
+  std::vector<KnownRoom> out;
+  for (FairTurns turns(tree, std::move(claims)); !turns.empty();) out.push_back(own[turns.next()]);
   for (const KeptRoom* room : rooms) tree.add_usage(room->queue, room->held);
   WorkloadId first;
   for (size_t i = out.size(); i-- > 0;) {
-    if (!first.valid() || is_earlier(admission.record(out[i].id).key, admission.record(first).key)) first = out[i].id;
+    const OrderKey& key = admission.record(out[i].id).key;
+    if (!first.valid() || comes_earlier(key, admission.record(first).key)) first = out[i].id;
     KeptRoom& room = admission.kept_.rooms.at(out[i].id);
     room.turn = i;
     room.first_behind = first;

@@ -1,5 +1,7 @@
 #include "quota/quota_tree.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -53,6 +55,15 @@ QuotaTree::QuotaTree(const Queues& queues, const Cohorts& cohorts) {
     });
   for (uint32_t i = 0; i < nodes_.size(); ++i)
     if (!nodes_[i].parent.valid()) sum_up(QuotaNode{i});
+  std::map<std::string_view, size_t> resources;
+  for (const auto& [flavor, resource] : flavor_resources_)
+    resource_of_.push_back(resources.try_emplace(resource, resources.size()).first->second);
+  for (Node& node : nodes_) {
+    if (!node.parent.valid()) continue;
+    node.lendable.resize(resources.size());
+    for (uint32_t i = 0; i < flavor_resources_.size(); ++i)
+      node.lendable[resource_of_[i]] += static_cast<double>(wide_potential(node.parent, FlavorResource{i}));
+  }
 }
 
 void QuotaTree::learn(const std::vector<model::ResourceGroup>& groups) {
@@ -239,15 +250,13 @@ void QuotaTree::remove_usage(QuotaNode queue, const Amounts& amounts) {
 FairShare QuotaTree::share(QuotaNode node) const {
   FairShare share{0, at(node).fair_weight};
   if (!has_parent(node)) return share;
-  std::map<std::string_view, double> borrowed, lendable;
-  for (uint32_t i = 0; i < flavor_resources_.size(); ++i) {
-    const FlavorResource fr{i};
-    borrowed[resource(fr)] += static_cast<double>(std::max<Int128>(0, at(node).usage[i] - at(node).subtree[i]));
-    lendable[resource(fr)] += static_cast<double>(wide_potential(parent(node), fr));
-  }
-  for (const auto& [name, amount] : borrowed)
-    if (const double of = lendable[name]; amount > 0 && of > 0)
-      share.unweighted = std::max(share.unweighted, amount * 1000 / of);
+  absl::InlinedVector<double, 8> borrowed(at(node).lendable.size(), 0);
+  for (size_t i = 0; i < flavor_resources_.size(); ++i)
+    if (const Int128 beyond = at(node).usage[i] - at(node).subtree[i]; beyond > 0)
+      borrowed[resource_of_[i]] += static_cast<double>(beyond);
+  for (size_t i = 0; i < borrowed.size(); ++i)
+    if (const double of = at(node).lendable[i]; borrowed[i] > 0 && of > 0)
+      share.unweighted = std::max(share.unweighted, borrowed[i] * 1000 / of);
   return share;
 }
 

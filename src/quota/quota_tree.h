@@ -114,6 +114,7 @@ class QuotaTree {
     // by FlavorResource
     std::vector<model::ResourceQuota> quotas;
     std::vector<Int128> subtree, usage;  // sums of any number of int64
+    std::vector<double> lendable;        // by resource (resource_of_), of all flavors: what its parent has to lend
   };
 
   static int64_t narrow(Int128 amount);
@@ -134,6 +135,7 @@ class QuotaTree {
   std::vector<Node> nodes_;
   std::map<std::string, QuotaNode, std::less<>> queues_, cohorts_;
   std::vector<std::pair<std::string, std::string>> flavor_resources_;
+  std::vector<size_t> resource_of_;  // by FlavorResource: which of all resources it is of, counted from 0
   std::map<std::pair<std::string, std::string>, FlavorResource, std::less<>> ids_;
 };
 

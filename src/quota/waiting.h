@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct OrderKey {
   WorkloadId id;
   friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
 };
+
+// By priority and age alone, whomever others have been evicted for.
+inline bool comes_earlier(const OrderKey& a, const OrderKey& b) {
+  return std::tie(a.less_important, a.since, a.uid) < std::tie(b.less_important, b.since, b.uid);
+}
 
 struct Waiting {
   struct ByKey {
