@@ -148,7 +148,11 @@ void Simulation::settle() {
     if (options_.check_invariants) check_limits();
     note_gpus_in_use();
     if (on_cycle_) on_cycle_();
-    if (outbox_.empty() && !result.unfinished && (due_.empty() || std::get<Time>(*due_.begin()) > now_)) return;
+    const bool is_over = due_.empty() || std::get<Time>(*due_.begin()) > now_;
+    const auto evicts = [](const quota::AdmissionDecision& decision) {  // who has no pods lets go at once
+      return decision.kind == quota::AdmissionDecision::Kind::kEvict;
+    };
+    if (outbox_.empty() && !result.unfinished && is_over && std::ranges::none_of(result.admissions, evicts)) return;
   }
 }
 
