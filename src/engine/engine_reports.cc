@@ -4,6 +4,7 @@
 
 #include "engine/engine_reserve.h"
 #include "engine/evaluate.h"
+#include "engine/queued_workloads.h"
 #include "engine/trial.h"
 #include "quota/admission.h"
 
@@ -122,6 +123,7 @@ void Engine::find_wakeup(CycleResult& result) const {
   if (!refused_.empty()) consider(refused_.begin()->first);
   if (!pauses_.empty()) consider(pauses_.begin()->first);
   if (const std::optional<Time> due = admission().next_due()) consider(*due);
+  if (const std::optional<Time> due = workloads_->next_due()) consider(*due);
   for (const PodSlot pod : reserved_pods())
     if (const Time due = state_.pod(pod).free_by; due > now_ && due < Time{INT64_MAX}) consider(due);
   for (const ClassId id : queue_.blocked()) {

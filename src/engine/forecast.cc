@@ -30,7 +30,7 @@ constexpr const char* kUnready =
 
 Forecasts Engine::forecast(const ForecastLimits& limits) const {
   Forecasts out;
-  InTheWay in_the_way(*this, now_);
+  InTheWay in_the_way(*this, now_, limits.refused);
   std::map<uint32_t, Forecast> by_class;  // what is in the way of its pods
   const QueueOrder before{&state_};
   PodSlot silent_first;  // of those that wait and declare nothing
@@ -54,10 +54,10 @@ Forecasts Engine::forecast(const ForecastLimits& limits) const {
     unready.insert(status.workload.uid);
   }
   if (out.empty()) return out;
-  Rehearsal longest(*this, RuntimeRatios::kWhole);
-  longest.play(limits);
+  Rehearsal longest(*this, RuntimeRatios::kWhole, limits);
+  longest.play();
   std::optional<Rehearsal> middle;
-  if (ratios_.median() < RuntimeRatios::kWhole) middle.emplace(*this, ratios_.median()).play(limits);
+  if (ratios_.median() < RuntimeRatios::kWhole) middle.emplace(*this, ratios_.median(), limits).play();
   // What is not rehearsed: nodes that are, or may be, cut anew.
   const auto is_being_cut = [&](const auto& node) { return state_.node(node.second).is_being_cut(); };
   const bool any_cut = !state_.mig_nodes().empty() || std::ranges::any_of(state_.nodes_by_name(), is_being_cut);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/time.h"
@@ -28,6 +29,9 @@ struct Forecast {
 struct ForecastLimits {
   int64_t cycles = 10'000;
   int64_t work = 20'000'000;  // candidates examined
+  // UIDs of workloads that were admitted and whose pods are refused: nobody knows when these are made, and so when they
+  // end.
+  std::set<std::string> refused = {};
 };
 
 // By UID, of all pods and workloads that wait.

@@ -22,6 +22,7 @@ namespace berth::engine {
 namespace {
 
 constexpr const char* kNeverFits = "it would not start with nothing in use either";
+constexpr const char* kRefused = "pods of one in its way are refused, and when they will be made is not foreseen";
 
 // Whether the node could have a pod of the class if nobody were there; terms between pods are not asked.
 bool could_have(const PolicySet& policies, const PodClass& cls, const NodeView& view) {
@@ -153,7 +154,8 @@ int64_t most_if_cut(const PolicySet& policies, const State& state, const PodClas
   return std::max<int64_t>(out, 1);
 }
 
-InTheWay::InTheWay(const Engine& engine, Time now) : engine_(engine), now_(now) {
+InTheWay::InTheWay(const Engine& engine, Time now, std::set<std::string> refused)
+    : engine_(engine), now_(now), refused_(std::move(refused)) {
   for (const quota::WantsPlace& wants : engine.admission().wanting_places()) options_[wants.id] = wants.options;
 }
 
@@ -249,7 +251,7 @@ void InTheWay::count(const PodClass& cls, Forecast& out) const {
     if (!failure.valid() || failure == kFits || !sets.preemption_helps(failure)) continue;
     for (const PodSlot slot : state.node(node).pods) {
       const PodState& pod = state.pod(slot);
-      if (!pod.pod.daemon && pod.phase != PodPhase::kNominated) count(engine_.expected_end(slot), out);
+      if (!pod.pod.daemon && pod.phase != PodPhase::kNominated) count_pod(slot, out);
     }
   }
 }
@@ -272,7 +274,17 @@ void InTheWay::count_users(quota::WorkloadId id, Forecast& out) const {
 void InTheWay::count_holder(quota::WorkloadId holder, Forecast& out) const {
   if (engine_.admission().status(holder).phase == quota::WorkloadPhase::kQuotaReserved)
     out.unknown = "one in its way waits for its AdmissionChecks, and when these are ready is not foreseen";
-  count(engine_.expected_end(holder), out);
+  const bool is_refused = refused_.contains(engine_.admission().status(holder).workload.uid);
+  if (is_refused) out.unknown = kRefused;
+  count(is_refused ? std::nullopt : engine_.expected_end(holder), out);
+}
+
+// One that has a place, or a stand-in, which stands for a pod of its workload.
+void InTheWay::count_pod(PodSlot slot, Forecast& out) const {
+  const model::Pod& pod = engine_.state().pod(slot).pod;
+  const auto holder = pod.stand_in ? engine_.workloads().find(pod.workload) : std::nullopt;
+  if (holder) count_holder(*holder, out);
+  else count(engine_.expected_end(slot), out);
 }
 
 // Those that hold the quota which it lacks; where it lacks none, who stands where it could. Nobody is in the way of one
@@ -304,9 +316,7 @@ void InTheWay::count(quota::WorkloadId id, Forecast& out) {
   for (const PodSlot slot : of_place(id)) {
     const PodState& pod = engine_.state().pod(slot);
     if (pod.phase < PodPhase::kHeld) continue;
-    if (const auto holder = engine_.workloads().find(pod.pod.workload); pod.pod.stand_in && holder)
-      count_holder(*holder, out);
-    else count(engine_.expected_end(slot), out);
+    count_pod(slot, out);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,7 +46,8 @@ bool waits_behind_others(const quota::Admission& admission, const std::string& u
 // Of one moment: the engine outlives it, and nothing is applied to it meanwhile.
 class InTheWay {
  public:
-  InTheWay(const Engine& engine, Time now);
+  // `refused`: ForecastLimits::refused.
+  InTheWay(const Engine& engine, Time now, std::set<std::string> refused = {});
 
   // Of a workload that waits for a place alone: the pods on nodes that could have some of its pods with one of its
   // choices of flavors, if nobody were there; daemons and its own are left out. O(nodes), once for those that are
@@ -71,9 +73,11 @@ class InTheWay {
   void count_users(quota::WorkloadId id, Forecast& out) const;
   void count_holder(quota::WorkloadId holder, Forecast& out) const;
   void count(const std::optional<Time>& end, Forecast& out) const;
+  void count_pod(PodSlot slot, Forecast& out) const;
 
   const Engine& engine_;
   const Time now_;
+  const std::set<std::string> refused_;
   std::map<quota::WorkloadId, Options> options_;
   std::map<const void*, std::vector<PodSlot>> known_;  // by options
   std::map<uint32_t, bool> might_;                     // of a class

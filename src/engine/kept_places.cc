@@ -208,6 +208,7 @@ std::optional<Time> QueuedWorkloads::keep_some(const quota::PlaceRequest& reques
 // Instead of what was kept for it.
 void QueuedWorkloads::keep_in(const quota::PlaceRequest& request, const std::vector<Found>& found, Time free_by) {
   const std::vector<std::string> before = kept_nodes(request.id);
+  const bool let_some_go = lets_go_;
   const bool had_another = let_go(request.id);
   take_places(request, found, PodPhase::kNominated);
   for (const Set& set : groups_.at(request.id).sets)
@@ -216,7 +217,9 @@ void QueuedWorkloads::keep_in(const quota::PlaceRequest& request, const std::vec
         kept.node_kept = true;
         if (free_by > now_) kept.free_by = free_by;
       });
-  gave_back_ |= had_another && before != kept_nodes(request.id);
+  const bool moves = before != kept_nodes(request.id);
+  gave_back_ |= had_another && moves;
+  if (!moves) lets_go_ = let_some_go;
 }
 
 void QueuedWorkloads::move_kept(std::span<const quota::WorkloadId>& left, PodSlot pod, WorkBudget& work) {

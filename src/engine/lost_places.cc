@@ -16,6 +16,9 @@ namespace {
 
 // For how long the first pods of a workload may have run, before all have a place, that it can still be taken back.
 constexpr Duration kBeginning = Duration::seconds(60);
+// For how long places are kept for the next pods of one that has begun. Whoever makes them backs off for six minutes at
+// most (Job controller).
+constexpr Duration kNextPodsMax = Duration::seconds(600);
 
 // Whether a place is kept for some pod of it, or one that has come has one; those that came when theirs was lost may
 // wait for another like any pod.
@@ -158,7 +161,7 @@ void QueuedWorkloads::fill_short() {
         fill_slices(id, i);
         continue;
       }
-      while (set.looks.spec != nullptr && set.came + std::ssize(set.stand_ins) < set.wanted) {
+      while (set.looks.spec != nullptr && set.came + std::ssize(set.stand_ins) + set.given_up < set.wanted) {
         const int32_t number = set.members.empty() ? -1 : group->second.free_number(i);
         const NodeSlot node = best_node(workload, i, set.looks_of(number));
         if (!node.valid()) {
@@ -166,12 +169,53 @@ void QueuedWorkloads::fill_short() {
           break;
         }
         add_stand_in(group->second, workload, i, node, PodPhase::kHeld, number);
+        await_next(id, group->second);
       }
     }
     if (waits_for_all(context_.state, group->second)) short_.insert(id);
     if (!short_.contains(id)) freed_.insert(workload.full_name());  // its pods may come
   }
   filled_at_ = context_.state.change_end();
+}
+
+void QueuedWorkloads::await_next(quota::WorkloadId id, Group& group) {
+  if (!group.begun || rehearses_) return;
+  if (!group.awaits_since) group.awaits_since = now_;
+  awaiting_.insert(id);
+}
+
+std::optional<Time> QueuedWorkloads::next_due() const {
+  std::optional<Time> out;
+  for (const quota::WorkloadId id : awaiting_)
+    if (const auto group = groups_.find(id); group != groups_.end() && group->second.awaits_since)
+      out = std::min(out.value_or(Time{INT64_MAX}), *group->second.awaits_since + kNextPodsMax);
+  return out;
+}
+
+// Pods that nobody makes have no place: others have it. When one comes all the same, places are looked for anew. Slices
+// stay whole. True: some were given up.
+bool QueuedWorkloads::give_up_awaited() {
+  bool some = false;
+  for (auto at = awaiting_.begin(); at != awaiting_.end();) {
+    const auto known = groups_.find(*at);
+    Group* const group = known == groups_.end() ? nullptr : &known->second;
+    const auto awaits = [](const Set& set) { return !set.stand_ins.empty(); };
+    const bool goes_on = group != nullptr && group->keeps_places() && std::ranges::any_of(group->sets, awaits);
+    if (goes_on && *group->awaits_since + kNextPodsMax > now_) {
+      ++at;
+      continue;
+    }
+    const std::vector<model::PodSet>& sets = admission_.status(*at).workload.pod_sets;
+    for (size_t i = 0; goes_on && i < group->sets.size() && i < sets.size(); ++i)
+      for (Set& set = group->sets[i]; sets[i].slices.empty() && !set.stand_ins.empty(); ++set.given_up) {
+        drop_stand_in(set, set.stand_ins.size() - 1);
+        some = true;
+      }
+    if (group != nullptr) group->awaits_since.reset();
+    at = awaiting_.erase(at);
+  }
+  changed_ |= some;
+  return some;
 }
 
 }  // namespace berth::engine

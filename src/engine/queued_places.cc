@@ -108,7 +108,7 @@ std::vector<PodSlot> QueuedWorkloads::standing(const std::vector<quota::Workload
 }
 
 // Pod sets, those that ask for the most GPUs first.
-std::vector<size_t> QueuedWorkloads::by_scarcity(const std::vector<model::PodSet>& sets) {
+std::vector<size_t> by_scarcity(const std::vector<model::PodSet>& sets) {
   std::vector<size_t> order(sets.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -278,10 +278,11 @@ bool QueuedWorkloads::hold(const quota::PlaceRequest& request, const std::vector
 
 // Held: from now on; nominated: once others have left.
 void QueuedWorkloads::take_places(const quota::PlaceRequest& request, const std::vector<Found>& found, PodPhase phase) {
+  taken_.insert(request.id);
   Group& group = groups_[request.id];
   const std::vector<model::PodSet>& sets = request.workload->pod_sets;
   group.sets.clear();
-  group.stage = phase == PodPhase::kHeld ? Stage::kReserved : Stage::kWaiting;
+  group.stage = phase == PodPhase::kHeld ? Group::Stage::kReserved : Group::Stage::kWaiting;
   for (size_t i = 0; i < sets.size(); ++i)
     group.sets.push_back({sets[i].name, looks_of(request, i), quota::still_needed((*request.pod_sets)[i], sets[i])});
   for (const auto& [uid, pod] : group.came)
@@ -314,7 +315,8 @@ bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   bool gave_back = false;
   for (Set& set : group->second.sets)
     for (; !set.stand_ins.empty(); gave_back = true) drop_stand_in(set, set.stand_ins.size() - 1);
-  group->second.stage = Stage::kWaiting;
+  lets_go_ |= gave_back && !taken_.contains(id);
+  group->second.stage = Group::Stage::kWaiting;
   group->second.begun = false;
   if (group->second.came.empty()) groups_.erase(group);
   return gave_back;

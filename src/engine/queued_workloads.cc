@@ -57,7 +57,7 @@ void QueuedWorkloads::restore_places() {
     if (!admitted && status.phase != quota::WorkloadPhase::kQuotaReserved) continue;
     const quota::PlaceRequest request{id, &status.workload, &status.assignment, &admission_.flavors()};
     Group& group = groups_[id];
-    group.stage = admitted ? Stage::kAdmitted : Stage::kReserved;
+    group.stage = admitted ? Group::Stage::kAdmitted : Group::Stage::kReserved;
     const std::vector<PodSlot> own = own_pods(id);
     const auto leaves = [&](PodSlot slot) {
       const model::Pod& pod = context_.state.pod(slot).pod;
@@ -129,7 +129,7 @@ QueuedWorkloads::Group* QueuedWorkloads::keeps_places(const std::string& workloa
 bool QueuedWorkloads::admits(const std::string& workload) const {
   const auto known = by_name_.find(workload);
   const auto group = known == by_name_.end() ? groups_.end() : groups_.find(known->second);
-  return group != groups_.end() && group->second.stage == Stage::kAdmitted;
+  return group != groups_.end() && group->second.stage == Group::Stage::kAdmitted;
 }
 
 bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
@@ -137,7 +137,7 @@ bool QueuedWorkloads::holds_back(const model::Pod& pod) const {
   const auto known = pod.workload.empty() ? by_name_.end() : by_name_.find(pod.workload);
   if (known == by_name_.end()) return pod.queued || pod.awaits_owner;
   const auto group = groups_.find(known->second);
-  if (group == groups_.end() || group->second.stage != Stage::kAdmitted) return true;
+  if (group == groups_.end() || group->second.stage != Group::Stage::kAdmitted) return true;
   const std::vector<Set>& sets = group->second.sets;
   const auto came = group->second.came.find(pod.uid);
   return came == group->second.came.end() ||
@@ -174,8 +174,8 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   const model::Pod& pod = state.pod;
   Group* group = keeps_places(pod.workload);
   const bool leaves = pod.terminating && pod.node_name.empty();  // else it has its place until it is gone
-  if (group == nullptr || group->stage != Stage::kAdmitted || pod.gated || leaves || group->came.contains(pod.uid) ||
-      !is_own(admission_.status(by_name_.at(pod.workload)).workload, pod))
+  if (group == nullptr || group->stage != Group::Stage::kAdmitted || pod.gated || leaves ||
+      group->came.contains(pod.uid) || !is_own(admission_.status(by_name_.at(pod.workload)).workload, pod))
     return {};
   const auto is_its = [&](const Set& set) {
     return (set.name == pod.pod_set || (pod.pod_set.empty() && group->sets.size() == 1)) &&
@@ -183,6 +183,7 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   };
   const auto set = std::find_if(group->sets.begin(), group->sets.end(), is_its);
   if (set == group->sets.end() || set->came >= set->wanted) return {};
+  if (std::exchange(set->given_up, 0) > 0) short_.insert(by_name_.at(pod.workload)), changed_ = true;
   if (!holds_room(state.phase) && pod.node_name.empty() && !may_begin(pod.workload)) return {};
   const auto index = static_cast<size_t>(set - group->sets.begin());
   Group::Came came{index, -1};
@@ -201,6 +202,7 @@ NodeSlot QueuedWorkloads::meet(PodSlot slot) {
   }
   group->came.emplace(pod.uid, came);
   ++set->came;
+  if (group->awaits_since) group->awaits_since = now_;
   if (own == set->stand_ins.end()) return {};
   const NodeSlot node = context_.state.pod(own->first).node;
   drop_stand_in(*set, static_cast<size_t>(own - set->stand_ins.begin()));
@@ -228,7 +230,7 @@ void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
   const model::Workload& spec = admission_.status(id).workload;
   for (size_t i = 0; i < group->sets.size(); ++i) {
     Set& set = group->sets[i];
-    if (set.looks.spec == nullptr || set.came + std::ssize(set.stand_ins) >= set.wanted) continue;
+    if (set.looks.spec == nullptr || set.came + std::ssize(set.stand_ins) + set.given_up >= set.wanted) continue;
     bool stays = node.valid() && context_.state.node(node).present;
     int32_t number = -1;
     if (!set.members.empty()) number = group->free_number(i);
@@ -238,6 +240,7 @@ void QueuedWorkloads::refill(const std::string& workload, NodeSlot node) {
     }
     if (stays && fits_on(spec, i, set.looks_of(number), node)) {
       add_stand_in(*group, spec, i, node, PodPhase::kHeld, number);
+      await_next(id, *group);
     } else {
       short_.insert(id);
       changed_ = true;
@@ -271,8 +274,9 @@ void QueuedWorkloads::trim(quota::WorkloadId id) {
     Set& set = group->second.sets[i];
     set.wanted = quota::still_needed(status.assignment[i], status.workload.pod_sets[i]);
     name_members({id, &status.workload, &status.assignment, &admission_.flavors()}, group->second, i);
-    while (!set.stand_ins.empty() && set.came + std::ssize(set.stand_ins) > set.wanted)
+    while (!set.stand_ins.empty() && set.came + std::ssize(set.stand_ins) + set.given_up > set.wanted)
       drop_stand_in(set, set.to_spare(context_.state));
+    set.given_up = std::min(set.given_up, set.wanted);
   }
 }
 
@@ -281,18 +285,21 @@ void QueuedWorkloads::follow(const quota::AdmissionDecision& decision) {
   const quota::WorkloadId id = decision.workload;
   const bool evicted = !admission_.status(id).evicted.empty();  // in the same cycle
   if (decision.kind != quota::AdmissionDecision::Kind::kAdmit || evicted) return;
-  groups_[id].stage = Stage::kAdmitted;
+  groups_[id].stage = Group::Stage::kAdmitted;
   trim(id);
 }
 
 bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions) {
-  const bool moved = context_.state.change_end() != seen_until_;
+  const bool moved = context_.state.change_end() != seen_until_, went_on = std::exchange(goes_on_, false);
   now_ = now;
   std::optional<Time> due = admission_.next_due();
-  if (const std::optional<Time> keeps = admission_.keeps_from()) due = std::min(due.value_or(*keeps), *keeps);
+  for (const std::optional<Time>& other : {admission_.keeps_from(), next_due()})
+    if (other) due = std::min(due.value_or(*other), *other);
   if (!in_use_ || (!changed_ && !moved && (!due || *due > now))) return true;
   used_ = 0;
   begin_asking();
+  taken_.clear();
+  lets_go_ = give_up_awaited();
   leave_unfit();
   fill_short();
   if (std::exchange(offers_changed_, false)) admission_.offers_changed();
@@ -315,7 +322,8 @@ bool QueuedWorkloads::run(Time now, WorkBudget& work, std::vector<quota::Admissi
   changed_ |= held_.valid();
   seen_until_ = context_.state.change_end();
   work.left -= used_ + stand_ins_.take_used();
-  return !changed_;
+  goes_on_ = lets_go_ && !went_on;  // once: of a queue, two may have room kept in turns
+  return !changed_ && !goes_on_;
 }
 
 void QueuedWorkloads::check(std::vector<std::string>& broken) const {
@@ -341,7 +349,8 @@ void QueuedWorkloads::check(std::vector<std::string>& broken) const {
       if (group.keeps_places() && (set.came != came[i] || places > std::max(set.wanted, set.came)))
         broken.push_back(fmt::format("workload {} has {} places and {} pods of {} in pod set {}", name, places, came[i],
                                      set.wanted, set.name));
-      if (group.keeps_places() && set.looks.spec != nullptr && places < set.wanted && !short_.contains(id))
+      if (group.keeps_places() && set.looks.spec != nullptr && places + set.given_up < set.wanted &&
+          !short_.contains(id))
         broken.push_back(fmt::format("workload {} lacks places that nobody looks for", name));
       for (const auto& [slot, index] : set.stand_ins) {
         const PodPhase phase = context_.state.pod(slot).phase;

@@ -66,6 +66,7 @@ class QueuedWorkloads : public quota::Places {
   // over, and whose workload has not begun, are to give it back before.
   std::vector<PodSlot> unsure() const;
   void leave_unfit();
+  std::optional<Time> next_due() const;  // places are given up then that are kept for pods which do not come
   void end(const std::string& uid, bool deleted);
   void released(const std::string& uid);
   void pods_ready(const WorkloadPodsReady& event);
@@ -92,10 +93,10 @@ class QueuedWorkloads : public quota::Places {
   std::vector<PodSlot> own_pods(quota::WorkloadId id) const;
   PodOwners& owners() { return owners_; }
 
-  // Decides about the heads of all queues, until nothing more changes or the work is used up; false in the latter case.
+  // Decides about the heads of all queues until nothing changes. False: out of work, or pods may have what was let go.
   bool run(Time now, WorkBudget& work, std::vector<quota::AdmissionDecision>& decisions);
 
-  // Who wants GPUs, where nodes could be cut anew, as of the last run() that came to its end. Some may have gone since.
+  // Who wants GPUs, where nodes could be cut anew, by the last run() that came to its end. Some may have gone since.
   const std::vector<WantedPlaces>& wanted() const { return wanted_; }
   // Where that run() ended before the workload was given its place, which one before it may have cut; else invalid.
   quota::WorkloadId held() const { return held_; }
@@ -103,7 +104,6 @@ class QueuedWorkloads : public quota::Places {
   // Adds a sentence for each place that is kept for nobody, or twice, and each that is wanted and not looked for.
   void check(std::vector<std::string>& broken) const;
 
-  // Places, asked by admission.
   quota::Leave may_leave(quota::WorkloadId id) override;
   bool fit(const quota::PlaceRequest& request, const std::vector<quota::WorkloadId>& gone, std::string* why) override;
   std::vector<quota::WorkloadId> in_the_way(const quota::PlaceRequest& request,
@@ -127,8 +127,6 @@ class QueuedWorkloads : public quota::Places {
   using Found = PlaceSearch::Place;
   using Group = WorkloadGroup;
   using Set = Group::Set;
-  using Stage = Group::Stage;
-
   bool has_slices(const model::Pod& pod) const;
   static PodLooks looks_of(const quota::PlaceRequest& request, size_t set);
   static std::vector<Group::Member> members_of(const quota::PlaceRequest& request, size_t set);
@@ -161,11 +159,12 @@ class QueuedWorkloads : public quota::Places {
   void trim(quota::WorkloadId id);
   bool could_have_kept(quota::WorkloadId id);
   void fill_slices(quota::WorkloadId id, size_t set);
+  void await_next(quota::WorkloadId id, Group& group);
+  bool give_up_awaited();
   int agreement(const PlaceSearch::Set& set, const model::PodSet& pods, int32_t number, NodeSlot node) const;
   std::optional<int32_t> number_at(quota::WorkloadId id, size_t set, NodeSlot node) const;
   std::optional<int32_t> number_for(quota::WorkloadId id, size_t set, const model::Pod& pod) const;
   Group* keeps_places(const std::string& workload);
-  static std::vector<size_t> by_scarcity(const std::vector<model::PodSet>& sets);
   bool comes_before(quota::WorkloadId a, quota::WorkloadId b) const;  // wanted_places.cc
   void begin_asking();
   std::vector<PodSlot> first_blocked() const;
@@ -182,16 +181,17 @@ class QueuedWorkloads : public quota::Places {
   absl::flat_hash_map<std::string, std::set<std::string>> pods_;  // by workload: UIDs of the pods that name it
   PodOwners owners_;
   std::set<std::string> freed_;
-  std::set<quota::WorkloadId> short_;  // admitted, with fewer places than they want
-  std::set<NodeSlot> changed_nodes_;   // since the last run
+  std::set<quota::WorkloadId> short_;             // admitted, with fewer places than they want
+  std::set<quota::WorkloadId> awaiting_, taken_;  // with Group::awaits_since, and others; given places in this run
+  std::set<NodeSlot> changed_nodes_;              // since the last run
   std::vector<std::pair<quota::WorkloadId, std::optional<bool>>> restored_;  // with HeldQuota::ran
   std::vector<WantedPlaces> wanted_;
   std::set<quota::WorkloadId> asking_, asked_;  // those that others were held for, in this run and before
   std::set<PodSlot> asking_pods_, asked_pods_;  // the same, of pods
   quota::WorkloadId held_;
-  bool in_use_ = false, rehearses_ = false;  // something is known of queues or workloads
-  // Some let go of places; something else admission has not looked at; nodes offer something else than before.
-  bool gave_back_ = false, changed_ = false, offers_changed_ = false;
+  bool in_use_ = false, rehearses_ = false;                            // something is known of queues or workloads
+  bool gave_back_ = false, changed_ = false, offers_changed_ = false;  // some let go of places; admission is to look;
+  bool lets_go_ = false, goes_on_ = false;   // places from before this run were let go of; it is not over for that
   uint64_t seen_until_ = 0, filled_at_ = 0;  // of the change log when heads, and places, were last looked at
   int64_t used_ = 0;                         // work units since the last run began
   Time now_;

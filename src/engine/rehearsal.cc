@@ -16,8 +16,8 @@ constexpr int64_t kIdleWakeupsMax = 64;  // one after another, when nothing is l
 
 }  // namespace
 
-Engine::Rehearsal::Rehearsal(const Engine& engine, int64_t thousandths)
-    : real(engine), ratio(thousandths), now(engine.now_), second(engine.policies_, options_of(engine)) {
+Engine::Rehearsal::Rehearsal(const Engine& engine, int64_t thousandths, const ForecastLimits& within)
+    : real(engine), limits(within), ratio(thousandths), now(engine.now_), second(engine.policies_, options_of(engine)) {
   second.workloads_->rehearse();
   take_over_cluster();
   take_over_workloads();
@@ -117,7 +117,7 @@ void Engine::Rehearsal::take_over_workloads() {
                                    .quota_only = status.phase == quota::WorkloadPhase::kQuotaReserved,
                                    .lent_room = status.lent_room}});
     if (term) second.apply(WorkloadPodsReady{uid, true, real.now_});
-    await_end(real.expected_end(id), Kind::kWorkload, uid);
+    if (!limits.refused.contains(uid)) await_end(real.expected_end(id), Kind::kWorkload, uid);
   }
   second.workloads_->configure().take_over(real.admission(), real.now_);
 }
@@ -354,7 +354,7 @@ bool Engine::Rehearsal::leave_to_cuts(bool held, int64_t& work) {
   return !nodes.empty();
 }
 
-void Engine::Rehearsal::play(const ForecastLimits& limits) {
+void Engine::Rehearsal::play() {
   int64_t work = limits.work, idle = 0;
   WorkBudget rooms{work};
   CycleResult first;  // what is kept for workloads is theirs before anybody else has his turn

@@ -19,9 +19,9 @@ namespace berth::engine {
 
 struct Engine::Rehearsal {
   // `thousandths`: of what is declared, so long all run.
-  Rehearsal(const Engine& engine, int64_t thousandths);
+  Rehearsal(const Engine& engine, int64_t thousandths, const ForecastLimits& within);
 
-  void play(const ForecastLimits& limits);  // until nothing more is decided, or the limits are reached
+  void play();  // until nothing more is decided, or the limits are reached
   // Of the workload's queue and those that it shares quota with, one has started that declares no runtime; or of any
   // queue, where a place is what it lacks in the end.
   bool starts_behind_endless(const std::string& uid) const;
@@ -30,6 +30,7 @@ struct Engine::Rehearsal {
   bool waits_behind_cuts(const std::string& uid) const;
 
   const Engine& real;
+  const ForecastLimits& limits;
   const int64_t ratio;  // of what is declared, in thousandths
   Time now;
   Engine second;

@@ -34,6 +34,7 @@ struct WorkloadGroup {
     int32_t came = 0;
     std::vector<std::pair<PodSlot, int32_t>> stand_ins = {};  // with their numbers, ascending
     std::vector<Member> members = {};                         // model::PodSet::members
+    int32_t given_up = 0;  // of those wanted, that are kept no place until one more comes
 
     // Of the pod with the number, which may be one that nobody has named.
     const PodLooks& looks_of(int32_t number) const;
@@ -52,7 +53,8 @@ struct WorkloadGroup {
   std::vector<Set> sets;
   absl::btree_map<std::string, Came> came;  // by UID
   Stage stage = Stage::kWaiting;
-  bool begun = false;  // some of its pods have run, and may not be there any more
+  bool begun = false;                // some of its pods have run, and may not be there any more
+  std::optional<Time> awaits_since;  // it has begun: the next pods, for whom places are kept
   bool keeps_places() const { return stage != Stage::kWaiting; }
 
   // The numbers of pods of the set that have come, where it has these members: their own, and for others the first that
@@ -79,5 +81,8 @@ struct PodTimes {
   std::function<std::optional<Time>(PodSlot)> end;
   std::function<Duration(PodSlot)> age;
 };
+
+// Pod sets, those that ask for the most GPUs first.
+std::vector<size_t> by_scarcity(const std::vector<model::PodSet>& sets);
 
 }  // namespace berth::engine

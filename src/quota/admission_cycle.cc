@@ -139,7 +139,11 @@ void Admission::process(Entry& entry, SoFar& cycle, std::vector<AdmissionDecisio
     return;
   }
   entry.passed_over = true;
-  if (!Keeper{*this}.may_have(entry)) return;
+  if (!Keeper{*this}.may_have(entry)) {  // when it was nominated it might: what is kept in this cycle makes it so
+    for (const Reservation& kept : cycle.temporary)
+      if (kept.id != entry.id && tree.root(kept.queue) == tree.root(entry.queue)) entry.passed_by.push_back(kept.id);
+    return;
+  }
   const auto is_taken = [&](const Victim& v) { return cycle.preempted.contains(v.id) && !leaving(record(v.id)); };
   if (std::ranges::any_of(entry.victims, is_taken)) return;
   // Who has to make room counts with all that others make in this cycle, and who waits for that with all that leave;

@@ -168,9 +168,10 @@ WaitingFor::Account Admission::Explainer::account(QuotaNode queue, FlavorResourc
   out.asked = asked;
   out.nominal = tree.quota(queue, fr).nominal;
   out.used = tree.usage(queue, fr);
-  out.available = std::max<int64_t>(0, tree.available(queue, fr));
+  const int64_t free = tree.available(queue, fr);  // below 0 where more is in use than there is, which has to go, too
+  out.available = std::max<int64_t>(0, free);
   out.may_borrow = std::max<int64_t>(0, out.available - std::max<int64_t>(0, out.nominal - out.used));
-  out.short_by = std::max<int64_t>(0, asked - out.available);
+  out.short_by = std::max<int64_t>(0, saturating_add(asked, -std::max(free, -std::numeric_limits<int64_t>::max())));
   out.most = tree.potential(queue, fr);
   for (const QuotaNode other : tree.queues_below(tree.root(queue)))
     for (const WorkloadId id : ledger.holders(other))

@@ -160,7 +160,7 @@ struct Entry {
   bool borrows_room = false;
   bool waits = false;    // for those to leave who were told to: nobody else is looked for
   bool held_up = false;  // quota would do, but is kept for others: Assignment::no_place says for whom
-  // passed_over: those without whose reservations in this cycle quota would do; none: others have been given it.
+  // passed_over: those without whose reservations in this cycle quota would do, or might; none: others were given it.
   std::vector<WorkloadId> passed_by = {};
   bool waits_aside = false;  // they wait on as they do, so that another cycle would not find anything else for it
 };

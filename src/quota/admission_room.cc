@@ -187,8 +187,10 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
     for (const auto& [id, other] : admission.kept_.rooms) {
       const bool of_one_tree = id != entry.id && tree.root(other.queue) == tree.root(entry.queue);
       if (!of_one_tree) continue;
-      const bool by_shares = admission.options_.fair && (is_known || other.queue != entry.queue);
-      if (!(by_shares ? has_first_turn(id, other, entry) : comes_before(turn_of(id, other), own))) continue;
+      const bool is_before = !admission.options_.fair     ? comes_before(turn_of(id, other), own)
+                             : other.queue == entry.queue ? before_in_queue(turn_of(id, other), own)
+                                                          : has_first_turn(id, other, entry);
+      if (!is_before) continue;
       if (other.left_by.value_or(Time{INT64_MAX}) < Time{INT64_MAX}) passing.insert(id);
       else if (staying.insert(id).second)
         for (QuotaTree* each : {&tree, &alone}) each->add_usage(other.queue, other.usage);

@@ -100,8 +100,8 @@ bool Admission::Keeper::comes_before(const Turn& a, const Turn& b) const {
 
 // Whether the one for which room is kept would have its turn before the entry: of one queue, by what their LocalQueues
 // have used where that counts; of two, by who borrows nearer or has the smaller share with it; then as above. Those for
-// whom room is kept are compared by that, in one order over all, so that nobody waits in a circle. Where shares do not
-// count, nobody borrows before who may never be lent so much.
+// whom room is kept are compared by that, in one order over all, so that nobody waits in a circle. Nobody borrows
+// before who may never be lent so much.
 bool Admission::Keeper::has_first_turn(WorkloadId id, const KeptRoom& room, const Entry& entry) const {
   const auto own_room = admission.kept_.rooms.find(entry.id);
   const bool has_room = own_room != admission.kept_.rooms.end();
@@ -132,8 +132,9 @@ std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
   return out;
 }
 
-// Of a tree where shares count: quota and places are had in this one order, that of the turns in a cycle. By what is in
-// use, without what is there for who waits in this one.
+// Of a tree where shares count: quota and places are had in this one order, that of the turns in a cycle; of a queue,
+// who may never be lent so much has his turn before others, too. By what is in use, without what is there for who waits
+// in this cycle.
 std::vector<KnownRoom> Admission::Keeper::in_order_of_shares(QuotaNode root) const {
   QuotaTree& tree = admission.ledger_->tree();
   std::vector<KeptRoom*> rooms;
@@ -143,10 +144,8 @@ std::vector<KnownRoom> Admission::Keeper::in_order_of_shares(QuotaNode root) con
     own.push_back({id, &room});
     rooms.push_back(&room);
   }
-  const auto by_itself = [](const KnownRoom& each) { return Turn{each.id, 2, 1, each.room->may_never_be_lent()}; };
   std::ranges::sort(own, [&](const KnownRoom& a, const KnownRoom& b) {
-    if (a.room->queue != b.room->queue) return a.room->queue < b.room->queue;
-    return before_in_queue(by_itself(a), by_itself(b));
+    return a.room->queue == b.room->queue ? before_in_queue({a.id}, {b.id}) : a.room->queue < b.room->queue;
   });
   std::vector<FairTurns::Claim> claims;
   for (const KnownRoom& each : own)

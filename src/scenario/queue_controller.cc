@@ -168,6 +168,11 @@ bool QueueController::waits(Owner owner, const quota::Admission& admission) cons
   return !id.valid() || admission.status(id).phase == quota::WorkloadPhase::kPending;
 }
 
+std::string QueueController::uid_of(Owner owner) const {
+  const auto known = by_owner_.find(owner);
+  return known == by_owner_.end() ? std::string() : all_[known->second].workload.uid;
+}
+
 void QueueController::reclaim(Owner owner, const std::vector<int32_t>& pods) {
   model::Workload& workload = all_[by_owner_.at(owner)].workload;
   bool changed = false;

@@ -86,6 +86,7 @@ class QueueController {
   bool knows(Owner owner) const { return by_owner_.contains(owner); }
   // It is known, and has no quota.
   bool waits(Owner owner, const quota::Admission& admission) const;
+  std::string uid_of(Owner owner) const;  // of its Workload; empty: it has none
   // The pods that one asks for whose pods are all alike.
   int32_t count_of(Owner owner) const { return all_[by_owner_.at(owner)].workload.pod_sets.front().count; }
   // Of one that is known; none: it is not admitted.

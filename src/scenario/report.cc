@@ -84,7 +84,8 @@ Json to_json(const WorkloadReport& workload) {
     on_nodes.push_back({{"resource", one.resource},
                         {"pod", one.pod},
                         {"node", one.node},
-                        {"amount", model::format_resource(one.resource, one.amount)}});
+                        {"amount", model::format_resource(one.resource, one.amount)},
+                        {"kept", one.kept}});
   const size_t slash = workload.name.find('/');
   return {{"kind", workload.kind},
           {"namespace", workload.name.substr(0, slash)},

@@ -97,6 +97,7 @@ struct WorkloadReport {
   struct OnNode {
     std::string resource, pod, node;
     int64_t amount = 0;
+    bool kept = false;  // for a workload that waits, too
   };
   std::vector<OnNode> on_nodes = {};  // where it waits for a place: who has what it asks for, the most first
   std::string uid = {};               // the engine's

@@ -322,12 +322,12 @@ std::string quota_text(const WorkloadReport& workload) {
     if (!names.empty())
       held += fmt::format("{} of {} is held by {}\n", account.resource, printable(account.flavor), few_of(names));
   }
-  std::map<std::string, std::vector<std::string>> on_nodes;
+  std::map<std::pair<std::string, bool>, std::vector<std::string>> on_nodes;
   for (const WorkloadReport::OnNode& one : workload.on_nodes)
-    on_nodes[one.resource].push_back(fmt::format("{} on {} ({})", printable(one.pod), printable(one.node),
-                                                 model::format_resource(one.resource, one.amount)));
-  for (const auto& [resource, names] : on_nodes)
-    held += fmt::format("{} of its nodes is held by {}\n", resource, few_of(names));
+    on_nodes[{one.resource, one.kept}].push_back(fmt::format("{} on {} ({})", printable(one.pod), printable(one.node),
+                                                             model::format_resource(one.resource, one.amount)));
+  for (const auto& [what, names] : on_nodes)
+    held += fmt::format("{} of its nodes is {} {}\n", what.first, what.second ? "kept for" : "held by", few_of(names));
   std::vector<std::string> fits;
   for (const quota::WaitingFor::Fit& fit : waits.fits)
     fits.push_back(fmt::format("{} of {} pods of {}", fit.pods, fit.of, printable(fit.pod_set)));

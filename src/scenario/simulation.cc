@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t kCyclesPerTimeMax = 1'000'000;  // at one moment; each but the last decides something
 constexpr int64_t kIdleWakeupsMax = 1'000'000;    // one after another while nothing else is to happen
+constexpr int kForeseenMax = 16;                  // before the end
 // Where time alone has helped nobody for so long, it helps nobody: a budget's longest period has passed twelve times.
 constexpr Duration kIdleMax = Duration::seconds(400 * 86400);
 // So many pods that come in the place of others, and as many times those there are, while none ends, go on for ever.
@@ -215,8 +216,11 @@ bool Simulation::run_to_end(std::function<void()> on_cycle) {
   settle();
   int64_t idle = 0, ended = -1, pods_max = 0;
   bool goes_round = false;
+  int foreseen = 0;  // times: what happens again and again, each time, is foreseen in the end
   const auto foresee = [&] {
-    if (options_.forecasts && (!foreseen_ || foreseen_->first < happened_)) foreseen_ = {now_, engine().forecast()};
+    if (!options_.forecasts || (foreseen_ && foreseen_->first >= happened_)) return;
+    foreseen_ = {now_, forecast()};
+    ++foreseen;
   };
   for (auto next = next_time(); next && idle < kIdleWakeupsMax && !(in_vain_ && due_.empty()); next = next_time()) {
     if (std::exchange(ended, ended_pods_) != ended_pods_)
@@ -227,7 +231,7 @@ bool Simulation::run_to_end(std::function<void()> on_cycle) {
     if (due_.empty() && *next - happened_ > kIdleMax) break;
     // From here on the engine alone wants to be woken. Where that is in vain, as for a verdict that is told again,
     // these are the forecasts of the end: what time passes meanwhile shortens nobody's wait.
-    if (due_.empty()) foresee();
+    if (due_.empty() && foreseen < kForeseenMax) foresee();
     now_ = std::max(*next, now_ + Duration{1});
     settle();
   }

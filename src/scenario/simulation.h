@@ -134,8 +134,7 @@ class Simulation {
   void set_ready(SimPod& pod, bool ready);
   void await_readiness(SimPod& pod);
   void follow_readiness();
-  // LimitRanges and ResourceQuotas, as the API server keeps them: simulation_limits.cc.
-  void put_limit(const api::Object& object);
+  void put_limit(const api::Object& object);  // LimitRanges and ResourceQuotas: simulation_limits.cc
   std::vector<limits::Usage> present_in(const std::string& space) const;
   void check_limits();
   void count_if_stored(size_t workload);
@@ -161,6 +160,7 @@ class Simulation {
   void update_budgets();
   Result<size_t> find(const std::string& name) const;
   PodReport report_pod(const SimPod& pod) const;
+  engine::Forecasts forecast() const;
 
   SimulationOptions options_;
   RecordingEngine engine_;

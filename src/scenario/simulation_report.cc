@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <tuple>
 
 #include "api/requests.h"
@@ -30,13 +32,19 @@ std::vector<WorkloadReport::OnNode> on_its_nodes(const engine::Engine& engine, c
   std::set<std::string> resources, gpus;
   for (const quota::WaitingFor::Account& account : workload.waits_for.quota)
     (model::is_gpu_resource(account.resource) ? gpus : resources).insert(account.resource);
-  std::vector<WorkloadReport::OnNode> out;
+  std::map<std::tuple<std::string, std::string, std::string, bool>, int64_t> amounts;
   for (const engine::PodSlot slot : in_the_way.of_place(engine.admission().find(workload.uid))) {
     const engine::PodState& pod = state.pod(slot);
     const std::string name = pod.pod.stand_in ? pod.pod.workload : pod.pod.namespace_name + "/" + pod.pod.name;
+    const bool kept = pod.pod.stand_in && pod.phase == engine::PodPhase::kNominated;
     for (const std::string& resource : gpus.empty() ? resources : gpus)
       if (const int64_t amount = pod.pod.spec->requests.get(resource); amount > 0)
-        out.push_back({resource, name, state.node(pod.node).node.name, amount});
+        amounts[{resource, name, state.node(pod.node).node.name, kept}] += amount;
+  }
+  std::vector<WorkloadReport::OnNode> out;
+  for (const auto& [what, amount] : amounts) {
+    const auto& [resource, name, node, kept] = what;
+    out.push_back({resource, name, node, amount, kept});
   }
   std::ranges::sort(out, {}, [](const auto& one) { return std::tuple(one.resource, -one.amount, one.pod, one.node); });
   return out;
@@ -174,9 +182,17 @@ Report Simulation::report() {
   return out;
 }
 
+// Whose pods a ResourceQuota refuses does not run, and when it does is not the engine's to know.
+engine::Forecasts Simulation::forecast() const {
+  engine::ForecastLimits limits;
+  for (const auto& [workload, refused] : refused_pods_)
+    if (const std::string uid = queues_.uid_of({workload, SIZE_MAX}); !uid.empty()) limits.refused.insert(uid);
+  return engine().forecast(limits);
+}
+
 Report Simulation::report_with_forecasts() {
   Report out = report();
-  const engine::Forecasts forecasts = foreseen_ ? foreseen_->second : engine().forecast();
+  const engine::Forecasts forecasts = foreseen_ ? foreseen_->second : forecast();
   const Duration later = foreseen_ ? foreseen_->first - out.end : Duration{0};
   const auto add = [&](auto& rows) {
     for (auto& row : rows) {
