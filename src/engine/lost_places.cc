@@ -200,7 +200,7 @@ bool QueuedWorkloads::give_up_awaited() {
     const auto known = groups_.find(*at);
     Group* const group = known == groups_.end() ? nullptr : &known->second;
     const auto awaits = [](const Set& set) { return !set.stand_ins.empty(); };
-    const bool goes_on = group != nullptr && group->keeps_places() && std::ranges::any_of(group->sets, awaits);
+    const bool goes_on = group != nullptr && group->awaits_since && std::ranges::any_of(group->sets, awaits);
     if (goes_on && *group->awaits_since + kNextPodsMax > now_) {
       ++at;
       continue;

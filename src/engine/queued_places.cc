@@ -318,6 +318,7 @@ bool QueuedWorkloads::let_go(quota::WorkloadId id) {
   lets_go_ |= gave_back && !taken_.contains(id);
   group->second.stage = Group::Stage::kWaiting;
   group->second.begun = false;
+  group->second.awaits_since.reset();
   if (group->second.came.empty()) groups_.erase(group);
   return gave_back;
 }
