@@ -277,7 +277,8 @@ bool Admission::Keeper::may_be_passed(WorkloadId id, const KeptRoom& room) const
   };
   return std::ranges::any_of(admission.kept_.rooms, [&](const auto& each) {
     const auto& [other, has] = each;
-    if (other == id || (has.left_by && *has.left_by <= room.free_by)) return false;
+    const bool evicts = !has.gives_way.empty() && has.quota_by <= admission.now_;  // who may come back before this one
+    if (other == id || (!evicts && has.left_by && *has.left_by <= room.free_by)) return false;
     const bool by_shares = admission.options_.fair && tree.root(has.queue) == tree.root(room.queue);
     const auto queue = admission.queues_.find(has.cluster_queue);
     if (queue == admission.queues_.end()) return false;

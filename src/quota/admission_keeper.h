@@ -137,7 +137,8 @@ struct Admission::Keeper {
   bool look_at_places(const Entry& entry, const Assignment& assignment, KeptRoom& room);
   Assignment when_alone(const Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) const;
   bool has_own_room(const KeptRoom& room) const;
-  void find_who_gives_way(const std::set<WorkloadId>& passing, KeptRoom& room);
+  void find_who_gives_way(const std::set<WorkloadId>& passing, const std::vector<WorkloadId>& evicted, KeptRoom& room);
+  std::vector<WorkloadId> may_evict(const Entry& entry, const Assignment& assignment) const;
   Time given_back_by(const Holder& holder) const;
   void take_back(Entry& entry, const KeptRoom& room);
   std::span<const GivesBack> holders_around(QuotaNode queue);

@@ -52,9 +52,30 @@ bool Admission::Keeper::has_own_room(const KeptRoom& room) const {
          });
 }
 
-// Those whose quota it waits for: all that have given it back by the time when that is enough; those of whom nobody
-// knows when, in the order in which they got it. `passing`: who comes before it, and will have left.
-void Admission::Keeper::find_who_gives_way(const std::set<WorkloadId>& passing, KeptRoom& room) {
+// Whom it can have evicted for the quota that it lacks, once it has places: that is why it has not yet.
+std::vector<WorkloadId> Admission::Keeper::may_evict(const Entry& entry, const Assignment& assignment) const {
+  Ledger& ledger = *admission.ledger_;
+  std::vector<FlavorResource> scarce;
+  for (const auto& [fr, amount] : assignment.usage)
+    if (amount > ledger.tree().available(entry.queue, fr)) scarce.push_back(fr);
+  if (scarce.empty()) return {};
+  const Record& record = admission.record(entry.id);
+  const Preemption preemption(ledger, admission.options_.fair, admission.places_, admission.now_);
+  const uint64_t spares = record.evicted_in == admission.epoch_ ? admission.epoch_ : 0;
+  std::vector<WorkloadId> out;
+  for (const Victim& victim :
+       preemption.victims({admission.claimant(record), entry.spec, std::move(scarce), assignment.usage, spares})) {
+    if (record.taken_from.too_often(victim.id, admission.epoch_)) return {};
+    out.push_back(victim.id);
+  }
+  return out;
+}
+
+// Those whose quota it waits for: whom it may have evicted; all that have given it back by the time when that is
+// enough; those of whom nobody knows when, in the order in which they got it. `passing`: who comes before it, and will
+// have left.
+void Admission::Keeper::find_who_gives_way(const std::set<WorkloadId>& passing, const std::vector<WorkloadId>& evicted,
+                                           KeptRoom& room) {
   Ledger& ledger = *admission.ledger_;
   QuotaTree& tree = ledger.tree();
   room.free_by = admission.now_;
@@ -66,6 +87,8 @@ void Admission::Keeper::find_who_gives_way(const std::set<WorkloadId>& passing, 
   }
   std::sort(before.begin(), before.end());
   const std::span<const GivesBack> all = holders_around(room.queue);
+  for (const WorkloadId each : evicted)
+    if (room.gives_way.insert(each).second) ledger.take_out(each);
   bool enough = tree.has_room(room.queue, room.usage);
   room.lent_now = enough && !has_own_room(room);
   if (!enough)
@@ -73,6 +96,7 @@ void Admission::Keeper::find_who_gives_way(const std::set<WorkloadId>& passing, 
       const bool holds = j == before.size() || (i < all.size() && all[i] < before[j]);
       const auto& [end, reserved, uid, each] = holds ? all[i++] : before[j++];
       if (enough && (end > room.free_by || end == Time{INT64_MAX})) break;
+      if (room.gives_way.contains(each)) continue;
       if (holds) ledger.take_out(each);
       else tree.remove_usage(admission.kept_.rooms.at(each).queue, admission.kept_.rooms.at(each).usage);
       room.gives_way.insert(each);
@@ -220,7 +244,7 @@ bool Admission::Keeper::find_room(const Entry& entry, const std::vector<int32_t>
     room.usage = assignment.usage;
     room.borrowing = assignment.borrowing;
     room.gives_way.clear();
-    find_who_gives_way(passing, room);
+    find_who_gives_way(passing, may_evict(entry, assignment), room);
     room.quota_by = room.free_by;
     room.slid = is_known && room.borrowing > 0 && room.quota_by > admission.now_ &&
                 (known->second.slid || (known->second.quota_by < room.quota_by && known->second.borrowing > 0));
