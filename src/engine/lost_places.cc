@@ -16,8 +16,8 @@ namespace {
 
 // For how long the first pods of a workload may have run, before all have a place, that it can still be taken back.
 constexpr Duration kBeginning = Duration::seconds(60);
-// For how long places are kept for the next pods of one that has begun. Whoever makes them backs off for six minutes at
-// most (Job controller).
+// For how long places are kept for the next pods of one of which some have run. Whoever makes them backs off for six
+// minutes at most (Job controller).
 constexpr Duration kNextPodsMax = Duration::seconds(600);
 
 // Whether a place is kept for some pod of it, or one that has come has one; those that came when theirs was lost may
@@ -61,6 +61,7 @@ void QueuedWorkloads::part(PodSlot slot) {
         std::ranges::all_of(group->sets, [](const Set& set) { return set.came >= set.wanted; }) &&
         std::ranges::all_of(group->came, [&](const auto& came) { return runs(context_.state.find_pod(came.first)); });
     group->begun |= all || times_.age(slot) >= kBeginning;
+    await_next(by_name_.at(pod.workload), *group);
   }
   give_up_place(slot);
   const auto known = by_name_.find(pod.workload);
@@ -179,7 +180,10 @@ void QueuedWorkloads::fill_short() {
 }
 
 void QueuedWorkloads::await_next(quota::WorkloadId id, Group& group) {
-  if (!group.begun || rehearses_) return;
+  const auto runs = [&](const auto& came) {
+    return context_.state.pod(context_.state.find_pod(came.first)).phase == PodPhase::kBound;
+  };
+  if (rehearses_ || (!group.begun && std::ranges::none_of(group.came, runs))) return;
   if (!group.awaits_since) group.awaits_since = now_;
   awaiting_.insert(id);
 }
@@ -202,6 +206,11 @@ bool QueuedWorkloads::give_up_awaited() {
     const auto awaits = [](const Set& set) { return !set.stand_ins.empty(); };
     const bool goes_on = group != nullptr && group->awaits_since && std::ranges::any_of(group->sets, awaits);
     if (goes_on && *group->awaits_since + kNextPodsMax > now_) {
+      ++at;
+      continue;
+    }
+    if (goes_on && !group->came.empty() && !has_begun(*at)) {  // those that are there wait for all to have places
+      group->awaits_since = now_;
       ++at;
       continue;
     }

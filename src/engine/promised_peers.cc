@@ -1,6 +1,8 @@
 #include "engine/promised_peers.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "engine/evaluate.h"
 
@@ -62,21 +64,36 @@ bool PromisedPeers::anywhere(const std::vector<TermId>& terms) const {
   });
 }
 
-GroupFacts::Spread PromisedPeers::spread(const ClassPeers::Spread& rule, GroupFacts::Spread known,
-                                         NodeSlot node) const {
-  if (!known.in_domain) return known;
-  const DomainId domain = domain_of(state_->node(node).domains, rule.key);
-  const auto in_domain = [&](const auto& all) -> int64_t {
+// How many more pods the rule sees there than are placed.
+int64_t PromisedPeers::change_in(const ClassPeers::Spread& rule, DomainId domain) const {
+  const auto count = [&](const auto& all) -> int64_t {
     const auto at = all.find(rule.selector);
     if (at == all.end()) return 0;
     return std::ranges::count_if(
         at->second, [&](NodeSlot other) { return domain_of(state_->node(other).domains, rule.key) == domain; });
   };
-  const int64_t change = in_domain(seen_) - in_domain(unseen_);
-  if (change == 0) return known;
-  known.matching += change;
-  const int64_t skew = known.matching + (rule.matches_self ? 1 : 0) - known.fewest;
-  known.exceeds = rule.rule->required && skew > rule.rule->max_skew;
+  return count(seen_) - count(unseen_);
+}
+
+GroupFacts::Spread PromisedPeers::spread(const PodClass& cls, size_t rule, const Groups& groups, NodeSlot node) const {
+  const ClassPeers::Spread& asked = cls.peers.spread[rule];
+  GroupFacts::Spread known = groups.facts(node, cls).spread[rule];
+  if (!known.in_domain || (!seen_.contains(asked.selector) && !unseen_.contains(asked.selector))) return known;
+  known.matching += change_in(asked, domain_of(state_->node(node).domains, asked.key));
+  const auto exceeds = [&] {
+    return asked.rule->required && known.matching + (asked.matches_self ? 1 : 0) - known.fewest > asked.rule->max_skew;
+  };
+  if (exceeds() && known.domains >= asked.rule->min_domains) {
+    std::map<DomainId, int64_t> matching;
+    for (const auto& [name, slot] : state_->nodes_by_name())
+      if (const GroupFacts::Spread there = groups.facts(slot, cls).spread[rule]; there.in_domain)
+        matching.try_emplace(domain_of(state_->node(slot).domains, asked.key), there.matching);
+    std::optional<int64_t> fewest;
+    for (const auto& [domain, placed] : matching)
+      fewest = std::min(fewest.value_or(INT64_MAX), placed + change_in(asked, domain));
+    known.fewest = fewest.value_or(known.fewest);
+  }
+  known.exceeds = exceeds();
   return known;
 }
 
@@ -87,9 +104,7 @@ bool PromisedPeers::admit(const PolicySet& policies, ClassId id, const Groups* g
   GroupFacts facts;
   if (std::ranges::any_of(cls.peers.spread, [](const auto& spread) { return spread.rule->required; })) {
     if (groups == nullptr) return false;
-    facts.spread = groups->facts(node, cls).spread;
-    for (size_t i = 0; i < facts.spread.size(); ++i)
-      facts.spread[i] = spread(cls.peers.spread[i], facts.spread[i], node);
+    for (size_t i = 0; i < cls.peers.spread.size(); ++i) facts.spread.push_back(spread(cls, i, *groups, node));
   }
   facts.lacks_affinity_key = shape.lacks_affinity_key;
   facts.affinity_anywhere = anywhere(cls.peers.affinity);

@@ -1,10 +1,10 @@
 // PromisedPeers: what inter-pod terms would say of nodes if pods that wait had the places that they have been promised.
 //
 // For planners that stand beside the engine and promise nodes before any pod has one (mig/repartition_plan.h). Required
-// affinity and anti-affinity are exact. Of topology spread the domains are as Candidates know them, with the promised
-// pods added to the one that is asked about and not to the fewest: who is let in could be let in, too, in that order.
+// affinity and anti-affinity are exact, and so is topology spread over the domains that Candidates know.
 //
-// Owner thread only; the state does not change meanwhile. Cost: a class's terms for each question.
+// Owner thread only; the state does not change meanwhile. Cost: a class's terms for each question; O(nodes) where the
+// promised pods may have made the fewest of a domain more.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -41,7 +41,8 @@ class PromisedPeers {
   const GroupShape& shape(ClassId cls);
   Count at(TermId term, DomainId domain) const;
   bool anywhere(const std::vector<TermId>& terms) const;
-  GroupFacts::Spread spread(const ClassPeers::Spread& rule, GroupFacts::Spread known, NodeSlot node) const;
+  GroupFacts::Spread spread(const PodClass& cls, size_t rule, const Groups& groups, NodeSlot node) const;
+  int64_t change_in(const ClassPeers::Spread& rule, DomainId domain) const;
 
   const State* state_;
   absl::flat_hash_map<ClassId, GroupShape> shapes_;

@@ -54,7 +54,7 @@ struct WorkloadGroup {
   absl::btree_map<std::string, Came> came;  // by UID
   Stage stage = Stage::kWaiting;
   bool begun = false;                // some of its pods have run, and may not be there any more
-  std::optional<Time> awaits_since;  // it has begun: the next pods, for whom places are kept
+  std::optional<Time> awaits_since;  // some of its pods have run: the next, for whom places are kept
   bool keeps_places() const { return stage != Stage::kWaiting; }
 
   // The numbers of pods of the set that have come, where it has these members: their own, and for others the first that

@@ -153,6 +153,7 @@ class Repartitioner::Plan {
   std::vector<model::ResourceList> requests_;
   std::map<std::string, size_t> known_requests_;
   bool all_or_none_ = false;                              // what is promised may have to be undone
+  bool spares_offers_ = false;                            // places that are there are those on other nodes
   std::vector<std::pair<Offer*, Offer>> changed_offers_;  // the same: as they were
   std::vector<std::pair<engine::NodeSlot, engine::NodeState>> changed_standing_;
   std::set<engine::PodSlot> left_out_;  // peers_, and the nodes in standing_, are without these

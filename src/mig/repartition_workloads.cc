@@ -77,6 +77,11 @@ bool Repartitioner::Plan::promise_workload(Turn& turn) {
       if (gpus.owner == status.workload.uid) kept.push_back(gpus.stand_in);
     workload_ = turn.wanted->workloads[turn.workload];
     bool all = promise_all(option, kept);
+    if (!all && (option.sets.size() > 1 || (!option.sets.empty() && option.sets.front().count > 1))) {
+      spares_offers_ = true;
+      all = promise_all(option, kept);
+      spares_offers_ = false;
+    }
     if (!all && turn.workload == 0 && !turn.wanted->kept_after.empty()) {
       std::ranges::copy(turn.wanted->kept_after, std::back_inserter(kept));
       all = promise_all(option, kept);
@@ -127,14 +132,15 @@ bool Repartitioner::Plan::promise_set(const WantedPlaces::Set& set) {
 }
 
 // The places that are there come first, then nodes in the order in which they are offered, those that are to be cut
-// anyhow before others. While a pod is held workloads have not had their turn since, and what was cut for them may be
-// there.
+// anyhow before others. Where that does not do for a gang, places that are there on nodes which may be cut for others
+// of it are left to these. While a pod is held workloads have not had their turn since, and what was cut for them may
+// be there.
 bool Repartitioner::Plan::promise_set_in(const WantedPlaces::Set& set, const Asker& asker, DomainId within) {
   std::vector<NodeSlot> places = set.places;
   std::ptrdiff_t told = std::ssize(places);  // each for one pod
   std::vector<Offer*> offers;
   const auto is_within = [&](NodeSlot node) { return !within.valid() || peers_.gathers_in(asker.cls, node) == within; };
-  if (within.valid()) {
+  if (within.valid() || spares_offers_) {
     places.clear();
     told = 0;
     for (const auto& [name, node] : state_.nodes_by_name())

@@ -15,7 +15,7 @@ namespace berth::scenario {
 namespace {
 
 constexpr int64_t kCyclesPerTimeMax = 1'000'000;  // at one moment; each but the last decides something
-constexpr int64_t kIdleWakeupsMax = 1'000'000;    // one after another while nothing else is to happen
+constexpr int64_t kIdleWakeupsMax = 10'000;       // one after another while nothing else is to happen
 constexpr int kForeseenMax = 16;                  // before the end
 // Where time alone has helped nobody for so long, it helps nobody: a budget's longest period has passed twelve times.
 constexpr Duration kIdleMax = Duration::seconds(400 * 86400);
