@@ -7,6 +7,7 @@
 // again. Pods that have just been bound make no difference: what they have done is less than what their devices would
 // wait.
 #include <algorithm>
+#include <utility>
 
 #include "engine/node_without.h"
 #include "engine/queued_workloads.h"
@@ -19,6 +20,8 @@ constexpr Duration kBeginning = Duration::seconds(60);
 // For how long places are kept for the next pods of one of which some have run. Whoever makes them backs off for six
 // minutes at most (Job controller).
 constexpr Duration kNextPodsMax = Duration::seconds(600);
+// How often places are looked for anew in one moment: where its pods are not let onto those that are found, that ends.
+constexpr int kFillsMax = 16;
 
 // Whether a place is kept for some pod of it, or one that has come has one; those that came when theirs was lost may
 // wait for another like any pod.
@@ -155,6 +158,11 @@ void QueuedWorkloads::fill_short() {
   for (const quota::WorkloadId id : all) {
     const auto group = groups_.find(id);
     if (group == groups_.end() || !group->second.keeps_places()) continue;
+    if (std::exchange(group->second.filled_at, now_) != now_) group->second.fills = 0;
+    if (++group->second.fills > kFillsMax) {
+      short_.insert(id);
+      continue;
+    }
     const model::Workload& workload = admission_.status(id).workload;
     for (size_t i = 0; i < group->second.sets.size(); ++i) {
       Set& set = group->second.sets[i];

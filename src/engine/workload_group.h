@@ -54,6 +54,8 @@ struct WorkloadGroup {
   absl::btree_map<std::string, Came> came;  // by UID
   Stage stage = Stage::kWaiting;
   bool begun = false;                // some of its pods have run, and may not be there any more
+  Time filled_at{INT64_MIN};         // when places were looked for anew that it lacked,
+  int fills = 0;                     // and how often then
   std::optional<Time> awaits_since;  // some of its pods have run: the next, for whom places are kept
   bool keeps_places() const { return stage != Stage::kWaiting; }
 
