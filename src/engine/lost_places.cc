@@ -32,6 +32,8 @@ bool has_a_place(const State& state, const WorkloadGroup& group) {
          });
 }
 
+bool runs(const State& state, PodSlot pod) { return state.pod(pod).phase == PodPhase::kBound; }
+
 // None of its places is left, and pods that have come wait.
 bool waits_for_all(const State& state, const WorkloadGroup& group) {
   return group.stage == WorkloadGroup::Stage::kAdmitted && !group.came.empty() && !has_a_place(state, group);
@@ -57,12 +59,12 @@ void QueuedWorkloads::part(PodSlot slot) {
   named->second.erase(pod.uid);
   if (named->second.empty()) pods_.erase(named);
   else freed_.insert(pod.workload);
-  const auto runs = [&](PodSlot other) { return context_.state.pod(other).phase == PodPhase::kBound; };
   Group* group = keeps_places(pod.workload);
-  if (group != nullptr && group->came.contains(pod.uid) && runs(slot)) {
-    const bool all =
-        std::ranges::all_of(group->sets, [](const Set& set) { return set.came >= set.wanted; }) &&
-        std::ranges::all_of(group->came, [&](const auto& came) { return runs(context_.state.find_pod(came.first)); });
+  if (group != nullptr && group->came.contains(pod.uid) && runs(context_.state, slot)) {
+    const bool all = std::ranges::all_of(group->sets, [](const Set& set) { return set.came >= set.wanted; }) &&
+                     std::ranges::all_of(group->came, [&](const auto& came) {
+                       return runs(context_.state, context_.state.find_pod(came.first));
+                     });
     group->begun |= all || times_.age(slot) >= kBeginning;
     await_next(by_name_.at(pod.workload), *group);
   }
@@ -188,10 +190,8 @@ void QueuedWorkloads::fill_short() {
 }
 
 void QueuedWorkloads::await_next(quota::WorkloadId id, Group& group) {
-  const auto runs = [&](const auto& came) {
-    return context_.state.pod(context_.state.find_pod(came.first)).phase == PodPhase::kBound;
-  };
-  if (rehearses_ || (!group.begun && std::ranges::none_of(group.came, runs))) return;
+  const auto came_runs = [&](const auto& came) { return runs(context_.state, context_.state.find_pod(came.first)); };
+  if (rehearses_ || (!group.begun && std::ranges::none_of(group.came, came_runs))) return;
   if (!group.awaits_since) group.awaits_since = now_;
   awaiting_.insert(id);
 }

@@ -8,18 +8,9 @@
 
 namespace berth::engine {
 
-void PromisedPeers::add(PodSlot pod, NodeSlot node) {
-  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches)
-    seen_[selector].push_back(node);
-  count(pod, node, 1);
-}
+void PromisedPeers::add(PodSlot pod, NodeSlot node) { count(pod, node, 1); }
 
-void PromisedPeers::leave(PodSlot pod) {
-  const NodeSlot node = state_->pod(pod).node;
-  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches)
-    unseen_[selector].push_back(node);
-  count(pod, node, -1);
-}
+void PromisedPeers::leave(PodSlot pod) { count(pod, state_->pod(pod).node, -1); }
 
 void PromisedPeers::count(PodSlot pod, NodeSlot node, int32_t by) {
   const NodeDomains& domains = state_->node(node).domains;
@@ -27,9 +18,11 @@ void PromisedPeers::count(PodSlot pod, NodeSlot node, int32_t by) {
     const DomainId domain = domain_of(domains, state_->peers().term(term).key);
     return domain.valid() ? &counts_[{term, domain}] : nullptr;
   };
-  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches)
+  for (const SelectorId selector : state_->peers().identity(state_->pod(pod).identity).matches) {
+    (by > 0 ? seen_ : unseen_)[selector].push_back(node);
     for (const TermId term : state_->peers().selector(selector).terms)
       if (Count* count = count_at(term); count != nullptr) count->matching += by;
+  }
   for (const OwnedTerm& owned : state_->pod_class(state_->pod(pod).cls).peers.owned)
     if (Count* count = owned.anti > 0 ? count_at(owned.term) : nullptr; count != nullptr)
       count->anti_owners += by * owned.anti;

@@ -123,9 +123,9 @@ std::span<KnownRoom> Admission::Keeper::rooms_around(QuotaNode queue) const {
   const QuotaNode root = tree.root(queue);
   std::vector<KnownRoom>& out = admission.kept_.in_order[root];
   if (!out.empty()) return out;
-  if (admission.options_.fair) return out = in_order_of_shares(root);
   for (const auto& [id, room] : admission.kept_.rooms)
     if (tree.root(room.queue) == root) out.push_back({id, &room});
+  if (admission.options_.fair) return out = in_order_of_shares(std::move(out));
   std::ranges::sort(out, [&](const KnownRoom& a, const KnownRoom& b) {
     return comes_before(turn_of(a.id, *a.room), turn_of(b.id, *b.room));
   });

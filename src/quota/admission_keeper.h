@@ -122,7 +122,7 @@ struct Admission::Keeper {
   bool takes_places_of(const Entry& entry, const KeptRoom& room, WorkloadId id, const KeptRoom& other) const;
   bool takes_first(const Entry& entry, const Turn& own, WorkloadId id, const KeptRoom& room) const;
   std::vector<QuotaNode> above(QuotaNode node) const;
-  std::vector<KnownRoom> in_order_of_shares(QuotaNode root) const;
+  std::vector<KnownRoom> in_order_of_shares(std::vector<KnownRoom> rooms) const;
   bool ends_by(const Entry& entry, Time until) const;
   std::span<KnownRoom> rooms_around(QuotaNode queue) const;
   bool delays(const Entry& entry, KnownRoom& known, std::span<const KnownRoom> before, bool learns) const;

@@ -106,7 +106,7 @@ PlaceRequest Admission::place_of(const Entry& entry) const {
 bool Admission::try_flavors(Entry& entry, const std::vector<int32_t>& counts, const PassedFlavors& without) {
   const Record& record = this->record(entry.id);
   const Preemption preemption(*ledger_, options_.fair, places_, now_);
-  const uint64_t spares = record.evicted_in == epoch_ ? epoch_ : 0;
+  const uint64_t spares = record.spares_winners_of(epoch_);
   const FlavorRequest request{claimant(record), &record.status.workload, entry.spec, counts,
                               spares,           &entry.resume,           &without};
   Assignment& assignment = entry.assignment;

@@ -94,7 +94,9 @@ struct Record {
   std::shared_ptr<const std::vector<PlaceOption>> options = {};  // while it wants a place
   int tries = 0;                                                 // with flavors that were left over from the one before
   uint64_t evicted_in = 0;                                       // the epoch in which it last was, for others
-  TakenFrom taken_from = {};                                     // since it last had quota
+  // PreemptionRequest: in that epoch it takes nothing from those for whom others have been evicted.
+  uint64_t spares_winners_of(uint64_t epoch) const { return evicted_in == epoch ? epoch : 0; }
+  TakenFrom taken_from = {};  // since it last had quota
   // Times: admission_times.cc.
   std::optional<Time> admitted = {};            // since when it is, in this term
   Duration ran = {};                            // in terms before this

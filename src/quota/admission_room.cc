@@ -61,10 +61,9 @@ std::vector<WorkloadId> Admission::Keeper::may_evict(const Entry& entry, const A
   if (scarce.empty()) return {};
   const Record& record = admission.record(entry.id);
   const Preemption preemption(ledger, admission.options_.fair, admission.places_, admission.now_);
-  const uint64_t spares = record.evicted_in == admission.epoch_ ? admission.epoch_ : 0;
   std::vector<WorkloadId> out;
-  for (const Victim& victim :
-       preemption.victims({admission.claimant(record), entry.spec, std::move(scarce), assignment.usage, spares})) {
+  for (const Victim& victim : preemption.victims({admission.claimant(record), entry.spec, std::move(scarce),
+                                                  assignment.usage, record.spares_winners_of(admission.epoch_)})) {
     if (record.taken_from.too_often(victim.id, admission.epoch_)) return {};
     out.push_back(victim.id);
   }

@@ -135,25 +135,19 @@ std::vector<QuotaNode> Admission::Keeper::above(QuotaNode node) const {
 // Of a tree where shares count: quota and places are had in this one order, that of the turns in a cycle; of a queue,
 // who may never be lent so much has his turn before others, too. By what is in use, without what is there for who waits
 // in this cycle.
-std::vector<KnownRoom> Admission::Keeper::in_order_of_shares(QuotaNode root) const {
+std::vector<KnownRoom> Admission::Keeper::in_order_of_shares(std::vector<KnownRoom> rooms) const {
   QuotaTree& tree = admission.ledger_->tree();
-  std::vector<KeptRoom*> rooms;
-  std::vector<KnownRoom> own;
-  for (auto& [id, room] : admission.kept_.rooms) {
-    if (tree.root(room.queue) != root) continue;
-    own.push_back({id, &room});
-    rooms.push_back(&room);
-  }
-  std::ranges::sort(own, [&](const KnownRoom& a, const KnownRoom& b) {
+  std::ranges::sort(rooms, [&](const KnownRoom& a, const KnownRoom& b) {
     return a.room->queue == b.room->queue ? before_in_queue({a.id}, {b.id}) : a.room->queue < b.room->queue;
   });
   std::vector<FairTurns::Claim> claims;
-  for (const KnownRoom& each : own)
+  for (const KnownRoom& each : rooms) {
     claims.push_back({each.room->queue, &each.room->usage, &admission.record(each.id).key});
-  for (const KeptRoom* room : rooms) tree.remove_usage(room->queue, room->held);
+    tree.remove_usage(each.room->queue, each.room->held);
+  }
   std::vector<KnownRoom> out;
-  for (FairTurns turns(tree, std::move(claims)); !turns.empty();) out.push_back(own[turns.next()]);
-  for (const KeptRoom* room : rooms) tree.add_usage(room->queue, room->held);
+  for (FairTurns turns(tree, std::move(claims)); !turns.empty();) out.push_back(rooms[turns.next()]);
+  for (const KnownRoom& each : rooms) tree.add_usage(each.room->queue, each.room->held);
   WorkloadId first;
   for (size_t i = out.size(); i-- > 0;) {
     const OrderKey& key = admission.record(out[i].id).key;

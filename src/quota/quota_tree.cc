@@ -58,11 +58,11 @@ QuotaTree::QuotaTree(const Queues& queues, const Cohorts& cohorts) {
   std::map<std::string_view, size_t> resources;
   for (const auto& [flavor, resource] : flavor_resources_)
     resource_of_.push_back(resources.try_emplace(resource, resources.size()).first->second);
-  for (Node& node : nodes_) {
-    if (!node.parent.valid()) continue;
-    node.lendable.resize(resources.size());
+  for (uint32_t n = 0; n < nodes_.size(); ++n) {
+    if (nodes_[n].children.empty()) continue;
+    nodes_[n].lendable.resize(resources.size());
     for (uint32_t i = 0; i < flavor_resources_.size(); ++i)
-      node.lendable[resource_of_[i]] += static_cast<double>(wide_potential(node.parent, FlavorResource{i}));
+      nodes_[n].lendable[resource_of_[i]] += static_cast<double>(wide_potential(QuotaNode{n}, FlavorResource{i}));
   }
 }
 
@@ -250,12 +250,13 @@ void QuotaTree::remove_usage(QuotaNode queue, const Amounts& amounts) {
 FairShare QuotaTree::share(QuotaNode node) const {
   FairShare share{0, at(node).fair_weight};
   if (!has_parent(node)) return share;
-  absl::InlinedVector<double, 8> borrowed(at(node).lendable.size(), 0);
+  const std::vector<double>& lendable = at(parent(node)).lendable;
+  absl::InlinedVector<double, 8> borrowed(lendable.size(), 0);
   for (size_t i = 0; i < flavor_resources_.size(); ++i)
     if (const Int128 beyond = at(node).usage[i] - at(node).subtree[i]; beyond > 0)
       borrowed[resource_of_[i]] += static_cast<double>(beyond);
   for (size_t i = 0; i < borrowed.size(); ++i)
-    if (const double of = at(node).lendable[i]; borrowed[i] > 0 && of > 0)
+    if (const double of = lendable[i]; borrowed[i] > 0 && of > 0)
       share.unweighted = std::max(share.unweighted, borrowed[i] * 1000 / of);
   return share;
 }

@@ -114,7 +114,7 @@ class QuotaTree {
     // by FlavorResource
     std::vector<model::ResourceQuota> quotas;
     std::vector<Int128> subtree, usage;  // sums of any number of int64
-    std::vector<double> lendable;        // by resource (resource_of_), of all flavors: what its parent has to lend
+    std::vector<double> lendable;        // of a Cohort with children, by resource (resource_of_), of all flavors
   };
 
   static int64_t narrow(Int128 amount);
